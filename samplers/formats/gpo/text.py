@@ -186,8 +186,8 @@ class GpoText:
 
     def words(self, element: etree._Element, level: int) -> None:
         """Write an element's text and what stands in it."""
-        if element.text:
-            self.writer.write(text_of(element.text))
+        if text := element.text:
+            self.writer.write(text_of(text))
         for child in element:
             if handler := self.handlers.get(child.tag):
                 handler(child, level)
@@ -195,8 +195,8 @@ class GpoText:
                 self.writer.separate(" ")
                 self.words(child, level)
                 self.writer.separate(" ")
-            if child.tail:
-                self.writer.write(text_of(child.tail))
+            if tail := child.tail:
+                self.writer.write(text_of(tail))
 
     def _loose(self, raw: str | None) -> None:
         """Write text that stands between blocks."""
