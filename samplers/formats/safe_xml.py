@@ -75,4 +75,4 @@ def plain_text(element: etree._Element) -> str:
     return " ".join(str(_string(element)).split())
 
 
-_string = etree.XPath("string()")
+_string = etree.XPath("string()", smart_strings=False)
