@@ -16,7 +16,7 @@ from samplers.formats.uslm.elements import Place
 from samplers.formats.uslm.labels import label
 from samplers.formats.uslm.names import APPROPRIATIONS, DROPPED, HEADINGS, NOTES, NUMBERS, QUOTED, RANKS, SECTION_RANK
 from samplers.formats.uslm.walk import Walk, walked
-from samplers.formats.uslm.walker import Walker
+from samplers.formats.uslm.walker import Rules, Walker
 
 SECTIONS = frozenset(("section", "courtRule"))
 """What is a document of its own."""
@@ -64,12 +64,14 @@ def _units(element: etree._Element, name: str, path: tuple[Part, ...], holders: 
         kind = local_name(child)
         if kind in SECTIONS:
             inner = [each for each in child if child in holders and (each in holders or local_name(each) in SECTIONS)]
-            around = (*path, *_named(child, name, path)) if inner else path
+            if not inner:
+                yield Unit(child, path)
+                continue
+            around = (*path, *_named(child, name, path))
             rest = etree.Element(child.tag)
             rest.extend(inner)  # moves them out of the section, tails and all
             yield Unit(child, path)
-            if inner:
-                yield from _units(rest, name, around, holders)
+            yield from _units(rest, name, around, holders)
         elif _is_part(child, holders):
             yield from _units(child, name, (*path, *_named(child, name, path)), holders)
 
@@ -139,7 +141,7 @@ def _named(element: etree._Element, name: str, path: tuple[Part, ...]) -> tuple[
     """The element as a part with its number and heading; nothing for one that has neither."""
     kind = local_name(element)
     part = Part(kind, max(RANKS.get(kind, SECTION_RANK), path[-1].level + 1 if path else 0))
-    scratch = Walker(name, has_exceptions=False)
+    scratch = Walker(name, Rules(has_exceptions=False))
     for child in element:
         if local_name(child) in NUMBERS | HEADINGS:
             scratch.element(child, Place(part=part))

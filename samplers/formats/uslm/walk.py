@@ -27,7 +27,7 @@ from samplers.formats.uslm.elements import Place
 from samplers.formats.uslm.facts import facts
 from samplers.formats.uslm.labels import label
 from samplers.formats.uslm.marks import resolve
-from samplers.formats.uslm.walker import Walker, exceptions
+from samplers.formats.uslm.walker import Rules, Walker, exceptions
 
 LABEL_REACH = 1_000
 """Characters of a part in which the words are looked for that label one without heading."""
@@ -57,7 +57,7 @@ def walk(data: bytes, name: str, roots: frozenset[str]) -> Walk:
     root = parse(data, name)
     if local_name(root) not in roots:
         raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
-    walker = Walker(name, bool(exceptions(root)))
+    walker = Walker(name, Rules(bool(exceptions(root))))
     walker.children(root, 0, Place())
     if not walker.has_body():
         raise DocumentError(name, "no text in the body")
