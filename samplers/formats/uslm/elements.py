@@ -58,9 +58,6 @@ class Walk(Protocol):
     titles: list[tuple[int, int]]
     aside: list[etree._Element]
 
-    def open(self, kind: str, level: int, separator: str) -> Part:
-        """A part that begins with the next text; whoever opens it writes a PART_END."""
-
     def children(self, element: etree._Element, depth: int, place: Place) -> None:
         """Write an element's text and children."""
 
@@ -118,7 +115,7 @@ def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Pl
     if kind in names.NUMBERS:
         walker.write(_AFTER_NUMBER)
         if part is not None and not part.num:
-            part.num = _number(written)
+            part.num = (_number if len(written) <= _LONGEST_NUMBER else marks.plain)(written)
         return
     walker.write(place.after_heading)
     if part is not None:
@@ -126,7 +123,8 @@ def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Pl
 
 
 _number = lru_cache(maxsize=1024)(marks.plain)
-"""As most numbers are "(a)" or "(1)", it takes a third of the time of `plain`."""
+_LONGEST_NUMBER = 16
+"""Most numbers are "(a)" or "(1)", which need not be worked out again; what is longer is not kept in memory."""
 
 
 def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:

@@ -73,7 +73,7 @@ class Resolved:
 def resolve(pieces: Sequence[str], parts: Sequence[Part] = ()) -> Resolved:
     """The text of pieces and marks; sets the spans of `parts`, which stand in the order of their starts."""
     text = "".join(pieces)
-    odd = set(_ODD.findall("".join(filterfalse(str.isascii, pieces))))
+    odd = {match[0] for match in _ODD.finditer("".join(filterfalse(str.isascii, pieces)))}
     blanks = set(filter(str.isspace, odd))
     for blank in blanks:
         text = text.replace(blank, " ")
@@ -102,9 +102,9 @@ def _stretches(text: str) -> Iterator[str]:
 
 def _on_one_line(text: str) -> str:
     """A text whose white space is that of XML with one space between its words, in a third of the time of `split`."""
-    text = " ".join(filter(None, map(str.strip, text.split("\n")))).replace("\t", " ").replace("\r", " ")
-    while "  " in text:
-        text = text.replace("  ", " ")
+    text = text.replace("\t", " ").replace("\r", " ")
+    for blanks in ("\n", "  "):
+        text = " ".join(filter(None, map(str.strip, text.split(blanks))))
     return text
 
 
@@ -113,8 +113,10 @@ def plain(text: str) -> str:
     if "\x01" in text:
         return resolve((text,)).text
     words = " ".join(text.split())
-    # Nearly every number and heading is ASCII: 20,000 of them in 7 MB of bills.
-    return words if words.isascii() else unicodedata.normalize("NFC", " ".join(text.translate(INVISIBLE).split()))
+    # Nearly every number and heading is ASCII or has no more than a dash: 20,000 of them in 7 MB of bills.
+    if words.isascii() or not _ODD.search(words):
+        return words
+    return unicodedata.normalize("NFC", " ".join(text.translate(INVISIBLE).split()))
 
 
 def mended(pieces: Iterable[str]) -> tuple[list[str], int]:
@@ -164,14 +166,16 @@ class _Filling:
         position, is_placed = self._position, self._is_placed
         for n in range(1, len(pieces), 2):
             words, marks = pieces[n - 1], pieces[n]
-            after_closing, after_word = _known_gap(marks) if len(marks) < _MAX_KNOWN else _Gap(marks).fills()
-            text, n_supplied, places = after_closing if words[-1:] in _CLOSES else after_word
+            after_closing, fill = _known_gap(marks) if len(marks) < _MAX_KNOWN else _Gap(marks).fills()
+            if fill is not after_closing and words[-1:] in _CLOSES:
+                fill = after_closing
+            pieces[n], n_supplied, places = fill
             position += len(words)
             if places and is_placed:
                 self._place(places, position)
-            position += len(text)
-            self.supplied += n_supplied
-            pieces[n] = text
+            position += len(pieces[n])
+            if n_supplied:
+                self.supplied += n_supplied
         self._position = position + len(pieces[-1]) + 1  # the space between two stretches
         return "".join(pieces)
 

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lxml import etree
 
@@ -63,7 +63,8 @@ def _units(element: etree._Element, name: str, path: tuple[Part, ...], holders: 
     for child in element:
         kind = local_name(child)
         if kind in SECTIONS:
-            inner = [each for each in child if child in holders and (each in holders or local_name(each) in SECTIONS)]
+            is_holder = child in holders
+            inner = [each for each in child if each in holders or local_name(each) in SECTIONS] if is_holder else []
             if not inner:
                 yield Unit(child, path)
                 continue
@@ -133,7 +134,8 @@ def sections_of(unit: Unit, sections: Sequence[Section], n_chars: int) -> tuple[
         for part in unit.path
     )
     if unit.own is None:
-        return *outer, replace(sections[0], label=""), *sections[1:]
+        first = sections[0]
+        return *outer, Section(first.span, first.level, first.kind, ""), *sections[1:]
     return *outer, *sections
 
 
@@ -166,7 +168,8 @@ class Tally:
         for unit in found:
             walker, is_document = over(unit)
             walk = walked(walker)
-            self._dropped.update(walk.dropped)
+            for reason, n in walk.dropped.items():
+                self._dropped[reason] += n
             if is_document:
                 self.supplied += walk.supplied
                 yield unit, walker, walk

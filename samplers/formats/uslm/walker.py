@@ -139,13 +139,8 @@ class Walker:
             pieces.append(text)
         for child in element:
             handler, kind, around = known.get(child.tag) or rules.of(child, in_row)
-            if around is not None:
-                if not len(child):
-                    pieces += around[0], child.text or "", around[1], child.tail or ""
-                    continue
-                pieces.append(around[0])
-                self.children(child, depth, place)
-                pieces += around[1], child.tail or ""
+            if around is not None and not len(child):
+                pieces += around[0], child.text or "", around[1], child.tail or ""
                 continue
             if kind in APPROPRIATIONS:
                 self._among_headings((child, *child.itersiblings()), depth, place)
