@@ -273,12 +273,12 @@ HANDLERS: Mapping[str, Handler] = _table(
 """Handlers by name, the later row of two; elements that are not in it run on."""
 
 Around = tuple[str, str]
-"""The marks before and after the text of an element."""
+"""The marks before and after the text and children of an element."""
 
 AROUND: Mapping[Handler, Around] = {
     inline: ("", ""),
     line_break: (marks.SPACE, ""),
     block: (marks.BLOCK, marks.LINE),
 }
-"""What a handler writes around the text of an element without children, outside of rows and wherever it stands."""
+"""The handlers that do no more than this, and what they write outside of rows."""
 AROUND_IN_ROW: Mapping[Handler, Around] = {**AROUND, block: (marks.SPACE, marks.SPACE)}

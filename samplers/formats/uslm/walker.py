@@ -35,7 +35,7 @@ exceptions = etree.XPath("boolean(//@changed[. = 'deleted'] | //@role[. = 'after
 _LEADS = tuple(f"{{*}}{name}" for name in sorted(NUMBERS | HEADINGS))
 _Rule = tuple[Handler, str, Around | None]
 """The handler of all elements of a name, their kind or the reason why they are dropped, and what stands around their
-text if they have no children and the handler need not be called."""
+text and children if the handler need not be called for that."""
 
 
 class Rules:
@@ -139,7 +139,12 @@ class Walker:
             pieces.append(text)
         for child in element:
             handler, kind, around = known.get(child.tag) or rules.of(child, in_row)
-            if around is not None and not len(child):
+            if around is not None and len(child):
+                pieces.append(around[0])
+                self.children(child, depth, place)
+                pieces += around[1], child.tail or ""
+                continue
+            if around is not None:
                 pieces += around[0], child.text or "", around[1], child.tail or ""
                 continue
             if kind in APPROPRIATIONS:
