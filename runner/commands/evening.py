@@ -3,11 +3,20 @@
 import argparse
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
-from runner.commands.console import Parser, answer, answer_json, source_first, version_of, version_parser
+from runner.commands.console import (
+    Parser,
+    answer,
+    answer_json,
+    source_first,
+    version_of,
+    version_parser,
+    whole_number,
+)
 from runner.commands.flags import (
     add_backend_flags,
     add_judge_flags,
@@ -104,15 +113,29 @@ def init(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("--corpus-path", type=Path, metavar="PATH", help="documents: a folder, a ZIP or the substrate's database")
     add("--live", action="store_true", help="documents from the source's live feed")
+    size = whole_number("a number of documents, 1 or more", 1)
+    add("--size", type=size, metavar="N", help="documents to sample; default the catalog's, 750 for most sources")
     options = parser.parse_args(arguments)
     _refuse_external(options)
     from runner.evening.evening import Evening
     from runner.evening.stops import next_step as following
 
-    version = version_of(options, begins=True)
+    version = _sized(version_of(options, begins=True), options.size)
     Evening(version, options.corpus_path, live=options.live).begin()
     answer(str(following(version)))
     return 0
+
+
+def _sized(version: Version, size: int | None) -> Version:
+    """The version, whose new plans will sample so many documents; an InputError if a plan says otherwise."""
+    if size is None:
+        return version
+    path = version.plan_path(rehearsal=False)
+    if path.exists() and (planned := version.plan(rehearsal=False).sample.size) != size:
+        raise InputError(
+            f"--size {size}: {path} has a sample of {planned}. Change it there, before documents are drawn."
+        )
+    return replace(version, source=replace(version.source, sample_size=size))
 
 
 def next_step(arguments: Sequence[str]) -> int:

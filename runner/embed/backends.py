@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import TransformerEncoder, encoder_for
 from runner.embed.weights import is_here
-from runner.eval_set.catalog import EncoderSpec
+from runner.eval_set.catalog import ENCODERS, EncoderSpec
 
 if TYPE_CHECKING:
     from runner.embed.cost.estimate import Total
@@ -118,6 +118,12 @@ class LocalBackend(Unmetered):
         self.encoder, self.encoder_of = encoders, of_rows
 
     def located(self, spec: EncoderSpec) -> str:
-        """On this machine, or nowhere yet; a caller's own encoders and those of plug-ins are here."""
-        here = self.encoder is not encoder_for or spec.made_by or is_here(spec)
-        return "on this machine" if here else ""
+        """On this machine, or nowhere yet; a caller's own encoders and those of plug-ins are here.
+
+        A BackendError if the libraries that run it are not.
+        """
+        if self.encoder is not encoder_for or spec.made_by:
+            return "on this machine"
+        one = self.encoder(spec.name) if spec.name in ENCODERS else self.encoder_of(spec)
+        one.identity()
+        return "on this machine" if is_here(spec) else ""

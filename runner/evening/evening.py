@@ -10,7 +10,16 @@ from runner.eval_set.preregistration import check_preregistration, preregister
 from runner.eval_set.version import alone
 from runner.evening.next_version import begin_version
 from runner.evening.session import Session
-from runner.evening.stages import check_frozen, drop_encoders, look_ahead, make_runs, need_queries, sample, write_pack
+from runner.evening.stages import (
+    check_frozen,
+    drop_encoders,
+    look_ahead,
+    make_runs,
+    need_queries,
+    need_same_documents,
+    sample,
+    write_pack,
+)
 from runner.evening.stops import doubts, steps
 from runner.evening.verdict import recorded_answer, verdict
 from runner.judge.carried_labels import carry_labels
@@ -34,6 +43,7 @@ class Evening(Session):
         with alone(self.version):
             verify_version(self.version)
             check_frozen(self)
+            need_same_documents(self)
             if self.corpus_place is None:
                 begin_version(self.version)
             else:

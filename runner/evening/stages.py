@@ -12,7 +12,7 @@ from runner.decide.decide import decision_sentence
 from runner.embed.chunk_corpus import stored_chunk_tokens
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import MAX_USD
-from runner.eval_set.corpus import keep_sample, need_corpus, sample_of, sample_to_draw
+from runner.eval_set.corpus import keep_sample, listed_documents, need_corpus, sample_of, sample_to_draw
 from runner.eval_set.labels import closed
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import check_sample, verified_preregistration
@@ -22,7 +22,7 @@ from runner.evening.leave_out import leave_out, without_advice
 from runner.evening.next_version import begin_version
 from runner.evening.preflight import Preflight
 from runner.evening.session import Session
-from runner.evening.stops import missing_documents
+from runner.evening.stops import FREEZES, missing_documents
 from runner.queries.reading_pack import queries_stop, write_reading_pack
 from runner.retrieve.make_runs import Wanted
 
@@ -55,6 +55,21 @@ def sample(session: Session) -> None:
         keep_sample(version, drawn)
     need_corpus(version)
     check_sample(version)
+
+
+def need_same_documents(session: Session) -> None:
+    """Raise InputError if documents are given for a version that has others."""
+    version, place = session.version, session.corpus_path
+    if place is None or not version.corpus_path.exists():
+        return
+    try:
+        listed_documents(version, place)
+    except InputError as error:
+        raise InputError(
+            f"{version.name} has its documents already, and nothing of {place} was sampled: {error}\n"
+            "To evaluate your own documents, begin in a folder of your own: --eval-set-path FOLDER, here and in every "
+            "command after it."
+        ) from error
 
 
 def write_pack(session: Session) -> None:
@@ -91,6 +106,8 @@ def look_ahead(session: Session) -> None:
 
 def make_runs(session: Session) -> None:
     """Chunk, embed and search for every cell that lacks a run; what cannot be had is said before anything long."""
+    if session.version.rehearsal and not (session.version.tried_from or session.version.preregistration_path.exists()):
+        say(FREEZES.format(session.version.number_name))
     with session.timed("runs"):
         runs = session.runs
         missing = runs.announced(session.wanted(noise_floor=True))

@@ -14,6 +14,7 @@ from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
@@ -24,6 +25,12 @@ from runner.judge.second_reading import due_regrading, judges_of, second_reading
 from runner.queries.reading_pack import queries_stop
 from runner.retrieve.pool import unjudged
 from runner.score.looks import Look, look_after
+
+FREEZES = (
+    "a rehearsal freezes queries, judge's instructions and both plans of {}, the production plan's cells and rule too; "
+    "a trial (--try) freezes nothing."
+)
+"""What an operator should know before a rehearsal's pairs are handed out."""
 
 MOST_NAMED = 5
 """Queries that a note names; of more, the number is enough."""
@@ -44,14 +51,18 @@ def steps(version: Version) -> list[str]:
         done.append(f"{len(made)} of {len(plan.cells)} cells embedded and searched")
     if labels := version_labels(version):
         twice = sum(len(judges) > 1 for judges in judges_of(labels).values())
-        done.append(f"{len(judges_of(labels)):,} pairs judged, {twice:,} of them by a second judge too")
+        models = {label.model for label in labels}
+        by = " by one language model" if len(models) == 1 and "" not in models else ""
+        done.append(f"{len(judges_of(labels)):,} pairs judged{by}, {twice:,} of them twice")
     return done
 
 
 def doubts(version: Version) -> list[str]:
-    """What the figures will not say by themselves: a small sample, queries without their document, one reading."""
+    """What figures will not say: what a rehearsal freezes, a small sample, queries without document, one reading."""
     found = []
     plan = _plan(version)
+    if version.rehearsal and not _is_tried(version) and not version.preregistration_path.exists():
+        found.append(FREEZES.format(version.number_name))
     if plan is not None and version.corpus_path.exists():
         header, _ = load_corpus(version.corpus_path)
         if header.n_documents < plan.sample.size and not version.source.corpus:
@@ -135,6 +146,8 @@ def next_step(version: Version) -> InputNeeded:
             again.insert(0, f"Read the page: {DRIVER} view {version.flags}{' --rehearse' if version.rehearsal else ''}")
         done = [*steps(version), "decided and locked"]
         return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
+    if version.preregistration_path.exists():
+        verified_preregistration(version)
     return _outstanding(version).at(version.name, steps(version), doubts(version))
 
 
@@ -146,6 +159,8 @@ def _outstanding(version: Version) -> InputNeeded:
         adopt = f"{DRIVER} adopt {version.flags} --by NAME"
         return InputNeeded("the baseline is to be adopted: the source has weak structure", [adopt])
     if not version.corpus_path.exists():
+        if version.tried_from and version.tried_from.corpus_path.exists():
+            return InputNeeded("a trial to begin, with the version's sample and queries", [run])
         ways = f"Give documents, one of:\n{run} --corpus-path FOLDER\n{run} --live      from the publisher"
         return InputNeeded("documents to sample", [ways])
     if not version.queries_path.exists():

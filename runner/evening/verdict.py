@@ -187,16 +187,17 @@ def decide_and_lock(session: Session, results: Results) -> str:
     write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
     write_atomic(version.record / PAGE, files_of(version, results)[PAGE])
     write_lock(version.record)
-    say(f"locked. Commit {version.record}{_but_for(ignored(version.record))}")
+    say(f"locked. {_to_commit(version.record)}")
     return _answer(session, decision)
 
 
-def _but_for(names: list[str]) -> str:
-    """The end of a list of files to commit, if git ignores some of them."""
-    if not names:
-        return ""
+def _to_commit(record: Path) -> str:
+    """What to commit of a record, of which git may ignore some files, and of the demo's all that is made."""
+    names = ignored(record)
+    if LOCK_NAME in names:
+        return "Nothing is to be committed: .gitignore names what was made."
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f", without the files that .gitignore names: {', '.join(names[:4])}{more}"
+    return f"Commit {record}" + (f", without what .gitignore names: {', '.join(names[:4])}{more}" if names else "")
 
 
 def _answer(session: Session, decision: Decision) -> str:

@@ -18,6 +18,8 @@ from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_sha
 
 PACK_SIZE = 25
 INDEX = "index.jsonl"
+DRAFTED = "drafted.yaml"
+"""Where drafts wait to be looked over."""
 
 TEMPLATE = """\
 # At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: person). Save as a file
@@ -55,19 +57,23 @@ def queries_stop(version: Version, again: str, count: int | None = None) -> Inpu
     """What a version with documents and `count` queries waits for, None before any; `again` goes on afterwards."""
     version = version.tried_from or version
     folder, flags = reading_folder(version), version.flags
+    drafted, draft = shlex.quote(str(folder / DRAFTED)), f"{DRIVER} queries draft {flags}"
+    asked, draft = "Have the others drafted", f"{draft}\n{draft} --answers FILE\n"
+    if (folder / DRAFTED).exists():
+        asked, draft = "Drafts wait in a file", ""
     bought, wanted = queries_bought(version, version.plan()), f"{MIN_QUERIES}, the fewest"
     if bought > MIN_QUERIES:
         wanted += f", or about {bought}, which {shown(MAX_USD)} of judging in batches buy"
     return InputNeeded(
-        f"{MIN_QUERIES - count} more queries: at least {MIN_QUERIES} are needed"
+        f"{MIN_QUERIES - count} more to be written: there are {count} queries, and at least {MIN_QUERIES} are needed"
         if count is not None
         else f"no queries yet: {wanted}; {WANTED_HAND} or more of them your own",
         [
             f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
             f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}, and add it:\n"
             f"{DRIVER} queries add {flags} FILE",
-            f"Have the others drafted, look them over, and add them:\n{DRIVER} queries draft {flags}\n"
-            f"{DRIVER} queries check {flags}",
+            f"{asked}, look them over, and add them:\n{draft}{DRIVER} queries check {flags} {drafted}\n"
+            f"{DRIVER} queries add {flags} {drafted}",
             again,
         ],
     )

@@ -14,8 +14,8 @@ from runner.queries.draft_answers import Draft
 from runner.queries.draft_asks import DraftRow
 from runner.queries.kinds import WANTED_GENERATED
 from runner.queries.query_file import append_queries, counted, fresh_ids, plain, read_queries, replace_queries, shown
+from runner.queries.reading_pack import DRAFTED
 
-DRAFTED = "drafted.yaml"
 TAKEN = "drafts-taken.jsonl"
 
 

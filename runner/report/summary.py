@@ -14,6 +14,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision, load_results
+from runner.report.results_page.first_screen import EXPLORED, new_version
 
 WIDTH = 100
 """Columns of a summary that is not printed on a terminal."""
@@ -28,12 +29,16 @@ def run_summary(results: Results, *, is_said: bool = False, decided: bool = Fals
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         f"not shown: {said.not_shown}",
-        *([] if is_said or decided else [f"next: {said.next_step}"]),
+        *([] if is_said or decided else [f"next: {_following(results)}"]),
     ]
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
     return "\n".join(
         [*sentence, ranking_table(results, width), *(line for note in notes for line in _wrapped(note, width))]
     )
+
+
+def _following(results: Results) -> str:
+    return f"{EXPLORED} {new_version(results)}" if results.kind == "exploration" else results.outcome.next_step
 
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
@@ -46,6 +51,8 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     note = f"[ ] holds the differences of all cells at once ({share})"
     if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
         note += "; * that of this cell alone"
+    if any(row.test is not None and row.test.p_step is not None for row in results.cells):
+        note += "; p follows the plan's order of tests, so that cells can share it, and is no chance of luck"
     return "\n".join([*lines, *_wrapped(note, width)])
 
 
@@ -146,11 +153,15 @@ def unscored_json(source: str, version: int, kind: str, decision: Decision | Non
 
 
 def recorded_json(version: Version, lines: list[str], *, recorded: bool) -> dict[str, JSON]:
-    """What a program asks of a dry run: whether a decision is recorded, what it chose, and what is said of it."""
+    """What a program asks of a dry run: whether a decision is recorded, what it chose, or what keeps it from one."""
     decision = load_decision(version_in_force(version) or version) if recorded else None
     return {
+        "source": version.source.name,
         "version": version.name,
         "recorded": recorded,
+        "undecided": None if recorded else lines[-1].removeprefix("undecided: "),
+        "live": standing(version).live,
+        "tier": None if decision is None else decision.tier,
         "kind": None if decision is None else decision.kind,
         "chosen": None if decision is None else chosen_json(decision),
         "lines": [*lines],

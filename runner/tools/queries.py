@@ -13,6 +13,7 @@ from runner.base.progress import say
 from runner.base.records import Document
 from runner.embed.backends import Backend
 from runner.eval_set.corpus import corpus_documents, need_corpus
+from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.version import Version
 from runner.judge.models.run_judges import JudgeOptions, check_judges, named_judges
@@ -117,7 +118,8 @@ class Desk:
         """The report on the version's queries or on those of the files, and its page."""
         paths = files or [self.version.queries_path]
         if not files and not paths[0].exists():
-            raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
+            begin = self.again("check", self.taken.path) if self.taken.path.exists() else self.again("sample")
+            raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {begin}")
         report = check(self.version, self.documents, read_files(paths), backend)
         return report, write_review(report, self.folder)
 
@@ -152,6 +154,9 @@ class Desk:
         for path in files:
             yield add_queries(self.version, path)
         yield f"Next: {self.again('check')}"
+        if self._count < MIN_QUERIES:
+            yield f"{MIN_QUERIES - self._count} more are needed: {DRIVER} next {self.version.flags} says how"
+            return
         yield f"Then: {DRIVER} run {self.version.flags}      with --try to practise with packaged models"
 
     @property

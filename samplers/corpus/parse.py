@@ -1,18 +1,19 @@
 """A corpus as documents, with an account of what could not be read and of what was left out."""
 
+import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import ParamSpec, TypeVar
 
-from runner.base.canonical import sha256
 from runner.base.errors import DocumentError, InputError
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
+from samplers.corpus.outcome import bytes_of, outcome, within_limits
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
+from samplers.corpus.shares import outcomes
 from samplers.registry import source_format
 from samplers.source_format import MAX_BYTES, FileContent, SourceFormat
 
@@ -29,9 +30,6 @@ MAX_ID, MAX_FIELD = 150, 400
 
 _OUTSIDE = "a link out of the folder, to a file that cannot be read as one of this source"
 """The reason for every such file: others would quote its first words."""
-
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -85,8 +83,11 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         if not read:
             kinds, others = " or ".join(row.suffixes), "".join(f"\n  - {n} x {kind}" for kind, n in _few(ignored))
             raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
-        for file in read:
-            gathered.take(file, *_outcome(source, options, file))
+        # Members of an archive and rows of a database are read by way of a handle, which one process has.
+        in_turn = (outcome(source, options, file) for file in read)
+        found = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112
+        for file, (content, digest) in zip(read, found, strict=True):
+            gathered.take(file, content, digest)
         newest, n_superseded = _newest(gathered.in_order(), row)
         documents = gathered.enriched(newest, sidecars)
     _stop_if_many(gathered.quarantined, len(read) + len(sidecars), path)
@@ -192,9 +193,9 @@ class _Gathered:
         usable: dict[str, bytes] = {}
         for file in sidecars:
             try:
-                data = _bytes_of(file, self._row.max_bytes)
+                data = bytes_of(file, self._row.max_bytes)
                 # Each is tried alone: in one reading of all of them, one damaged file would take the others with it.
-                _within_limits(file.place, enrich, (), {file.place: data})
+                within_limits(file.place, enrich, (), {file.place: data})
                 if usable.setdefault(file.place, data) != data:
                     raise DocumentError(file.place, "another file of this path has other bytes")
             except DocumentError as error:
@@ -217,29 +218,6 @@ class _Gathered:
         self.quarantined.append((place, f"its id has another text ({document.doc_id} was read from {first_place})"))
 
 
-def _outcome(source: str, options: frozenset[str], file: CorpusFile) -> tuple[FileContent | str, str]:
-    """What a file holds, or the reason why it cannot be read, and the digest of its bytes."""
-    row = source_format(source)
-    try:
-        data = _bytes_of(file, row.max_bytes)
-    except DocumentError as error:
-        return error.reason, ""
-    try:
-        return _within_limits(file.place, row.read, data, file.place, options), sha256(data)
-    except DocumentError as error:
-        return named_elsewhere(data, file.place, source) or error.reason, ""
-
-
-def _within_limits(place: str, work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> _Result:
-    """What the work returns; DocumentError if it needs more memory or stack than there is."""
-    try:
-        return work(*given, **named)
-    except MemoryError as error:
-        raise DocumentError(place, "needs more memory than there is") from error
-    except RecursionError as error:
-        raise DocumentError(place, "nested too deep") from error
-
-
 def fault(document: Document) -> str:
     """Why a document cannot be taken, "" for one that can: a damaged file may state an id of a thousand digits."""
     if len(document.doc_id) > MAX_ID or "/" in document.doc_id or not document.doc_id.isprintable():
@@ -247,16 +225,6 @@ def fault(document: Document) -> str:
     fields = {"title": document.title, "stratum": document.stratum, "family": document.family, "url": document.url}
     long = next((name for name, value in fields.items() if len(value) > MAX_FIELD or "\n" in value), "")
     return f"its {long} is longer than {MAX_FIELD} characters or a line" if long else ""
-
-
-def _bytes_of(file: CorpusFile, max_bytes: int) -> bytes:
-    """The file's bytes; one that declares or has more than the source allows is refused, the former unread."""
-    size = file.size
-    if size <= max_bytes:
-        data = file.load()
-        if (size := len(data)) <= max_bytes:
-            return data
-    raise DocumentError(file.place, f"{size / 1e6:.0f} MB, more than the limit of {max_bytes / 1e6:.0f} MB")
 
 
 def _newest(documents: list[Document], row: SourceFormat) -> tuple[list[Document], int]:

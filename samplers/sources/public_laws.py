@@ -29,7 +29,7 @@ from samplers.formats.uslm.marks import LINE, PARAGRAPH, PART_END, mended, resol
 from samplers.formats.uslm.names import DROPPED, QUOTED, RANKS
 from samplers.formats.uslm.units import SHORT, Tally, Unit, free_id, place_in, sections_of, titled, units
 from samplers.formats.uslm.walk import Walk
-from samplers.formats.uslm.walker import Walker, exceptions
+from samplers.formats.uslm.walker import Rules, Walker, exceptions
 from samplers.source_format import FileContent, SourceFormat
 
 _DROPS = {**DROPPED, "action": "day of approval"}
@@ -91,7 +91,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     law = _law(root, name)
     _enclose_subdivisions(root)
-    over = partial(_walker_over, name=name, has_exceptions=bool(exceptions(root)))
+    over = partial(_walker_over, name=name, rules=Rules(bool(exceptions(root)), _DROPS, _MOVED))
     tally = Tally()
     found = []
     for unit, walker, walk in tally.documents(units(root, name), over, "official title and headings of larger parts"):
@@ -134,9 +134,9 @@ def _enclose_subdivisions(root: etree._Element) -> None:
         around[1].remove(paragraph)
 
 
-def _walker_over(unit: Unit, name: str, has_exceptions: bool) -> tuple[Walker, bool]:
+def _walker_over(unit: Unit, name: str, rules: Rules) -> tuple[Walker, bool]:
     """A walker over one unit with its sidenotes behind it, and whether that is a document."""
-    walker = Walker(name, has_exceptions, _DROPS, _MOVED)
+    walker = Walker(name, rules)
     level = 0
     if unit.own is None:
         level = max(RANKS["section"], place_in(unit.path).level + 1)

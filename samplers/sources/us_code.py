@@ -38,7 +38,7 @@ from samplers.formats.uslm.units import (
     units,
 )
 from samplers.formats.uslm.walk import Walk
-from samplers.formats.uslm.walker import Walker, exceptions
+from samplers.formats.uslm.walker import Rules, Walker, exceptions
 from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
 
 WITHOUT_NOTES = "without-notes"
@@ -63,10 +63,9 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     root = parse(data, name, WHOLE_TITLE)
     its_edition = edition(root, name)
     only_notes: list[Unit] = []
-    leaves_notes, has_exceptions = WITHOUT_NOTES in options, bool(exceptions(root))
-    over = partial(
-        _walker_over, name=name, has_exceptions=has_exceptions, leaves_notes=leaves_notes, only_notes=only_notes
-    )
+    rules = Rules(bool(exceptions(root)), moved=NOTES)
+    leaves_notes = WITHOUT_NOTES in options
+    over = partial(_walker_over, name=name, rules=rules, leaves_notes=leaves_notes, only_notes=only_notes)
     tally = Tally()
     given: Counter[str] = Counter()
     found = [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name)
@@ -90,13 +89,13 @@ FORMAT = SourceFormat(
 
 
 def _walker_over(
-    unit: Unit, name: str, has_exceptions: bool, leaves_notes: bool, only_notes: list[Unit]
+    unit: Unit, name: str, rules: Rules, leaves_notes: bool, only_notes: list[Unit]
 ) -> tuple[Walker, bool]:
     """A walker over a section, or what a larger part says itself, with its notes behind, and whether there is text.
 
     Larger parts that have nothing but notes are added to `only_notes`.
     """
-    walker = Walker(name, has_exceptions, moved=NOTES)
+    walker = Walker(name, rules)
     if unit.own is None:
         walker.element(unit.element, place_in(unit.path))
     else:

@@ -227,7 +227,7 @@ def test_too_few_queries_are_the_operators_turn_with_the_number(tmp_path, comman
     version.queries_path.write_text(head.rstrip() + (" []\n" if not count else "\n") + "".join(rows[:count]))
     code, out, heard = command(f"--corpus-path={tmp_path / 'corpus'}")
     assert code == 3
-    assert f"{25 - count} more queries: at least 25 are needed" in out + heard
+    assert f"{25 - count} more to be written: there are {count} queries" in out + heard
     assert not version.preregistration_path.exists()
 
 

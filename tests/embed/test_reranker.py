@@ -42,6 +42,7 @@ def transformers_alone(folder: Path, pairs: list[tuple[str, str]], limit: int) -
     return scores, lengths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limit"), [("ms-marco-minilm-l6", 512), ("ms-marco-minilm-l6", 40), ("bge-reranker-v2-m3", 40)]
 )
@@ -56,6 +57,7 @@ def test_scores_are_those_of_transformers_pair_by_pair_cut_at_the_limit(tmp_path
     assert (max(lengths) > limit) == (limit == 40)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_neither_order_nor_repeats_change_a_bit(tmp_path, folder, monkeypatch):
     model = tiny_reranker(folder)
     whole = pair_scores(Store(tmp_path / "whole"), model, PAIRS)

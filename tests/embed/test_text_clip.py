@@ -52,6 +52,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_cut_to_the_first_tokens(name):
     text = HOSTILE[name]
@@ -60,6 +61,7 @@ def test_hostile_texts_are_cut_to_the_first_tokens(name):
     assert n_tokens == len(ids_of(cut)) <= 256
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=12), min_size=100, max_size=400).map(" ".join), st.integers(8, 40))
 def test_any_text_is_cut_to_an_opening_with_the_first_tokens_of_the_whole(text, limit):
     spec = dataclasses.replace(MINILM, max_tokens=limit)

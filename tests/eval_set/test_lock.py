@@ -375,6 +375,7 @@ def forge(record):
     relock(record)
 
 
+@pytest.mark.slow
 def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, command, capsys):
     assert command("verify", "--deep") == 0
     assert "results.json, results.html, decision.json made anew byte for byte" in capsys.readouterr().out

@@ -174,6 +174,7 @@ def test_an_exploration_needs_a_frozen_set(tmp_path, corpus):
         evening(make_version(tmp_path), corpus, cells=["bm25 x recursive_v1"]).run()
 
 
+@pytest.mark.slow
 def test_a_rehearsal_says_so_and_keeps_out_of_the_record(tmp_path, corpus):
     version = make_version(tmp_path, rehearsal=True)
     write_queries(version.folder)

@@ -14,16 +14,17 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.history import opened
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import newest_version
+from runner.eval_set.version import load_corpus, newest_version
+from runner.evening import verdict
 from runner.evening.evening import Evening
 from runner.evening.exploration import tried
 from runner.evening.next_version import open_next
-from runner.evening.stops import doubts, missing_documents, next_step
+from runner.evening.stops import FREEZES, doubts, missing_documents, next_step
 from runner.judge.answers import Importer
 from runner.judge.carried_labels import NOTHING, carry_labels
 from runner.queries.reading_pack import reading_folder
 from tests.support.evening_process import few_draws_in_plans
-from tests.support.small_set import answers, fake_encoders, make_version, query_rows
+from tests.support.small_set import answers, fake_encoders, make_version, query_rows, write_corpus
 
 DAY = "2026-01-31"
 
@@ -250,12 +251,12 @@ def test_queries_added_to_the_version_reach_a_trial_that_waits_for_them(version,
     few = yaml.safe_dump({"schema_version": 1, "queries": rows[:5]}, sort_keys=False)
     version.queries_path.write_text(few)
     trial = tried(version)
-    with pytest.raises(InputNeeded, match="20 more queries") as stopped:
+    with pytest.raises(InputNeeded, match="20 more to be written") as stopped:
         run(trial)
     assert f"queries add {version.flags} FILE" in "\n".join(stopped.value.ways)
     assert "/try" not in "\n".join(stopped.value.ways)
     code, out, _ = command("next", "--try")
-    assert (code, "20 more queries" in out, "--try" in out) == (0, True, True)
+    assert (code, "20 more to be written" in out, "--try" in out) == (0, True, True)
     version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
     assert tried(version).queries_path.read_bytes() == version.queries_path.read_bytes()
 
@@ -294,3 +295,71 @@ def test_a_reading_pack_beside_queries_never_says_to_write_over_them(version, co
     assert "queries add demo" in out
     form = (reading_folder(version) / "queries.yaml.template").read_text()
     assert str(version.queries_path) not in form
+
+
+def test_documents_that_are_not_the_versions_are_not_passed_over_in_silence(version, command, tmp_path):
+    before = contents(version.folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "BILLS-118hr9999ih.xml").write_bytes(next(iter((tmp_path / "corpus").glob("*.xml"))).read_bytes())
+    code, _, err = command("init", "--corpus-path", str(other))
+    assert (code, "--eval-set-path" in err, str(other) in err) == (2, True, True)
+    assert contents(version.folder) == before
+    assert command("init", "--corpus-path", str(tmp_path / "corpus"))[0] == 0
+
+
+@pytest.mark.parametrize(("rehearsal", "freezes"), [("--rehearse", True), ("--try", False)])
+def test_a_rehearsal_says_beforehand_that_it_freezes_the_production_plan_too(version, command, rehearsal, freezes):
+    _, out, _ = command("next", rehearsal)
+    assert (FREEZES.format("demo v1") in " ".join(out.split())) is freezes
+
+
+def test_next_names_a_frozen_plan_that_was_changed(waiting, command):
+    path = waiting.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("min_gain: 0.02", "min_gain: 0.03"))
+    assert command("next")[0] == 4
+
+
+def test_next_and_check_lead_to_the_drafts_that_wait(version, command):
+    rows = yaml.safe_dump({"schema_version": 1, "queries": query_rows()}, sort_keys=False)
+    version.queries_path.unlink()
+    _, before, _ = command("next")
+    drafted = reading_folder(version) / "drafted.yaml"
+    drafted.parent.mkdir(parents=True, exist_ok=True)
+    drafted.write_text(rows)
+    _, now, _ = command("next")
+    for action in ("check", "add"):
+        assert f"queries {action} {version.flags} {drafted}" in before
+        assert f"queries {action} {version.flags} {drafted}" in now
+    assert ("queries draft" in before, "queries draft" in now) == (True, False)
+    code, _, err = command("queries", "check")
+    assert (code, f"queries check {version.flags} {drafted}" in err) == (3, True)
+
+
+def test_queries_are_added_without_a_word_of_running_while_too_few(version, command, tmp_path):
+    version.queries_path.unlink()
+    some, rest = tmp_path / "some.yaml", tmp_path / "rest.yaml"
+    for path, rows in ((some, query_rows()[:3]), (rest, query_rows()[3:])):
+        path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    assert " run demo" not in command("queries", "add", str(some))[1]
+    assert " run demo" in command("queries", "add", str(rest))[1]
+
+
+def test_the_number_of_documents_is_said_before_they_are_drawn(tmp_path, command):
+    version = make_version(tmp_path)
+    corpus = write_corpus(tmp_path / "corpus")
+    assert command("init", "--size", "5", "--corpus-path", str(corpus))[0] == 0
+    assert [version.plan(rehearsal=which).sample.size for which in (False, True)] == [5, 5]
+    assert len(load_corpus(version.corpus_path)[1]) == 5
+    assert command("init", "--size", "5")[0] == 0
+    code, _, err = command("init", "--size", "6")
+    assert (code, str(version.plan_path(rehearsal=False)) in err) == (2, True)
+
+
+def test_a_record_that_git_ignores_is_not_to_be_committed(tmp_path, monkeypatch):
+    monkeypatch.setattr(verdict, "ignored", lambda _: ["cells/", "lock.json"])
+    assert str(tmp_path) not in verdict._to_commit(tmp_path)
+    monkeypatch.setattr(verdict, "ignored", lambda _: ["cells/"])
+    assert verdict._to_commit(tmp_path).endswith("cells/")
+    monkeypatch.setattr(verdict, "ignored", lambda _: [])
+    assert verdict._to_commit(tmp_path).endswith(str(tmp_path))

@@ -315,6 +315,13 @@ def test_without_a_key_nothing_is_opened(opened, monkeypatch, key):
     assert not key.strip() or key not in str(caught.value)
 
 
+@pytest.mark.usefixtures("server")
+def test_a_missing_package_is_named_with_what_installs_it(opened, monkeypatch):
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    with pytest.raises(BackendError, match="anthropic"):
+        opened()
+
+
 def test_an_address_of_the_environment_does_not_lead_the_key_elsewhere(server, monkeypatch, tmp_path):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
     meter = JudgeMeter(tmp_path / "spend", 1.0, MODEL, price_of(MODEL))

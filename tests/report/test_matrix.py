@@ -6,8 +6,9 @@ import pytest
 from lxml import html as markup
 
 from runner.base.records import SCORE_UNIT
+from runner.eval_set.shapes.lists import ShownPassage
 from runner.report.page_frame import inert
-from runner.report.results_page.by_query import TOP, anchor, contenders, matrix
+from runner.report.results_page.by_query import TOP, _cut, anchor, contenders, matrix
 from runner.report.results_page.challenger import challenger
 from runner.report.results_page.render import page
 from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
@@ -84,7 +85,7 @@ def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named(resul
             ]
             for hit, (_, start, end) in zip(side.hits, query.hits[side.cell], strict=False):
                 assert hit.span == f"{start:,}–{end:,}"
-                assert "".join(text for text, _ in hit.chunk) == TEXT
+                assert "".join(text for text, _ in hit.chunk).strip(" …") == TEXT.strip(" …")
         relevant = {name for name, pair in zip(names, query.documents, strict=True) if (pair.grade or 0) >= 2}
         assert {hit.document.doc_id for hit, _ in row.missed} == relevant - {*hits[BASELINE], *hits[BETTER]}
 
@@ -102,7 +103,7 @@ def test_a_hit_shows_the_chunk_that_ranked_it_before_what_the_judge_marked():
     changed = results.model_copy(update={"lists": results.lists.model_copy(update={"queries": queries})})
     (shown,) = [each for each in matrix(changed).rows if each.query.id == query.id]
     hit = shown.sides[0].hits[0]
-    assert [text for text, _ in hit.chunk] == ["rank"]
+    assert [text for text, _ in hit.chunk] == ["rank", *([" …"] if start + 4 < end else [])]
     assert [[text for text, _ in parts] for _, parts in hit.marks] == [["mark"]]
 
 
@@ -162,3 +163,12 @@ def test_an_anchor_is_never_one_of_the_page(html):
     queries = {f"q{number:02d}" for number in range(1, 26)}
     assert queries <= set(ids)
     assert [one for one in set(ids) - queries if anchor(one) == one] == []
+
+
+@pytest.mark.parametrize(
+    ("chunk", "parts"),
+    [((10, 20), ["words"]), ((5, 20), ["… ", "words"]), ((10, 25), ["words", " …"]), ((5, 25), ["… ", "words", " …"])],
+)
+def test_dots_stand_where_a_chunk_goes_on_beside_the_passage_that_is_shown(chunk, parts):
+    passage = ShownPassage(start=10, end=20, text="words")
+    assert [text for text, _ in _cut([("words", False)], passage, chunk)] == parts

@@ -95,6 +95,7 @@ def test_documents_by_first_chunk_or_best_three_are_those_of_brute_force(by, n_d
     assert ranked(queries, *mixed, by) == brute_force_by(*mixed, queries, by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["first", "top3"])
 @given(st.integers(90, 700), st.integers(0, 700), st.integers(0, 2**32))
 @settings(max_examples=25)
@@ -149,6 +150,7 @@ def close_calls(n_documents, more, seed):
     return chunks, vectors, np.concatenate([query, -query, unit(vectors[:2])]).astype(np.float32)
 
 
+@pytest.mark.slow
 @given(
     st.integers(90, 700),
     st.integers(0, 700),
@@ -280,6 +282,7 @@ print(repr(found))
 """
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing():
     outputs = [
         subprocess.run(

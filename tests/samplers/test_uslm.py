@@ -1,8 +1,9 @@
+import unicodedata
 from pathlib import Path
 
 import pytest
 
-from samplers.formats.text_writer import Part
+from samplers.formats.text_writer import INVISIBLE, Part
 from samplers.formats.uslm import marks
 from samplers.formats.uslm.marks import (
     BLOCK,
@@ -19,7 +20,9 @@ from samplers.formats.uslm.marks import (
     STOP,
     TAB,
     Resolved,
+    has_text_after_lead,
     mended,
+    plain,
     resolve,
 )
 from samplers.formats.uslm.walk import Walk, walk
@@ -171,6 +174,21 @@ def test_white_space_between_marks_is_no_place_to_cut(monkeypatch: pytest.Monkey
     for stretch in range(1, 12):
         monkeypatch.setattr(marks, "_STRETCH", stretch)
         assert resolve(pieces) == Resolved("a\nb\n\nc. d", 1, 0)
+
+
+@pytest.mark.parametrize("first", range(0x20, 0x10000, 0x1000))
+def test_every_character_is_collapsed_left_out_or_composed_as_the_library_has_it(first: int) -> None:
+    for n in range(first, first + 0x1000):
+        if not 0xD800 <= n < 0xE000:
+            text = f"a  e{chr(n)} \t{chr(n)}b\n"
+            expected = unicodedata.normalize("NFC", " ".join(text.translate(INVISIBLE).split()))
+            assert (resolve([text]).text, plain(text)) == (expected, expected), hex(n)
+
+
+def test_text_follows_a_lead_only_if_more_than_marks_does() -> None:
+    assert has_text_after_lead(["a", LINE + LEAD, " b ", LINE])
+    assert not has_text_after_lead(["a", LINE + LEAD, " \u00ad", LINE])
+    assert not has_text_after_lead([LINE, PART_START, ""])
 
 
 def test_words_broken_at_the_end_of_a_line_are_mended_before_small_letters() -> None:

@@ -248,6 +248,7 @@ def process(stream, *arguments):
     return subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, check=False, text=True)
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_leaves_no_traceback(failing_bench):
     reading, writing = os.pipe()
     os.close(reading)

@@ -69,6 +69,10 @@ def contenders(results: Results) -> tuple[int, int] | None:
     return baseline, next(place for place, row in enumerate(rows) if row.cell == told.cell)
 
 
+Part = tuple[str, bool]
+"""Words of a passage, and whether the query has them."""
+
+
 class Difference(NamedTuple):
     """A cell less the baseline in one query, in units of 1e-9; `tint` runs from -TINTS to TINTS."""
 
@@ -81,8 +85,9 @@ class Difference(NamedTuple):
 class Hit(NamedTuple):
     """A document in a list; an address that is none of the web's is "", and so is the judge of most grades.
 
-    `chunk` is what ranked it and `marks` what the judge marked, each with its place and in parts: which of them are
-    telling words of the query. `elsewhere` is its rank in the other list, 0 if it is not in it.
+    `span` is the chunk that ranked it, `chunk` its words, or what was kept of them, and `marks` what the judge marked,
+    in parts: which of them are telling words of the query. `elsewhere` is its rank in the other list, 0 if it is not
+    in it.
     """
 
     rank: int
@@ -92,8 +97,8 @@ class Hit(NamedTuple):
     pair: PairShown
     judge: str
     span: str
-    chunk: Sequence[tuple[str, bool]]
-    marks: Sequence[tuple[str, Sequence[tuple[str, bool]]]]
+    chunk: Sequence[Part]
+    marks: Sequence[tuple[str, Sequence[Part]]]
 
 
 class SideList(NamedTuple):
@@ -233,7 +238,7 @@ class _Panel:
             pair=pair,
             judge="" if pair.judge == self.judge else pair.judge,
             span=_span(*span) if span else "",
-            chunk=marked(chunk[0].text, self.terms) if chunk else [],
+            chunk=_cut(marked(chunk[0].text, self.terms), chunk[0], span) if chunk and span else [],
             marks=[(_span(each.start, each.end), marked(each.text, self.terms)) for each in marks],
         )
 
@@ -241,6 +246,12 @@ class _Panel:
 def _meets(passages: Iterable[ShownPassage], spans: Sequence[Sequence[int]]) -> list[ShownPassage]:
     """The passages that overlap one of the spans."""
     return [each for each in passages if any(each.start < end and start < each.end for start, end in spans)]
+
+
+def _cut(parts: Sequence[Part], passage: ShownPassage, chunk: tuple[int, int]) -> list[Part]:
+    """A passage's parts, with dots where the chunk goes on before or after it."""
+    before, after = passage.start > chunk[0], passage.end < chunk[1]
+    return [*[("… ", False)][:before], *parts, *[(" …", False)][:after]]
 
 
 def _telling(asked: Terms, passages: Sequence[str]) -> Terms:

@@ -33,12 +33,13 @@ class Challenger(NamedTuple):
 
     `criteria` are those of "confirmed", none if nothing is decided; `doubts` are what else keeps the cell from being
     confirmed. `could_be_chance` is None for a cell that was not preregistered; `p` is that of a gain, or, of such a
-    cell, the two-sided one of the cell alone.
+    cell, the two-sided one of the cell alone. `p_alone` is p by the cells of its own step alone, "" if that is `p`.
     """
 
     cell: str
     gain: Sequence[str]
     p: str
+    p_alone: str
     could_be_chance: bool | None
     criteria: Sequence[Criterion]
     doubts: Sequence[str]
@@ -90,6 +91,7 @@ def challenger(results: Results) -> Challenger | None:
         cell=row.cell,
         gain=texts(one.gain, low, high, plan.rule.min_gain),
         p=p_beside_alpha(test.p if test.p_gain is None else test.p_gain, alpha),
+        p_alone="" if test.p_step is None else p_beside_alpha(test.p_step, alpha),
         could_be_chance=None if test.p_gain is None else not met["chance"],
         criteria=marked,
         doubts=row.short_of if all(criterion.met for criterion in marked) else [],
@@ -107,25 +109,27 @@ def told(value: float, bar: float, low: float, high: float) -> str:
 
 
 class LeftOut(NamedTuple):
-    """In how many cases leaving out one query changes the candidates, and without which queries, three at most."""
+    """A cell, and the queries of which any one, left out, would change whether it is a candidate."""
 
-    changes: int
-    first: Sequence[str]
+    cell: str
+    queries: Sequence[str]
 
 
-def left_out(results: Results) -> LeftOut:
-    """Whether any single query carries the candidates, by the means of all others; nothing is tested again."""
-    base, rule, count = results.cells, results.plan.rule, len(results.queries) - 1
-    own = next((row for row in base if row.test is None), None)
-    if own is None or count < 1:
-        return LeftOut(0, [])
+def left_out(results: Results) -> list[LeftOut]:
+    """The cells that one query makes or unmakes candidates, by the means of all others; nothing is tested again."""
+    base = next((row for row in results.cells if row.test is None), None)
+    if base is None or len(results.queries) < 2:
+        return []
+    found = [LeftOut(one.row.cell, _turning(one.row, base, results)) for one in tested(results)]
+    return [one for one in found if one.queries]
 
-    def candidates(place: int | None) -> list[str]:
-        return [row.cell for row in base if row.test and meets_criterion_5(*_means(row, own, place), rule)]
 
-    now = candidates(None)
-    turning = [query.id for place, query in enumerate(results.queries) if candidates(place) != now]
-    return LeftOut(len(turning), turning[:3])
+def _turning(row: CellResult, base: CellResult, results: Results) -> list[str]:
+    def is_candidate(left: int | None) -> bool:
+        return meets_criterion_5(*_means(row, base, left), results.plan.rule)
+
+    now = is_candidate(None)
+    return [query.id for place, query in enumerate(results.queries) if is_candidate(place) != now]
 
 
 def _means(row: CellResult, base: CellResult, left: int | None) -> tuple[float, float]:

@@ -10,11 +10,14 @@ from runner.base.records import ASKED
 from runner.decide.decide import AUTOMATIC, UNATTENDED
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.results_page.challenger import MINUS, Challenger, challenger, tested, told
 
 MOST_DOUBTS = 4
+
+LIKELY = 0.75
+"""A choice that fewer draws of queries and grades make than this is a doubt."""
 
 UNREAD = 0.1
 """A difference in what two encoders read of their tokens that outweighs every other doubt."""
@@ -153,7 +156,10 @@ def _comparison(results: Results, one: Challenger) -> str:
     if gain[0] == MINUS or gain == size:
         return f"{scored}."
     chance = "not shown to be more than chance" if one.could_be_chance else "unlikely to be chance"
-    return f"{scored}: {chance} (p = {one.p}, all cells compared)."
+    order = f" in the plan's order of tests; {one.p_alone} without it"
+    if not (one.could_be_chance and one.p_alone):
+        order = ", all cells compared"
+    return f"{scored}: {chance} (p = {one.p}{order})."
 
 
 def _status(results: Results, decision: Decision | None) -> str:
@@ -218,10 +224,8 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if one and compared and compared.gain > 0 and said.best_gain_corrected is not None and len(results.cells) > 2:
         rest = f": picking the best of them flatters its {one.gain[0]}."
         found.append(Doubt("why", f"Best of {len(results.cells) - 1} cells", rest))
-    if results.judging and not results.judging.agreement.read_twice:
-        judges = len(results.labels.judges)
-        who = "One judge" if judges == 1 else f"{judges} judges, no pair read twice"
-        found.append(Doubt("judges", who, ", checked by nobody." if judges == 1 else "."))
+    if results.judging:
+        found += _judging_doubts(results.judging, len(results.labels.judges))
     if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
         found.append(Doubt("queries", f"{n} queries", f" seldom show gains below {places(said.detectable, 2)}."))
     if compared and compared.bound.state == "open" and compared.bound.low < 0:
@@ -235,6 +239,22 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     return found
 
 
+def _judging_doubts(judging: JudgePanel, n_judges: int) -> list[Doubt]:
+    """What nobody checked of the grades, and how seldom the choice survives a second reader's errors."""
+    found = []
+    if not judging.agreement.read_twice:
+        who = "One judge" if n_judges == 1 else f"{n_judges} judges, no pair read twice"
+        found.append(Doubt("judges", who, ", checked by nobody." if n_judges == 1 else "."))
+    elif all(one.only_models for one in judging.agreement.seconds):
+        is_one = all(one.one_model for one in judging.agreement.seconds)
+        who = "One language model gave every grade" if is_one else "Language models gave every grade"
+        found.append(Doubt("judges", who, ", the second readings too." if is_one else "; no person read a pair."))
+    if judging.noise is not None and judging.noise.stability is not None and judging.noise.stability < LIKELY:
+        share = whole_percent(judging.noise.stability).replace(" %", "\u202f%")
+        found.append(Doubt("judges", f"Only {share} of draws", " of queries and grades lead to the same choice."))
+    return found
+
+
 def _unread(base: CellResult | None, row: CellResult | None, results: Results) -> tuple[float, Doubt] | None:
     """What the encoders of both never read, with the difference between them; None if next to nothing."""
     shares = [one.provenance.truncation.share if one and one.provenance.truncation else None for one in (base, row)]
@@ -245,9 +265,11 @@ def _unread(base: CellResult | None, row: CellResult | None, results: Results) -
     texts = [whole_percent(share).replace(" %", "\u202f%") if share is not None else "" for share in shares]
     sides = [(share, text, name) for share, text, name in zip(shares, texts, names, strict=True) if share is not None]
     (worst, most, whose), *others = sorted(sides, key=lambda side: -side[0])
+    gap = worst - (others[0][0] if others else 0.0)
     rest = f"; of {others[0][2]}, {others[0][1]}." if others else "."
-    lost = Doubt("chunks", f"{most} of {whose} tokens are never embedded", rest)
-    return worst - (others[0][0] if others else 0.0), lost
+    if gap >= UNREAD and row is not None and whose == names[0] and row.differences["ndcg@10"].mean > 0:
+        rest += " The gain may be that alone."
+    return gap, Doubt("chunks", f"{most} of {whose} tokens are never embedded", rest)
 
 
 def _to_do(results: Results, decision: Decision | None, one: Challenger | None) -> tuple[str, str]:
@@ -255,10 +277,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     source = f"{shlex.quote(results.source)}{' --rehearse' if results.kind == 'rehearsal' else ''}"
     said = results.outcome
     if results.kind == "exploration":
-        return (
-            "An exploration decides nothing. To test a cell, name it in the plan of a new version.",
-            f"{COMMAND} version new {source} --reason WHY --by NAME",
-        )
+        return EXPLORED, new_version(results)
     if results.kind == "external":
         return said.next_step, ""
     if results.provisional:
@@ -276,7 +295,17 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""
     return (
-        f"To settle it, open a new version that names {short(one.cell, results)} first. About {said.queries_needed:,} "
-        f"new queries confirm it with a chance of {whole_percent(said.assurance)}.",
-        "",
+        f"To settle it, open a new version with about {said.queries_needed:,} new queries in place of these, and name "
+        f"{short(one.cell, results)} under first: in plan.yaml. The chance to confirm it is then "
+        f"{whole_percent(said.assurance)}.",
+        f"{COMMAND} version new {source} --reason WHY --by NAME",
     )
+
+
+EXPLORED = "An exploration decides nothing. To test a cell, name it in the plan of a new version."
+
+
+def new_version(results: Results) -> str:
+    """The command that opens a version whose plan has the explored cells too."""
+    cells = [f"--cells {shlex.quote(row.cell)}" for row in results.cells if row.role == "exploratory"]
+    return " ".join([COMMAND, "version new", shlex.quote(results.source), *cells, "--reason WHY --by NAME"])

@@ -25,7 +25,7 @@ from runner.report.results_page.null_strips import null_strips
 from runner.report.results_page.pareto import cost_plot
 from runner.report.results_page.where_embedded import embedded
 
-TEMPLATE_VERSION = 10
+TEMPLATE_VERSION = 11
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
 runner/report for it; the page names it. The comparison, the index and the report of --post-bulk have their own."""
 

@@ -25,13 +25,14 @@ number.
 """
 
 import re
+import unicodedata
 from collections import Counter
 
 from lxml import etree
 
 from runner.base.errors import DocumentError
 from samplers.formats.safe_xml import MAX_DEPTH, entity_text, plain_text
-from samplers.formats.text_writer import visible
+from samplers.formats.text_writer import is_plain, on_one_line, visible
 
 _JOINT = "\ufdd0"
 """A noncharacter, so that no text holds it; a letter after it says what begins or ends."""
@@ -39,6 +40,8 @@ _JOINT = "\ufdd0"
 _WORD, _INDEX, _MARK, _FRACTION, _FIGURE_END = (_JOINT + letter for letter in "wimfe")
 _JOINTS = re.compile(rf"{_JOINT} ?[wimfe](?:{_JOINT} ?[wimfe])* ?")
 """The blank before a joint is moved inside first, so that the expression begins with a rare character."""
+_OF_WORDS = frozenset((_WORD, f"{_WORD} ", f"{_JOINT} w", f"{_WORD}{_JOINT} w"))
+"""Most joints: emphasis or a page mark begins or ends, with or without a blank."""
 _CUTS = re.compile(rf"{_JOINT}[wimfe]")
 _UNIT = re.compile(r"(?:^|[\s\d/])[a-z]{1,2}$")
 _LETTER_OF_NUMBER = re.compile(rf"\d{_JOINT}w[A-Za-z]")
@@ -48,8 +51,20 @@ _INLINE = ("E", "I", "B", "SU", "FR", "LI", "PRTPAGE", "FTREF")
 MAX_MARKS = 5_000
 """Inline elements of one paragraph. Real ones have up to 30; lxml takes the square of their number to join the text."""
 
-_FACES = frozenset(f"0{n}" for n in range(10))
 _SUPERIORS = frozenset(("51", "8145"))
+_FIGURE = (_INDEX, _FIGURE_END)
+_FACES = {
+    **dict.fromkeys((f"0{n}" for n in range(10)), (_WORD, _WORD)),
+    **dict.fromkeys(_SUPERIORS, (_MARK, _WORD)),
+}
+"""What begins and ends at an E, by its T; index figures have any other."""
+_ENDS = {
+    **dict.fromkeys("IB", (_WORD, _WORD)),
+    "SU": (_MARK, _WORD),
+    "FR": (_FRACTION, _FIGURE_END),
+    "LI": (" ", " "),
+}
+"""The same by tag, for other elements."""
 _TRADE_MARKS = frozenset(("TM", "SM"))
 _NOTE_MARK = "FTMARK"
 
@@ -72,7 +87,7 @@ def settle(root: etree._Element, name: str) -> Counter[str]:
     if _has_joint(root):
         raise DocumentError(name, "holds U+FDD0, which is no character")
     marks = list(root.iter(etree.Entity, *_INLINE))
-    if any(count > MAX_MARKS for count in Counter(map(_block_of, marks)).values()):
+    if len(marks) > MAX_MARKS and max(Counter(map(_block_of, marks)).values()) > MAX_MARKS:
         raise DocumentError(name, f"more than {MAX_MARKS} marks in one paragraph")
     for element in marks:
         if element.tag is etree.Entity:
@@ -80,6 +95,8 @@ def settle(root: etree._Element, name: str) -> Counter[str]:
             take_out(element)
         elif element.tag == "FTREF":
             _mark_note_marks(element)
+        elif element.tag == "PRTPAGE":
+            _settle_page_mark(element)
         else:
             _settle_inline(element)
     note_marks = (mark for mark in root.iter(_NOTE_MARK) if next(mark.iterancestors(_NOTE_MARK), None) is None)
@@ -95,9 +112,26 @@ def text_of(raw: str | None) -> str:
         return ""
     if _JOINT not in raw:
         return raw
-    line = " ".join(raw.split())
-    text = _JOINTS.sub(_joined, line.replace(f" {_JOINT}", f"{_JOINT} "))
-    return f"{' ' if raw[0].isspace() else ''}{text}{' ' if raw[-1].isspace() else ''}"
+    return f"{' ' if raw[0].isspace() else ''}{_joined_line(raw)}{' ' if raw[-1].isspace() else ''}"
+
+
+def one_line(raw: str | None) -> str:
+    """A string of a settled file without its joints, on one line without white space at its ends."""
+    if not raw:
+        return ""
+    line = raw.strip()
+    # Most lines end here, and XML has no other white space in ASCII.
+    if line.isascii() and not ("  " in line or "\n" in line or "\t" in line or "\r" in line):
+        return line
+    return on_one_line(line) if _JOINT not in line else _joined_line(line).strip()
+
+
+def _joined_line(raw: str) -> str:
+    """Text on one line, where a space that a joint asks for is the only one that may stand at an end."""
+    line = raw.strip().replace("\n", " ")
+    if not is_plain(line.replace(_JOINT, "")):
+        line = " ".join(line.split())
+    return _JOINTS.sub(_joined, line.replace(f" {_JOINT}", f"{_JOINT} "))
 
 
 def runs_of(raw: str | None) -> list[str]:
@@ -107,13 +141,15 @@ def runs_of(raw: str | None) -> list[str]:
 
 def line_of(element: etree._Element) -> str:
     """All text inside an element of a settled file, on one line without white space at its ends."""
-    raw = plain_text(element) if len(element) else element.text
-    return " ".join(text_of(raw).split())
+    return one_line(plain_text(element) if len(element) else element.text)
 
 
 def n_visible(element: etree._Element) -> int:
     """Characters inside an element that are not white space, joints not counted."""
-    return sum(visible(text) - len(_WORD) * text.count(_JOINT) for text in map(str, element.itertext()))
+    text = "".join(map(str, element.itertext()))
+    # Parts are counted one by one where a character might compose with one of the next part.
+    parts = (text,) if text.isascii() or unicodedata.is_normalized("NFC", text) else map(str, element.itertext())
+    return sum(map(visible, parts)) - len(_WORD) * text.count(_JOINT)
 
 
 def take_out(node: etree._Element) -> None:
@@ -141,23 +177,10 @@ def _block_of(element: etree._Element) -> etree._Element:
 
 def _settle_inline(element: etree._Element) -> None:
     """Note at an element's ends what begins and ends there."""
-    tail = element.tail or ""
-    match element.tag:
-        case "PRTPAGE":
-            _settle_page_mark(element)
-            return
-        case "LI":
-            begin, end = " ", " "
-        case "FR":
-            begin, end = _FRACTION, _FIGURE_END
-        case "SU" | "E" if _is_superior(element):
-            begin, end = _MARK, _WORD
-        case "E" if element.get("T", "03") not in _FACES:
-            begin, end = _INDEX, _FIGURE_END
-        case _:
-            begin, end = _WORD, _WORD
+    tag, tail = element.tag, element.tail or ""
+    begin, end = _FACES.get(element.get("T", "03"), _FIGURE) if tag == "E" else _ENDS[tag]
     element.text = begin + (element.text or "")
-    element.tail = end + (tail.lstrip() if _is_dash_on_next_line(tail) else tail)
+    element.tail = end + (tail.lstrip() if "—" in tail and _is_dash_on_next_line(tail) else tail)
 
 
 def _is_superior(element: etree._Element) -> bool:
@@ -202,6 +225,8 @@ def _joined(joints: re.Match[str]) -> str:
     """What stands at a joint: a space or nothing."""
     text, marks, start, end = joints.string, joints[0], joints.start(), joints.end()
     left, right = text[start - 1 : start], text[end : end + 2]
+    if marks in _OF_WORDS and right[:1].isalnum() and (left.isalpha() or left in _CLOSING):
+        return " "
     blank = " " if " " in marks else ""
     if not left or not right:
         return blank

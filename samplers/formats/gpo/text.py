@@ -77,7 +77,8 @@ class GpoText:
         the paragraph after it. Without one a first HD is like any other.
         """
         around, self._scope = self._scope, _Scope(level)
-        self._loose(element.text)
+        if (text := element.text) and not text.isspace():
+            self._loose(text)
         blocks: Iterable[etree._Element] = element
         if lead and (heading := lead_of(element)) is not None:
             blocks = self._write_lead(heading, lead)
@@ -185,7 +186,8 @@ class GpoText:
 
     def words(self, element: etree._Element, level: int) -> None:
         """Write an element's text and what stands in it."""
-        self.writer.write(text_of(element.text))
+        if text := element.text:
+            self.writer.write(text_of(text))
         for child in element:
             if handler := self.handlers.get(child.tag):
                 handler(child, level)
@@ -193,7 +195,8 @@ class GpoText:
                 self.writer.separate(" ")
                 self.words(child, level)
                 self.writer.separate(" ")
-            self.writer.write(text_of(child.tail))
+            if tail := child.tail:
+                self.writer.write(text_of(tail))
 
     def _loose(self, raw: str | None) -> None:
         """Write text that stands between blocks."""

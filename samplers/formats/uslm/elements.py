@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from lxml import etree
@@ -13,7 +14,26 @@ from samplers.formats.uslm import marks, names
 _AFTER_NUMBER = marks.SPACE + marks.LEAD
 _OWN_LINE, _RUN_IN = marks.LINE + marks.LEAD, marks.STOP + marks.SPACE + marks.LEAD
 _RUN_IN_KINDS = frozenset(kind for kind, rank in names.RANKS.items() if rank > names.SECTION_RANK) - names.NOTES
+_TITLE_TAGS = tuple(f"{{*}}{name}" for name in names.OFFICIAL_TITLES)
 _AFTER_QUOTE = (".", ",", ";", ":", ")", "”", "’")
+
+
+class _Level(NamedTuple):
+    """How a kind of section is written: its rank, the marks before and behind it, and those after its heading."""
+
+    rank: int
+    before: str
+    behind: str
+    after_heading: str
+
+
+def _level(kind: str, rank: int) -> _Level:
+    separator = marks.PARAGRAPH if rank <= names.SECTION_RANK else marks.LINE
+    after = _RUN_IN if kind in _RUN_IN_KINDS else _OWN_LINE
+    return _Level(rank, separator + marks.PART_START, marks.PART_END + separator, after)
+
+
+_LEVELS: Mapping[str, _Level] = {kind: _level(kind, rank) for kind, rank in names.RANKS.items()}
 
 
 class Place(NamedTuple):
@@ -33,13 +53,10 @@ class Walk(Protocol):
     name: str
     pieces: list[str]
     write: Callable[[str], None]
+    parts: list[Part]
     dropped: Counter[str]
     titles: list[tuple[int, int]]
     aside: list[etree._Element]
-    lead_end: int
-
-    def open(self, kind: str, level: int, separator: str) -> Part:
-        """A part that begins with the next text; whoever opens it writes a PART_END."""
 
     def children(self, element: etree._Element, depth: int, place: Place) -> None:
         """Write an element's text and children."""
@@ -64,49 +81,60 @@ def entity(walker: Walk, element: etree._Element, kind: str, depth: int, place: 
 
 def after_heading(kind: str) -> str:
     """The marks after the heading of a level: small levels have theirs run into their text."""
-    return _RUN_IN if kind in _RUN_IN_KINDS else _OWN_LINE
+    return _LEVELS[kind].after_heading
 
 
 def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A section, a larger or a smaller level; a part unless it is quoted."""
-    rank = names.RANKS[kind]
-    inner = max(rank, place.level + 1)
-    separator = marks.PARAGRAPH if rank <= names.SECTION_RANK and not place.is_quoted else marks.LINE
-    after = after_heading(kind)
-    if place.is_quoted:
-        walker.write(separator)
-        walker.children(element, depth, Place(inner, after, None, True, place.in_row, place.n_quotes))
-        walker.write(separator)
+    outer, _, _, is_quoted, in_row, n_quotes = place
+    rank, before, behind, after = _LEVELS[kind]
+    inner = rank if rank > outer else outer + 1
+    if is_quoted:
+        walker.write(marks.LINE)
+        walker.children(element, depth, Place(inner, after, None, True, in_row, n_quotes))
+        walker.write(marks.LINE)
         return
-    part = walker.open(kind, inner, separator)
-    walker.children(element, depth, Place(inner, after, part, kind == "note", place.in_row, place.n_quotes))
-    walker.write(marks.PART_END + separator)
+    part = Part(kind, inner)
+    walker.parts.append(part)
+    walker.write(before)
+    walker.children(element, depth, Place(inner, after, part, kind == "note", in_row, n_quotes))
+    walker.write(behind)
 
 
 def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A level's number or heading, which is noted for its label."""
-    write, part = walker.write, place.part
-    write(marks.SPACE)
-    written = element.text or ""
     if len(element):
+        walker.write(marks.SPACE)
         begin = len(walker.pieces)
         walker.children(element, depth, place)
         written = "".join(walker.pieces[begin:])
-    elif written:
-        write(written)
-    if part is not None and kind in names.HEADINGS:
+    else:
+        written = element.text or ""
+        walker.write(f" {written}")
+    part = place.part
+    if kind in names.NUMBERS:
+        walker.write(_AFTER_NUMBER)
+        if part is not None and not part.num:
+            part.num = (_number if len(written) <= _LONGEST_NUMBER else marks.plain)(written)
+        return
+    walker.write(place.after_heading)
+    if part is not None:
         part.heading = f"{part.heading} {marks.plain(written)}".strip()
-    elif part is not None and not part.num:
-        part.num = marks.plain(written)
-    write(_AFTER_NUMBER if kind in names.NUMBERS else place.after_heading)
-    walker.lead_end = len(walker.pieces)
+
+
+_number = lru_cache(maxsize=1024)(marks.plain)
+_LONGEST_NUMBER = 16
+"""Most numbers are "(a)" or "(1)", which need not be worked out again; what is longer is not kept in memory."""
 
 
 def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Words in quotation marks, which the bill DTD leaves to its stylesheet."""
     which = place.n_quotes % 2
     walker.write(marks.OPENING[which])
-    inline(walker, element, kind, depth, place._replace(n_quotes=place.n_quotes + 1))
+    if len(element):
+        walker.children(element, depth, place._replace(n_quotes=place.n_quotes + 1))
+    else:
+        walker.write(element.text or "")
     walker.write(marks.CLOSING[which])
 
 
@@ -114,7 +142,6 @@ def quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: 
     """Text that goes into another law."""
     if element.get("display-inline") == "yes-display-inline":
         walker.write(marks.GLUE + marks.SPACE + marks.LEAD)
-        walker.lead_end = len(walker.pieces)
     else:
         walker.write(marks.LINE)
     inner = place._replace(is_quoted=True, part=None, n_quotes=place.n_quotes + 1)
@@ -123,7 +150,7 @@ def quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: 
     else:
         walker.write(marks.OPENING[place.n_quotes % 2])
         walker.children(element, depth, inner)
-        if not any(local_name(child) == "after-quoted-block" for child in element):
+        if next(element.iterchildren("{*}after-quoted-block"), None) is None:
             walker.write(marks.CLOSING[place.n_quotes % 2])
     walker.write(marks.LINE)
     join_tail(walker, element)
@@ -147,7 +174,10 @@ def after_quoted(walker: Walk, element: etree._Element, kind: str, depth: int, p
 def cell(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """A cell of a table."""
     walker.write(marks.TAB)
-    inline(walker, element, kind, depth, place._replace(in_row=True))
+    if len(element):
+        walker.children(element, depth, place._replace(in_row=True))
+    else:
+        walker.write(element.text or "")
     walker.write(marks.TAB)
 
 
@@ -185,25 +215,33 @@ def drop(walker: Walk, element: etree._Element, reason: str, depth: int, place: 
         join_tail(walker, element)
     if name not in names.FORMS:
         return
-    for title in element.iter():
-        is_inner = any(local_name(ancestor) in names.OFFICIAL_TITLES for ancestor in title.iterancestors())
-        if local_name(title) in names.OFFICIAL_TITLES and not is_inner:
+    for title in element.iter(*_TITLE_TAGS):
+        if next(title.iterancestors(*_TITLE_TAGS), None) is None:
             walker.dropped[reason] -= n_visible(title)
             official_title(walker, title, local_name(title), depth, place)
 
 
 def by_attribute(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Elements whose attributes say what they are."""
-    stated = kind, element.get({"ref": "class", "note": "type"}.get(kind, "role"))
-    if stated in (("ref", "footnoteRef"), ("note", "footnote")):
-        drop(walker, element, "footnotes", depth, place)
-        join_tail(walker, element)
-    elif stated == ("block", "endorsement"):
+    if kind == "note" and element.get("type") == "footnote":
+        footnote(walker, element, kind, depth, place)
+    elif kind == "block" and element.get("role") == "endorsement":
         drop(walker, element, "attestation", depth, place)
     elif kind == "docTitle" and (parent := element.getparent()) is not None and local_name(parent) == "longTitle":
         drop(walker, element, "form", depth, place)  # "A BILL"; elsewhere it heads the body, such as "AMENDMENT:"
     else:
-        {"note": level, "ref": inline}.get(kind, block)(walker, element, kind, depth, place)
+        (level if kind == "note" else block)(walker, element, kind, depth, place)
+
+
+def footnote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """A footnote or the reference to one."""
+    drop(walker, element, "footnotes", depth, place)
+    join_tail(walker, element)
+
+
+def ref(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
+    """A reference, which runs on unless it is one to a footnote."""
+    (footnote if element.get("class") == "footnoteRef" else inline)(walker, element, kind, depth, place)
 
 
 def n_visible(element: etree._Element) -> int:
@@ -229,6 +267,18 @@ HANDLERS: Mapping[str, Handler] = _table(
     (names.QUOTED, quoted),
     ((*names.NUMBERS, *names.HEADINGS), lead),
     (names.RANKS, level),
-    (("note", "ref", "block", "docTitle"), by_attribute),
+    (("note", "block", "docTitle"), by_attribute),
+    (("ref",), ref),
 )
 """Handlers by name, the later row of two; elements that are not in it run on."""
+
+Around = tuple[str, str]
+"""The marks before and after the text and children of an element."""
+
+AROUND: Mapping[Handler, Around] = {
+    inline: ("", ""),
+    line_break: (marks.SPACE, ""),
+    block: (marks.BLOCK, marks.LINE),
+}
+"""The handlers that do no more than this, and what they write outside of rows."""
+AROUND_IN_ROW: Mapping[Handler, Around] = {**AROUND, block: (marks.SPACE, marks.SPACE)}

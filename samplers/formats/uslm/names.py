@@ -49,6 +49,8 @@ RANKS: Mapping[str, int] = {
 SECTION_RANK = RANKS["section"]
 """Headings of this rank and above stand on a line of their own."""
 
+SMALLEST_RANK = max(RANKS.values())
+
 APPROPRIATIONS = frozenset(
     ("appropriations", "appropriations-major", "appropriations-intermediate", "appropriations-small")
 )

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lxml import etree
 
@@ -16,7 +16,7 @@ from samplers.formats.uslm.elements import Place
 from samplers.formats.uslm.labels import label
 from samplers.formats.uslm.names import APPROPRIATIONS, DROPPED, HEADINGS, NOTES, NUMBERS, QUOTED, RANKS, SECTION_RANK
 from samplers.formats.uslm.walk import Walk, walked
-from samplers.formats.uslm.walker import Walker
+from samplers.formats.uslm.walker import Rules, Walker
 
 SECTIONS = frozenset(("section", "courtRule"))
 """What is a document of its own."""
@@ -63,13 +63,16 @@ def _units(element: etree._Element, name: str, path: tuple[Part, ...], holders: 
     for child in element:
         kind = local_name(child)
         if kind in SECTIONS:
-            inner = [each for each in child if child in holders and (each in holders or local_name(each) in SECTIONS)]
-            around = (*path, *_named(child, name, path)) if inner else path
+            is_holder = child in holders
+            inner = [each for each in child if each in holders or local_name(each) in SECTIONS] if is_holder else []
+            if not inner:
+                yield Unit(child, path)
+                continue
+            around = (*path, *_named(child, name, path))
             rest = etree.Element(child.tag)
             rest.extend(inner)  # moves them out of the section, tails and all
             yield Unit(child, path)
-            if inner:
-                yield from _units(rest, name, around, holders)
+            yield from _units(rest, name, around, holders)
         elif _is_part(child, holders):
             yield from _units(child, name, (*path, *_named(child, name, path)), holders)
 
@@ -131,7 +134,8 @@ def sections_of(unit: Unit, sections: Sequence[Section], n_chars: int) -> tuple[
         for part in unit.path
     )
     if unit.own is None:
-        return *outer, replace(sections[0], label=""), *sections[1:]
+        first = sections[0]
+        return *outer, Section(first.span, first.level, first.kind, ""), *sections[1:]
     return *outer, *sections
 
 
@@ -139,7 +143,7 @@ def _named(element: etree._Element, name: str, path: tuple[Part, ...]) -> tuple[
     """The element as a part with its number and heading; nothing for one that has neither."""
     kind = local_name(element)
     part = Part(kind, max(RANKS.get(kind, SECTION_RANK), path[-1].level + 1 if path else 0))
-    scratch = Walker(name, has_exceptions=False)
+    scratch = Walker(name, Rules(has_exceptions=False))
     for child in element:
         if local_name(child) in NUMBERS | HEADINGS:
             scratch.element(child, Place(part=part))
@@ -164,7 +168,8 @@ class Tally:
         for unit in found:
             walker, is_document = over(unit)
             walk = walked(walker)
-            self._dropped.update(walk.dropped)
+            for reason, n in walk.dropped.items():
+                self._dropped[reason] += n
             if is_document:
                 self.supplied += walk.supplied
                 yield unit, walker, walk

@@ -27,10 +27,11 @@ from samplers.formats.uslm.elements import Place
 from samplers.formats.uslm.facts import facts
 from samplers.formats.uslm.labels import label
 from samplers.formats.uslm.marks import resolve
-from samplers.formats.uslm.walker import Walker, exceptions
+from samplers.formats.uslm.names import RANKS, SECTION_RANK, SMALLEST_RANK
+from samplers.formats.uslm.walker import Rules, Walker, exceptions
 
 LABEL_REACH = 1_000
-"""Characters of a part in which the words are looked for that label one without heading."""
+"""Characters of a section or account in which the words are looked for that label one without heading."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def walk(data: bytes, name: str, roots: frozenset[str]) -> Walk:
     root = parse(data, name)
     if local_name(root) not in roots:
         raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
-    walker = Walker(name, bool(exceptions(root)))
+    walker = Walker(name, Rules(bool(exceptions(root))))
     walker.children(root, 0, Place())
     if not walker.has_body():
         raise DocumentError(name, "no text in the body")
@@ -84,6 +85,8 @@ def written(
 
 def _section(part: Part, text: str) -> Section:
     start, end = part.start, part.end
-    # A label shows a few words: copying the whole of every part would copy the text once a level.
-    opening = text[start : min(end, start + LABEL_REACH)]
+    opening = ""
+    if not part.heading and RANKS.get(part.kind, SMALLEST_RANK) <= SECTION_RANK:
+        # A label shows a few words: copying the whole of every part would copy the text once a level.
+        opening = text[start : min(end, start + LABEL_REACH)]
     return Section(Span(start, end), part.level, part.kind, label(part.kind, part.num, part.heading, opening))

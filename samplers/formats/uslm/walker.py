@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from lxml import etree
 
@@ -9,7 +10,10 @@ from runner.base.errors import DocumentError
 from samplers.formats.safe_xml import MAX_DEPTH, local_name
 from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm.elements import (
+    AROUND,
+    AROUND_IN_ROW,
     HANDLERS,
+    Around,
     Handler,
     Place,
     after_heading,
@@ -22,27 +26,56 @@ from samplers.formats.uslm.elements import (
     set_aside,
 )
 from samplers.formats.uslm.headings import Headings
-from samplers.formats.uslm.marks import LINE, PARAGRAPH, PART_START, has_text
+from samplers.formats.uslm.marks import LINE, PARAGRAPH, PART_START, has_text, has_text_after_lead
 from samplers.formats.uslm.names import APPROPRIATIONS, DROPPED, HEADINGS, NUMBERS, RANKS, kind_of
 
 exceptions = etree.XPath("boolean(//@changed[. = 'deleted'] | //@role[. = 'after-quoted-block'])")
 """Whether an element of a file is struck, or the tail of a quoted block, by an attribute."""
 
+_LEADS = tuple(f"{{*}}{name}" for name in sorted(NUMBERS | HEADINGS))
+_Rule = tuple[Handler, str, Around | None]
+"""The handler of all elements of a name, their kind or the reason why they are dropped, and what stands around their
+text and children if the handler need not be called for that."""
 
-class Walker:
-    """One walk over one or more elements of a file.
+
+class Rules:
+    """How the elements of a file are written, by tag; learned as they are met.
 
     `has_exceptions` says whether `exceptions` holds for the file. `drops` names the elements that are not text, each
     with the reason that its characters are counted under; those named in `moved` are left for `release`.
     """
 
     def __init__(
-        self,
-        name: str,
-        has_exceptions: bool,
-        drops: Mapping[str, str] = DROPPED,
-        moved: frozenset[str] = frozenset(),
+        self, has_exceptions: bool, drops: Mapping[str, str] = DROPPED, moved: frozenset[str] = frozenset()
     ) -> None:
+        self.has_exceptions = has_exceptions
+        self.drops = drops
+        self.moved = moved
+        self.outside: dict[object, _Rule] = {}
+        self.in_row: dict[object, _Rule] = {}
+
+    def of(self, element: etree._Element, in_row: bool) -> _Rule:
+        """How all elements of this one's name are written."""
+        known = self.in_row if in_row else self.outside
+        if found := known.get(element.tag):
+            return found
+        name = local_name(element)
+        handler = set_aside if name in self.moved else drop if name in self.drops else HANDLERS.get(name, inline)
+        may_differ = self.has_exceptions or name in APPROPRIATIONS
+        around = None if may_differ else (AROUND_IN_ROW if in_row else AROUND).get(handler)
+        known[element.tag] = found = handler, self.drops.get(name, name), around
+        return found
+
+    @cached_property
+    def without_moved(self) -> "Rules":
+        """The same, but nothing is left for later."""
+        return Rules(self.has_exceptions, self.drops)
+
+
+class Walker:
+    """One walk over one or more elements of a file, by the file's rules."""
+
+    def __init__(self, name: str, rules: Rules) -> None:
         self.name = name
         self.pieces: list[str] = []
         """Text and marks so far."""
@@ -52,22 +85,17 @@ class Walker:
         self.titles: list[tuple[int, int]] = []
         """Which pieces are no body: those of official titles, and of the headings of larger parts."""
         self.aside: list[etree._Element] = []
-        self.lead_end = 0
-        """How many pieces there were when the last number or heading had been written."""
-        self._has_exceptions = has_exceptions
-        self._drops = drops
-        self._moved = moved
-        self._handlers: dict[object, tuple[Handler, str]] = {}
+        self._rules = rules
 
     def element(self, element: etree._Element, place: Place, depth: int = 1) -> None:
         """Write one element, its tail excluded."""
-        handler, kind = self._learn(element)
+        handler, kind, _ = self._rules.of(element, place.in_row)
         handler(self, element, kind, depth, place)
 
     def part(self, element: etree._Element, own: Sequence[etree._Element]) -> None:
         """Write a larger part's own children; its number and heading are no more of a body than an official title."""
         self.write(element.text or "")
-        no_body = NUMBERS | HEADINGS | self._moved | self._drops.keys()
+        no_body = NUMBERS | HEADINGS | self._rules.moved | self._rules.drops.keys()
         n_leads = next((n for n, child in enumerate(own) if local_name(child) not in no_body), len(own))
         for child in own[:n_leads]:
             self.element(child, Place())
@@ -80,8 +108,7 @@ class Walker:
 
     def release(self) -> list[etree._Element]:
         """The elements that were moved, in the order of the file; from now on none is."""
-        self._moved = frozenset()
-        self._handlers.clear()
+        self._rules = self._rules.without_moved
         aside, self.aside = self.aside, []
         return aside
 
@@ -105,47 +132,48 @@ class Walker:
         """Write an element's text and children."""
         if depth >= MAX_DEPTH and len(element):
             raise DocumentError(self.name, f"nested more than {MAX_DEPTH} elements deep")
-        write, known, has_exceptions = self.write, self._handlers, self._has_exceptions
+        pieces, rules, in_row = self.pieces, self._rules, place.in_row
+        known = rules.in_row if in_row else rules.outside
         depth += 1
         if text := element.text:
-            write(text)
+            pieces.append(text)
         for child in element:
-            handler, kind = known.get(child.tag) or self._learn(child)
+            handler, kind, around = known.get(child.tag) or rules.of(child, in_row)
+            if around is not None and len(child):
+                pieces.append(around[0])
+                self.children(child, depth, place)
+                pieces += around[1], child.tail or ""
+                continue
+            if around is not None:
+                pieces += around[0], child.text or "", around[1], child.tail or ""
+                continue
             if kind in APPROPRIATIONS:
                 self._among_headings((child, *child.itersiblings()), depth, place)
                 return
-            if has_exceptions:
+            if rules.has_exceptions:
                 handler, kind = _unless_exception(child, handler, kind)
             handler(self, child, kind, depth, place)
             if tail := child.tail:
-                write(tail)
-
-    def _learn(self, element: etree._Element) -> tuple[Handler, str]:
-        """The handler of all elements of this one's name, and their kind or the reason why they are dropped."""
-        name = local_name(element)
-        handler = set_aside if name in self._moved else drop if name in self._drops else HANDLERS.get(name, inline)
-        found = self._handlers[element.tag] = handler, self._drops.get(name, name)
-        return found
+                pieces.append(tail)
 
     def _among_headings(self, siblings: Sequence[etree._Element], depth: int, place: Place) -> None:
         """Write siblings of which some are appropriations headings."""
         headings = Headings(self.write)
         for child in siblings:
-            handler, kind = self._handlers.get(child.tag) or self._learn(child)
+            handler, kind, _ = self._rules.of(child, place.in_row)
             if opens := kind in APPROPRIATIONS:
                 kind = kind_of(child)
                 handler = level if kind in RANKS else inline
             handler, kind = _unless_exception(child, handler, kind)
             opens = opens and handler is level and not place.is_quoted
-            is_headed = any(local_name(each) in NUMBERS | HEADINGS for each in child)
-            if opens and not is_headed and headings.continues(kind):
+            if opens and next(child.iterchildren(*_LEADS), None) is None and headings.continues(kind):
                 self.write(LINE)
                 self.children(child, depth, place._replace(level=headings.level))
                 self.write(LINE + (child.tail or ""))
                 continue
             is_parenthesis = opens and _first_text(child).startswith("(")
             headings.close_before(kind, is_parenthesis)
-            inner = place._replace(level=max(place.level, headings.level))
+            inner = place if place.level >= headings.level else place._replace(level=headings.level)
             begin = len(self.pieces)
             if opens:
                 headings.push(*self._appropriations(child, kind, depth, inner), is_parenthesis)
@@ -161,7 +189,7 @@ class Walker:
         part = self.open(kind, max(RANKS[kind], place.level + 1), PARAGRAPH)
         self.children(element, depth, place._replace(level=part.level, after_heading=after_heading(kind), part=part))
         self.write(PARAGRAPH)
-        return part, has_text(self.pieces[self.lead_end :])
+        return part, has_text_after_lead(self.pieces)
 
 
 def _unless_exception(element: etree._Element, handler: Handler, kind: str) -> tuple[Handler, str]:

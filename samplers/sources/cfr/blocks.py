@@ -8,14 +8,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
 
 from lxml import etree
 
-from samplers.formats.gpo.inline import line_of, n_visible, text_of
-from samplers.formats.text_writer import INVISIBLE
-from samplers.sources.cfr.designators import ITALIC, ROMAN, Lead, lead
+from samplers.formats.gpo.inline import line_of, n_visible, one_line
+from samplers.formats.text_writer import INVISIBLE, on_one_line
+from samplers.sources.cfr.designators import ITALIC, NO_LEAD, ROMAN, Lead, lead
 
 HEADINGS = frozenset(("HD", "HED", "HD1", "HD2", "HD3", "HD4"))
 TITLES = frozenset(("SECTNO", "SUBJECT", "HEAD", "RESERVED"))
@@ -53,10 +53,11 @@ _SET_AS_HEADING = re.compile(r"(?:\d{1,4}(?:\(\w{1,5}\))+ )?\x01[^\x01\x02]{1,20
 _INVISIBLE = re.compile("[" + "".join(map(chr, INVISIBLE)) + "]")
 _RANK = re.compile(r"[1-6]")
 _NOTE_NUMBER = re.compile(r"(?:\d{1,4}|[a-z]|[*†‡§]{1,3})(?= )")
-_string = etree.XPath("string()")
+_string = etree.XPath("string()", smart_strings=False)
 
 
-class Block(NamedTuple):
+@dataclass(slots=True)
+class Block:
     """A paragraph, heading, table or group of lines, NFC and without white space at its ends.
 
     `kind` is "" for text that is no section of its own, "paragraph" for what may begin with designators, "hd1" and so
@@ -65,7 +66,7 @@ class Block(NamedTuple):
 
     kind: str
     text: str
-    lead: Lead = Lead()
+    lead: Lead = NO_LEAD
     label: str = ""
 
 
@@ -82,20 +83,25 @@ def _marked_beginning(paragraph: etree._Element) -> str:
     for child in islice(paragraph, _LEAD_CHILDREN):
         tag = child.tag
         if tag == "I" or (tag == "E" and child.get("T") == _ITALIC_FACE):
-            pieces += (ITALIC, str(_string(child)), ROMAN)
+            pieces += (ITALIC, _inside(child), ROMAN)
         elif tag in _NESTED:
             break
         elif isinstance(tag, str):
-            pieces.append(str(_string(child)))
+            pieces.append(_inside(child))
         pieces.append(child.tail or "")
-    return visible(" ".join("".join(pieces).split())) if ITALIC in pieces else ""
+    return visible(on_one_line("".join(pieces))) if ITALIC in pieces else ""
+
+
+def _inside(element: etree._Element) -> str:
+    """All text inside an element as the file has it."""
+    return (str(_string(element)) if len(element) else element.text) or ""
 
 
 def visible(line: str) -> str:
     """A line in NFC without what cannot be seen."""
     if line.isascii():
         return line
-    if _INVISIBLE.search(line):
+    if not line.isprintable() and _INVISIBLE.search(line):
         line = " ".join(line.translate(INVISIBLE).split())
     return unicodedata.normalize("NFC", line)
 
@@ -112,35 +118,41 @@ class BlockReader:
         self.left_out: Counter[str] = Counter()
         self._beginnings = beginnings
 
-    def title(self, unit: etree._Element) -> list[str]:
-        """What names a unit: its number and subject, or else its first heading."""
-        lines = [self.line(child) for child in unit if child.tag in TITLES]
-        if not any(lines):
-            lines = [self.line(child) for child in unit if child.tag in HEADINGS][:1]
-        return [line for line in lines if line]
+    def read(self, unit: etree._Element) -> tuple[list[str], list[Block]]:
+        """The lines that name a unit, its number and subject or else its first heading, and everything after them."""
+        lines = [line for line in map(self.line, unit.iterchildren(*TITLES)) if line]
+        has_title = bool(lines)
+        if not has_title:
+            lines = list(filter(None, [self.line(child) for child in unit.iterchildren(*HEADINGS)][:1]))
+        return lines, self._blocks(unit, has_title)
 
-    def blocks(self, unit: etree._Element) -> list[Block]:
-        """Everything after a unit's title, in order."""
+    def _blocks(self, unit: etree._Element, has_title: bool) -> list[Block]:
+        """Everything in a unit but its titles, in order; without one, its first heading is left out."""
         found: list[Block] = []
         is_appendix = unit.tag in ("APPENDIX", "DIV9")
-        has_title = any(label_of(child) for child in unit if child.tag in TITLES)
         self._plain(unit.text, found)
         for child in unit:
-            if child.tag in HEADINGS and not has_title:
+            tag = child.tag
+            if tag in _PARAGRAPHS:
+                self._paragraph(child, is_appendix, found)
+            elif tag in HEADINGS and not has_title:
                 has_title = True
-            elif child.tag not in TITLES:
+            elif tag not in TITLES:
                 self._block(child, is_appendix, found)
-            self._plain(child.tail, found)
+            if (tail := child.tail) and not tail.isspace():
+                self._plain(tail, found)
         return found
 
     def line(self, element: etree._Element) -> str:
         """All text inside an element on one line."""
-        return self.clean(str(_string(element)) if len(element) else element.text)
+        return self.clean(_inside(element))
 
     def clean(self, raw: str | None) -> str:
         """A string of the file on one line, NFC, without what cannot be seen."""
-        line = " ".join(text_of(raw).split())
-        if not line.isascii() and (hidden := len(_INVISIBLE.findall(line))):
+        line = one_line(raw)
+        if line.isascii():
+            return line
+        if not line.isprintable() and (hidden := len(_INVISIBLE.findall(line))):
             self.left_out["soft hyphens and zero-width characters"] += hidden
         return visible(line)
 
@@ -168,7 +180,7 @@ class BlockReader:
         pieces = [element.text or ""]
         for child in element:
             if child.tag not in _NESTED:
-                pieces.append(str(_string(child)))
+                pieces.append(_inside(child))
             elif child.tag == "FTNT":
                 self._block(child, is_appendix, notes)
             else:
@@ -188,7 +200,7 @@ class BlockReader:
             found.append(Block("paragraph", text, lead(marked or text, full_stops)))
 
     def _plain(self, raw: str | None, found: list[Block]) -> None:
-        if raw and not raw.isspace() and (text := self.clean(raw)):
+        if text := self.clean(raw):
             found.append(Block("", text))
 
     def _lines(self, element: etree._Element) -> list[str]:

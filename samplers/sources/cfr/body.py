@@ -55,8 +55,9 @@ class _Writer:
         self.begin(kind, label, 0, -1)
 
     def begin(self, kind: str, label: str, start: int, depth: int, rank: int = 0) -> None:
-        label = cut(label, LABEL_LENGTH)
-        section = _Open(kind, label, start, depth, rank, level=len(self.open) + 1)
+        if len(label) > LABEL_LENGTH:
+            label = cut(label, LABEL_LENGTH)
+        section = _Open(kind, label, start, depth, rank, 0, len(self.open) + 1)
         self.open.append(section)
         self.sections.append(section)
 
@@ -96,31 +97,32 @@ class _Writer:
         """Write a block inside that many levels of paragraphs, and begin the sections that it begins."""
         self.close(inside + 1)
         start = self.write(block.text, "\n" if inside else "\n\n")
-        if block.kind not in ("", "paragraph"):
+        if place.levels:
+            self.paragraphs(block, place, start)
+        elif block.kind not in ("", "paragraph"):
             self.begin(block.kind, block.label, start, inside + 1)
             self.close(inside + 1)
-        else:
-            self.paragraphs(block, place, start)
 
     def paragraphs(self, block: Block, place: Place, start: int) -> None:
         """Begin a section at a term and at each designator; those after the first begin inside the line."""
         lead, levels = block.lead, place.levels
         position = 0
-        if lead.term and levels:
+        if lead.term:
             self.begin("paragraph", _label(lead.term), start, levels[0])
             position, levels = len(lead.term), levels[1:]
         for level, designator, heading in zip(levels, lead.designators, lead.headings, strict=False):
             mark = designator.label.partition("–")[0]
             at = block.text.find(mark, position)
             if at >= 0:
-                self.begin("paragraph", f"{designator.label} {_label(heading)}".strip(), start + at, level)
+                label = f"{designator.label} {_label(heading)}".strip() if heading else designator.label
+                self.begin("paragraph", label, start + at, level)
                 position = at + len(mark) + len(heading)
 
     def finish(self) -> tuple[str, tuple[Section, ...]]:
         while self.open:
             self.open.pop().end = self.length
-        sections = tuple(Section(Span(s.start, s.end), s.level, s.kind, s.label) for s in self.sections)
-        return "".join(self.pieces), sections
+        sections = [Section(Span(s.start, s.end), s.level, s.kind, s.label) for s in self.sections]
+        return "".join(self.pieces), tuple(sections)
 
 
 def _label(words: str) -> str:
@@ -130,7 +132,7 @@ def _label(words: str) -> str:
 def _places(blocks: Sequence[Block]) -> list[Place]:
     items: list[Item] = []
     for block in blocks:
-        is_text = block.kind in ("", "paragraph")
-        introduces = block.text.endswith(_INTRODUCES) if is_text else bool(items) and items[-1].introduces
-        items.append(Item(block.lead, introduces, block.text.endswith(_GOES_ON), is_text))
+        text, is_text = block.text, block.kind in ("", "paragraph")
+        introduces = text.endswith(_INTRODUCES) if is_text else bool(items) and items[-1].introduces
+        items.append(Item(block.lead, introduces, text.endswith(_GOES_ON), is_text))
     return places(items)

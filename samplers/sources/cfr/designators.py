@@ -42,11 +42,14 @@ class Lead(NamedTuple):
     term: str = ""
 
 
-_NONE = Lead()
+NO_LEAD = Lead()
 _WORD = r"[a-z]{1,6}(?:-\d{1,2})?|[A-Z]{1,6}(?:-\d{1,2})?|\d{1,3}(?:-\d{1,2})?"
 _ONE = rf"(?:\( ?(\x01?) ?({_WORD}) ?\x02? ?\)|(\x01)\(({_WORD})\)\x02)"
 _IN_PARENTHESES = re.compile(rf" ?(?:(?:—|–|-) ?)?{_ONE}(?: ?(?:-|–|—|through|to|and|,) ?{_ONE}(?= ?\[))?")
 _WITH_FULL_STOP = re.compile(r" ?(\x01?)(\d{1,3}|[A-Za-z]|[ivx]{2,6}|[IVX]{2,6})\.(\x02?)(?=[\s\x01])")
+_LONE = re.compile(r"\(([a-z]{1,6}|[A-Z]{1,6}|\d{1,3})\) (?=[A-Z])")
+"""The beginning of most paragraphs: a sentence follows the only designator."""
+
 _ANOTHER = ("(", " (", "—", "–", "-")
 _RUN = re.compile(r" ?\x01([^\x01\x02]{1,300})\x02")
 _ONES = ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
@@ -56,15 +59,17 @@ _NUMERALS = {tens + ones: 10 * t + n for t, tens in enumerate(_TENS) for n, ones
 
 def lead(marked: str, full_stops: bool) -> Lead:
     """What a paragraph begins with; `full_stops` admits "1." and "iv." as well, as appendices have them."""
+    if (lone := _LONE.match(marked)) and (read := _lone(lone[1])).designators:
+        return read
     found = _next(marked, 0, full_stops)
     run = None if found else _RUN.match(marked)
     term = ""
     if run:
         if not marked[run.end() :].strip():
-            return _NONE
+            return NO_LEAD
         term, found = _plain(run[1]), _next(marked, run.end(), full_stops)
     if not found:
-        return Lead(term=term) if term else _NONE
+        return Lead(term=term) if term else NO_LEAD
     designators: list[Designator] = []
     headings: list[str] = []
     while found and len(designators) < MOST:
@@ -94,6 +99,13 @@ def _next(marked: str, position: int, full_stops: bool) -> tuple[Designator, int
             return designator, found.end()
     found = _WITH_FULL_STOP.match(marked, position) if full_stops else None
     return (_with_full_stop(found[2], bool(found[1] and found[3])), found.end()) if found else None
+
+
+@lru_cache(maxsize=4096)
+def _lone(token: str) -> Lead:
+    """What a paragraph begins with that has one designator; nothing if the token is none."""
+    designator = _in_parentheses(token, is_italic=False, last=None, is_last_italic=False)
+    return Lead((designator,), ("",)) if designator.readings else NO_LEAD
 
 
 @lru_cache(maxsize=4096)

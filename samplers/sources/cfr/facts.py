@@ -1,6 +1,7 @@
 """Which title and edition of the Code of Federal Regulations a file holds, and how documents of it are cited."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -78,13 +79,16 @@ def order(edition_date: str, title: str) -> str:
 
 
 def _ecfr_title(root: etree._Element) -> str:
-    node = next((n for e in root.iter() if (n := e.get("NODE"))), "")
-    path = next((p for e in root.iter() if (p := e.get("hierarchy_metadata"))), "")
-    whole = next((e.get("N", "") for e in root.iter("DIV1")), "")
-    in_path = _TITLE.search(path)
     # In bulk data the number of DIV1 is that of the volume, and NODE alone has the title's.
-    stated = (node.partition(":")[0], in_path[1] if in_path else "", whole)
-    return next((title for title in stated if _DIGITS.fullmatch(title)), "")
+    return next(filter(_DIGITS.fullmatch, _stated_titles(root)), "")
+
+
+def _stated_titles(root: etree._Element) -> Iterator[str]:
+    """What the file states, surest first; each is searched for through the whole file."""
+    yield next((n for e in root.iter() if (n := e.get("NODE"))), "").partition(":")[0]
+    path = next((p for e in root.iter() if (p := e.get("hierarchy_metadata"))), "")
+    yield in_path[1] if (in_path := _TITLE.search(path)) else ""
+    yield next((e.get("N", "") for e in root.iter("DIV1")), "")
 
 
 def _ecfr_date(root: etree._Element, name: str) -> str:

@@ -5,8 +5,10 @@ cheapest reading of the whole section: a designator that continues a sequence wh
 beginning under the style that usually holds it, costs nothing; gaps, repeats and unusual nestings cost more.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
 
 from samplers.sources.cfr.designators import Designator, Lead
 
@@ -40,11 +42,18 @@ _NOT_FIRST = 5
 _BEAM = 6
 _SLACK = 3
 
+_CACHED = 4096
+"""Readings that are kept: most sections have the same few sequences of designators."""
+
 _Levels = tuple[tuple[str, float], ...]
 """The style of each open level, outermost first, with the place that was last in it."""
 
+_Reading = tuple[_Levels, int, tuple[int, ...]]
+"""One way to place a paragraph: the open levels after it, what it costs, and the levels of its designators."""
 
-class Item(NamedTuple):
+
+@dataclass(slots=True)
+class Item:
     """A paragraph or other block as the rule sees it.
 
     `introduces`: it ends in a colon or a dash, so that a list should follow. `goes_on`: it ends in a semicolon or the
@@ -57,7 +66,8 @@ class Item(NamedTuple):
     is_text: bool = True
 
 
-class Place(NamedTuple):
+@dataclass(slots=True)
+class Place:
     """Where a paragraph stands: how many levels enclose it, and the levels of its term and designators, 1 outermost.
 
     `levels` is () for a paragraph that only continues, and for one whose designators fit no sequence ("(2) of the
@@ -68,7 +78,8 @@ class Place(NamedTuple):
     levels: tuple[int, ...] = ()
 
 
-class _State(NamedTuple):
+@dataclass(slots=True)
+class _State:
     """One reading of the paragraphs so far: the open levels, what it costs, and the last paragraph's levels."""
 
     open: _Levels
@@ -79,28 +90,32 @@ class _State(NamedTuple):
 
 def places(items: Sequence[Item]) -> list[Place]:
     """The place of each paragraph, in order."""
+    if not any(item.lead.designators or item.lead.term for item in items):
+        return [Place(0)] * len(items)
     states = [_State((), 0, (), None)]
     introduced = True
     follows_plain = False
     for item in items:
-        designators = item.lead.designators
-        if item.lead.term:
-            states = _cheapest(_with_term(state, designators) for state in states)
-        elif not designators:
+        designators, _, term = item.lead
+        if not designators and not term:
             states = [_State(state.open, state.cost, (), state) for state in states]
-        elif len(states) == 1 and (regular := _regular(states[0], designators, introduced)):
-            states = [regular]
+        elif len(states) == 1 and not term and (regular := _regular(states[0].open, designators, introduced)):
+            levels, cost, reached = regular
+            states = [_State(levels, states[0].cost + cost, reached, states[0])]
+        elif term:
+            states = _cheapest((state, _with_term(state.open, designators)) for state in states)
         else:
             states = _cheapest(
-                reading for state in states for reading in _readings(state, item, introduced, follows_plain)
+                (state, _readings(state.open, designators, introduced, follows_plain)) for state in states
             )
         introduced = item.introduces
         follows_plain = not designators
     return _placed(states[0], items)
 
 
-def _regular(state: _State, designators: Sequence[Designator], introduced: bool) -> _State | None:
-    """The state after a lone designator that can be one thing only, as four of five can; None for others.
+@lru_cache(_CACHED)
+def _regular(levels: _Levels, designators: tuple[Designator, ...], introduced: bool) -> _Reading | None:
+    """The reading of a lone designator that can be one thing only, as four of five can; None for others.
 
     It is the next of the one open list of its style, or the first of a list if no such list is open.
     """
@@ -108,59 +123,59 @@ def _regular(state: _State, designators: Sequence[Designator], introduced: bool)
     if len(designators) > 1 or len(readings) > 1:
         return None
     style, place, last = readings[0]
-    depths = [depth for depth, (open_style, _) in enumerate(state.open, start=1) if open_style == style]
-    if len(depths) == 1 and 0 < place - state.open[depths[0] - 1][1] <= 1:
-        levels = (*state.open[: depths[0] - 1], (style, last))
-        return _State(levels, state.cost + introduced, (depths[0],), state)
-    if not depths and place == 1 and style in _INSIDE.get(state.open[-1][0] if state.open else "", ()):
-        levels = (*state.open, (style, last))
-        return _State(levels, state.cost + (not introduced), (len(levels),), state)
+    depths = [depth for depth, (open_style, _) in enumerate(levels, start=1) if open_style == style]
+    if len(depths) == 1 and 0 < place - levels[depths[0] - 1][1] <= 1:
+        return (*levels[: depths[0] - 1], (style, last)), int(introduced), (depths[0],)
+    if not depths and place == 1 and style in _INSIDE.get(levels[-1][0] if levels else "", ()):
+        return (*levels, (style, last)), int(not introduced), (len(levels) + 1,)
     return None
 
 
-def _cheapest(states: Iterator[_State]) -> list[_State]:
+def _cheapest(read: Iterable[tuple[_State, Sequence[_Reading]]]) -> list[_State]:
     """The best state of each set of open levels, cheapest first, without those that are far behind."""
     best: dict[_Levels, _State] = {}
-    for state in states:
-        known = best.get(state.open)
-        if known is None or state.cost < known.cost:
-            best[state.open] = state
-    ranked = sorted(best.values(), key=lambda state: state.cost)[:_BEAM]
+    for state, readings in read:
+        for levels, more, reached in readings:
+            cost = state.cost + more
+            if levels not in best or cost < best[levels].cost:
+                best[levels] = _State(levels, cost, reached, state)
+    ranked = sorted(best.values(), key=attrgetter("cost"))[:_BEAM]
     return [state for state in ranked if state.cost <= ranked[0].cost + _SLACK]
 
 
-def _with_term(state: _State, designators: Sequence[Designator]) -> _State:
+@lru_cache(_CACHED)
+def _with_term(levels: _Levels, designators: tuple[Designator, ...]) -> tuple[_Reading]:
     """A definition stands beside the last one, or inside the innermost open level."""
     deepest = MAX_DEPTH - 1 - len(designators)
-    depth = next((depth for depth, (style, _) in enumerate(state.open) if style == TERM), len(state.open))
-    return _nested(state, (*state.open[: min(depth, deepest)], (TERM, 0)), 0, designators)
+    depth = next((depth for depth, (style, _) in enumerate(levels) if style == TERM), len(levels))
+    return (_nested((*levels[: min(depth, deepest)], (TERM, 0)), 0, designators),)
 
 
-def _readings(state: _State, item: Item, introduced: bool, follows_plain: bool) -> Iterator[_State]:
+@lru_cache(_CACHED)
+def _readings(
+    levels: _Levels, designators: tuple[Designator, ...], introduced: bool, follows_plain: bool
+) -> tuple[_Reading, ...]:
     """Every way to place a paragraph's designators that may still be the best.
 
     The first continues a level or opens one, the others open one; if nothing fits well, the paragraph may have no
     designator at all.
     """
-    first, *others = item.lead.designators
+    first, *others = designators
     deepest = MAX_DEPTH - len(others)
-    choices = [c for c in _first(state.open, first, introduced, follows_plain) if len(c[0]) <= deepest]
+    choices = [c for c in _first(levels, first, introduced, follows_plain) if len(c[0]) <= deepest]
     cheapest = min((cost for _, cost in choices), default=_PLAIN)
-    for levels, cost in choices:
-        if cost <= cheapest + _SLACK:
-            yield _nested(state, levels, cost, others)
-    if cheapest >= _UNUSUAL:
-        yield _State(state.open, state.cost + _PLAIN, (), state)
+    found = [_nested(after, cost, others) for after, cost in choices if cost <= cheapest + _SLACK]
+    return (*found, (levels, _PLAIN, ())) if cheapest >= _UNUSUAL else tuple(found)
 
 
-def _nested(state: _State, levels: _Levels, cost: int, designators: Sequence[Designator]) -> _State:
-    """The state after a paragraph whose further designators each open a level inside the last."""
+def _nested(levels: _Levels, cost: int, designators: Sequence[Designator]) -> _Reading:
+    """The reading of a paragraph whose further designators each open a level inside the last."""
     reached = [len(levels)]
     for designator in designators:
         levels, more = min(_opened(levels, designator), key=lambda choice: choice[1])
         reached.append(len(levels))
         cost += more
-    return _State(levels, state.cost + cost, tuple(reached), state)
+    return levels, cost, tuple(reached)
 
 
 def _first(levels: _Levels, designator: Designator, introduced: bool, follows_plain: bool) -> list[tuple[_Levels, int]]:
@@ -209,17 +224,17 @@ def _placed(last: _State, items: Sequence[Item]) -> list[Place]:
         chain.append(last)
         last = last.before
     chain.reverse()
-    least = _least_depths(chain)
+    differences = [_difference(state.before.open, state) if state.levels and state.before else 0 for state in chain]
+    least = _least_depths(chain, differences)
     result: list[Place] = []
     is_sentence: list[bool] = []  # of each open level's list, outermost first
     for index, (state, item) in enumerate(zip(chain, items, strict=True)):
-        if state.levels:
-            inside = state.levels[0] - 1
-            follows = _difference(state) > 0
-            was_sentence = any(is_sentence[inside : inside + 1])
-            is_sentence = [*is_sentence[:inside], follows and (was_sentence or items[index - 1].goes_on)]
-            is_sentence += [False] * (state.levels[-1] - len(is_sentence))
-            result.append(Place(inside, state.levels))
+        if levels := state.levels:
+            inside = levels[0] - 1
+            goes_on = differences[index] > 0 and (any(is_sentence[inside : inside + 1]) or items[index - 1].goes_on)
+            is_sentence = [*is_sentence[:inside], goes_on]
+            is_sentence += [False] * (levels[-1] - len(is_sentence))
+            result.append(Place(inside, levels))
             continue
         depth, begins_anew = least[index]
         while not begins_anew and depth < len(is_sentence) and not (item.is_text and all(is_sentence[depth:])):
@@ -229,21 +244,21 @@ def _placed(last: _State, items: Sequence[Item]) -> list[Place]:
     return result
 
 
-def _least_depths(chain: Sequence[_State]) -> list[tuple[int, bool]]:
+def _least_depths(chain: Sequence[_State], differences: Sequence[float]) -> list[tuple[int, bool]]:
     """For each paragraph the depth that the next designator leaves open, and whether a list begins anew there."""
     following = (0, False)
     result = []
-    for state in reversed(chain):
+    for state, difference in zip(reversed(chain), reversed(differences), strict=True):
         result.append(following)
         if state.levels:
-            following = (state.levels[0] - 1, _difference(state) <= 0)
+            following = (state.levels[0] - 1, difference <= 0)
     return result[::-1]
 
 
-def _difference(state: _State) -> float:
+def _difference(before: _Levels, state: _State) -> float:
     """How far a paragraph's first designator is after the one that was open on its level; 1 if none was."""
     inside = state.levels[0] - 1
-    before = state.before.open[inside : inside + 1] if state.before else ()
-    if not before or before[0][0] != state.open[inside][0] or before[0][0] == TERM:
+    if len(before) <= inside:
         return 1
-    return state.open[inside][1] - before[0][1]
+    (style, last), (open_style, place) = before[inside], state.open[inside]
+    return 1 if style != open_style or style == TERM else place - last

@@ -27,7 +27,7 @@ SHORT = 100
 
 _CREDITS = frozenset(("authority", "source", "citation"))
 _SUBPART = re.compile(r"subpart\s+[\w.]*\w", re.I)
-_SIGN = re.compile(r"^\s*(?:§+|Secs?\.)\s*")
+_SIGN = re.compile(r"\s*(?:§+|Secs?\.)\s*")
 _RESERVED = re.compile(r"\[reserved\]\.?", re.I)
 _FIRST_NUMBER = re.compile(r"\d[\w.-]*")
 _NO_ID = re.compile(r"[^\w.]+")
@@ -46,7 +46,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     used: Counter[str] = Counter()
     documents = []
     for unit in units(root, reader):
-        lines, blocks = reader.title(unit.element), reader.blocks(unit.element)
+        lines, blocks = reader.read(unit.element)
         if lines or blocks:
             documents.append(_document(unit, lines, blocks, facts, used))
     return FileContent(tuple(documents), left_out + reader.left_out)
@@ -61,7 +61,7 @@ def _document(
     family = f"cfr:{facts.title}-{_slug(unit, name)}"
     used[family] += 1
     family += f"~{used[family]}" if used[family] > 1 else ""
-    number = _SIGN.sub("", name, count=1)
+    number = _unsigned(name)
     part = unit.part or number.partition(".")[0]
     text, sections = body(unit.kind, "; ".join(unit.headings), line, blocks)
     is_section = unit.kind == "section"
@@ -79,10 +79,10 @@ def _document(
 
 def _section_name(unit: Unit, line: str) -> tuple[str, str]:
     """The number with its sign, as "§ 1009.1", and the heading."""
-    printed = next((label_of(child) for child in unit.element if child.tag == "SECTNO"), "")
-    rest = _SIGN.sub("", line, count=1)
+    stated = unit.element.get("N") or next(map(label_of, unit.element.iterchildren("SECTNO")), "")
+    rest = _unsigned(line)
     found = _FIRST_NUMBER.match(rest)
-    number = _SIGN.sub("", unit.element.get("N") or printed, count=1).strip() or (found[0] if found else "")
+    number = _unsigned(stated).strip() or (found[0] if found else "")
     return f"{'§§' if line.startswith('§§') else '§'} {number}".strip(), rest.removeprefix(number).strip()
 
 
@@ -95,9 +95,15 @@ def _appendix_name(unit: Unit, line: str) -> tuple[str, str]:
     return name.strip() or line, heading.strip() or line.removeprefix(name).strip(" —")
 
 
+def _unsigned(name: str) -> str:
+    """A name without the sign of a section before it."""
+    sign = _SIGN.match(name)
+    return name[sign.end() :] if sign else name
+
+
 def _slug(unit: Unit, name: str) -> str:
     """The part of an id that names a unit within its title; an appendix that does not name its part gets it."""
-    slug = _NO_ID.sub("-", _SIGN.sub("", name, count=1)).strip("-.") or "unnumbered"
+    slug = _NO_ID.sub("-", _unsigned(name)).strip("-.") or "unnumbered"
     if unit.kind == "section":
         return slug
     names_part = re.search(rf"\bpart-{re.escape(unit.part)}(?![\w.])", slug, re.I)
@@ -112,7 +118,9 @@ def _title(name: str, part: str, headings: Sequence[str], heading: str, title: s
 
 
 def _status(line: str, texts: Sequence[str]) -> str:
-    left = _RESERVED.sub("", " ".join(texts)[: 10 * SHORT]).strip()
+    # Each text has a character, so that these many fill the length that is looked at.
+    head = " ".join(texts[: 10 * SHORT])[: 10 * SHORT]
+    left = (_RESERVED.sub("", head) if "[" in head else head).strip()
     if not left and (texts or _RESERVED.search(line)):
         return "reserved"
     return "short" if len(left) < SHORT else ""

@@ -41,16 +41,12 @@ _SUBPART = re.compile(r"subpart\s+[\w.]+", re.I)
 
 
 class Unit(NamedTuple):
-    """A section or appendix: its element, its part's number, and the headings from the part inward."""
+    """A "section" or "appendix": its element, its part's number, and the headings from the part inward."""
 
+    kind: str
     element: etree._Element
     part: str
     headings: tuple[str, ...]
-
-    @property
-    def kind(self) -> str:
-        """What the document is: "section" or "appendix"."""
-        return UNITS[str(self.element.tag)]
 
 
 class _Around(NamedTuple):
@@ -108,7 +104,7 @@ def _inside(element: etree._Element, around: _Around, left_out: Counter[str]) ->
 
 def _unit(element: etree._Element, around: _Around) -> Unit:
     headings = (around.part_heading, around.subpart, around.group)
-    return Unit(element, around.part, tuple(heading for heading in headings if heading))
+    return Unit(UNITS[str(element.tag)], element, around.part, tuple(filter(None, headings)))
 
 
 def _count(stray: str | None, left_out: Counter[str]) -> None:

@@ -21,6 +21,7 @@ from runner.base.http_client import (
     patiently,
     refuse_clear_key,
 )
+from runner.base.places import INSTALLED
 from runner.base.progress import say
 from runner.eval_set.plan import is_same_model
 from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, reply_of, with_room
@@ -62,9 +63,14 @@ class AnthropicClient:
     """
 
     def __init__(self, way: Way) -> None:
-        import anthropic
-        import httpx2
-
+        try:
+            import anthropic
+            import httpx2
+        except ModuleNotFoundError as error:
+            advice = "`pip install 'per-source-eval[judge]'`" if INSTALLED else "`make setup`"
+            raise BackendError(
+                f"Judging by Claude needs the package {error.name}, which is not installed. {advice} installs it."
+            ) from error
         place = judge_address(way.url or URL)
         self.url = place.url
         self.secret = Secret(KEY_VARIABLE)
