@@ -98,7 +98,7 @@ class SourceSpec:
     "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
     decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own.
     `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the checkout, or
-    "". `note` says what an operator should know before anything else.
+    "". `note` says what an operator should know before anything else, `weakness` what no result of it can claim.
     """
 
     name: str
@@ -115,6 +115,7 @@ class SourceSpec:
     reuses: str = ""
     imported: ImportedDecision | None = None
     note: str = ""
+    weakness: str = ""
     predicted_best: str = ""
     baseline: str = "arctic-l-v2.0 x fixed_token_512_50"
     sample_size: int = 750

@@ -94,7 +94,10 @@ def make_results(
         previous=None,
         look=at_look,
         outcome=with_look(said, inputs, at_look),
-        weaknesses=declared_weaknesses(plan, query_rows, rows, len(documents), label_facts, panel, found),
+        weaknesses=[
+            *([version.source.weakness] if version.source.weakness else []),
+            *declared_weaknesses(plan, query_rows, rows, len(documents), label_facts, panel, found),
+        ],
     )
     if kind == "exploration":
         return results

@@ -121,7 +121,7 @@ def _plan_lines(plan: Plan) -> list[str]:
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
-        f"rule: at least +{plan.rule.min_gain:.2f} nDCG@10 and at most -{plan.rule.max_recall_loss:.2f} Recall@10",
+        f"rule: nDCG@10 up by {plan.rule.min_gain:.2f} or more, Recall@10 down by {plan.rule.max_recall_loss:.2f} at most",
         *_look_lines(plan),
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
         *(f"  {name} is the plan's own: {described_encoder(spec)}" for name, spec in plan.own.items()),
@@ -245,7 +245,7 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
     if version.labels_path.exists():
         labels = version_labels(version)
         pairs = {(label.query_id, label.doc_id) for label in labels}
-        lines.append(f"labels: {len(labels):,} grades of {len(pairs):,} pairs")
+        lines.append(f"labels: {len(labels):,} grades, for {len(pairs):,} different pairs")
     return lines
 
 

@@ -154,10 +154,12 @@ def unscored_json(source: str, version: int, kind: str, decision: Decision | Non
 
 def recorded_json(version: Version, lines: list[str], *, recorded: bool) -> dict[str, JSON]:
     """What a program asks of a dry run: whether a decision is recorded, what it chose, or what keeps it from one."""
-    decision = load_decision(version_in_force(version) or version) if recorded else None
+    in_force = (version_in_force(version) or version) if recorded else None
+    decision = None if in_force is None else load_decision(in_force)
     return {
         "source": version.source.name,
         "version": version.name,
+        "decided_version": None if in_force is None else in_force.name,
         "recorded": recorded,
         "undecided": None if recorded else lines[-1].removeprefix("undecided: "),
         "live": standing(version).live,

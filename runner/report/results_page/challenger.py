@@ -162,4 +162,5 @@ def _marked(one: Tested, plan: Plan, n_queries: int) -> list[Criterion]:
 def _p(test: PairedTestResult, alpha: float) -> str:
     if test.p_gain is None:
         return "none: not preregistered"
-    return f"p {p_beside_alpha(test.p_gain, alpha)}"
+    alone = "" if test.p_step is None else f"; {p_beside_alpha(test.p_step, alpha)} in its step of the plan's order"
+    return f"p {p_beside_alpha(test.p_gain, alpha)}{alone}"

@@ -156,10 +156,19 @@ def _comparison(results: Results, one: Challenger) -> str:
     if gain[0] == MINUS or gain == size:
         return f"{scored}."
     chance = "not shown to be more than chance" if one.could_be_chance else "unlikely to be chance"
-    order = f" in the plan's order of tests; {one.p_alone} without it"
-    if not (one.could_be_chance and one.p_alone):
-        order = ", all cells compared"
-    return f"{scored}: {chance} (p = {one.p}{order})."
+    held_back = _held_back(results, one)
+    return f"{scored}: {chance} (p = {one.p}{'' if held_back else ', all cells compared'}).{held_back}"
+
+
+def _held_back(results: Results, one: Challenger) -> str:
+    """A sentence on the challengers that the plan tests before this one and that are not shown to gain; "" if none."""
+    ps = {row.row.cell: row.test.p_gain for row in tested(results)}
+    alpha = results.plan.significance.alpha
+    first = [short(cell, results) for cell in results.plan.first if (p := ps.get(cell)) is not None and p > alpha]
+    if not (one.could_be_chance and one.p_alone and first) or one.cell in results.plan.first:
+        return ""
+    are = "which is not shown to gain and so holds it back" if len(first) == 1 else "which hold it back"
+    return f" The plan tests {' and '.join(first)} first, {are}; among the cells after it p = {one.p_alone}."
 
 
 def _status(results: Results, decision: Decision | None) -> str:
@@ -222,7 +231,8 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if unread and unread[0] >= UNREAD:
         found.append(unread[1])
     if one and compared and compared.gain > 0 and said.best_gain_corrected is not None and len(results.cells) > 2:
-        rest = f": picking the best of them flatters its {one.gain[0]}."
+        less = told(said.best_gain_corrected, results.plan.rule.min_gain, *(said.best_gain_interval or (0.0, 0.0)))
+        rest = f": less what picking the best adds, its {one.gain[0]} is {less}."
         found.append(Doubt("why", f"Best of {len(results.cells) - 1} cells", rest))
     if results.judging:
         found += _judging_doubts(results.judging, len(results.labels.judges))
@@ -295,8 +305,8 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""
     return (
-        f"To settle it, open a new version with about {said.queries_needed:,} new queries in place of these, and name "
-        f"{short(one.cell, results)} under first: in plan.yaml. The chance to confirm it is then "
+        f"To settle it, open a new version with about {said.queries_needed:,} new queries in place of these, and with "
+        f"{short(one.cell, results)} as the first challenger of plan.yaml. The chance to confirm it is then "
         f"{whole_percent(said.assurance)}.",
         f"{COMMAND} version new {source} --reason WHY --by NAME",
     )
