@@ -74,6 +74,7 @@ def judge(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--batches", action="store_const", const="batches", default="messages", dest="judge", help=batches
     )
+    parser.add_argument("--try", action="store_true", dest="trial", help="of the trial")
     add_judge_flags(parser)
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
@@ -154,9 +155,7 @@ def next_step(arguments: Sequence[str]) -> int:
 
         version = to_read(version_of(options))
         if options.trial:
-            from runner.evening.exploration import trial_of
-
-            version = trial_of(version)
+            version = _trial_of(version)
         stop = following(version)
         if options.json:
             answer_json(step_json(version, stop))
@@ -174,16 +173,25 @@ def next_step(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _trial_of(version: Version) -> Version:
+    from runner.evening.exploration import trial_of
+
+    return trial_of(version)
+
+
 def plan(arguments: Sequence[str]) -> int:
     """`plan`, or --dry-run: 0 if a decision is recorded, which the last line says, else 1."""
     parser = _evening_parser("plan", "Its last line is exactly `decision recorded` (exit 0), or begins `undecided: `.")
     add_judge_flags(parser, "what they would cost")
     parser.add_argument("--budget", type=dollars, metavar="USD", help="what so much judging buys; default --max-usd")
+    parser.add_argument("--try", action="store_true", dest="of_trial", help="of the trial")
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
     version = (
         _collection(options) if catalog.source(options.source).policy == "external" else to_read(_version(options))
     )
+    if options.of_trial:
+        version = _trial_of(version)
     from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version

@@ -47,9 +47,14 @@ def view(arguments: Sequence[str]) -> int:
     """`view`: open the newest results page in a browser, from a terminal; its address on stdout in any case."""
     parser = version_parser("view", optional="without it: the page over all sources", epilog=_VIEW_EPILOG)
     parser.add_argument("--rehearse", action="store_true", help="the rehearsal's page")
+    parser.add_argument("--try", action="store_true", dest="trial", help="the trial's page")
     options = parser.parse_args(arguments)
     if options.source:
         version = version_of(options)
+        if options.trial:
+            from runner.evening.exploration import trial_of
+
+            version = trial_of(version)
         page = newest_page(version)
     else:
         from runner.decide.roster import roster

@@ -11,13 +11,11 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
 from runner.judge.models.estimate import pair_costs, pairs_a_query, queries_bought
 from runner.judge.models.run_judges import JudgeOptions
+from runner.judge.prep_labels import PERSON_SECONDS
 from runner.score.power import POWER
 from runner.score.recall_bound import excludable_loss, queries_to_exclude
 
 GAINS = (0.02, 0.03, 0.05)
-
-PERSON_SECONDS = 30
-"""For a person to read and grade a pair: a round figure, since nobody was timed here."""
 
 _SIZES = (MIN_QUERIES, 50, 100, 200)
 

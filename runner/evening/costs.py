@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from runner.judge.models.run_judges import JudgeOptions
 
 FREE = "cost: $0.00 (local encoders)"
-BY_FILE = "judging: by file; `judge` asks the plan's language models"
+BY_FILE = "judging: not counted; --judge counts what the plan's language models would cost"
 
 StoredTokens = Callable[[Version, str, int], int | None]
 """Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None if it does not."""

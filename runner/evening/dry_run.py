@@ -121,7 +121,7 @@ def _plan_lines(plan: Plan) -> list[str]:
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
-        f"rule: nDCG@10 up by {plan.rule.min_gain:.2f} or more, Recall@10 down by {plan.rule.max_recall_loss:.2f} at most",
+        f"rule: nDCG@10 up by {plan.rule.min_gain:g} or more, Recall@10 down by {plan.rule.max_recall_loss:g} at most",
         *_look_lines(plan),
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
         *(f"  {name} is the plan's own: {described_encoder(spec)}" for name, spec in plan.own.items()),

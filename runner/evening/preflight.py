@@ -226,7 +226,8 @@ class Preflight:
         left = self.left
         if not left.unknown:
             left.total.check(left.lines)
-        parts = left.said[len(left.lines) :] or ["nothing is paid for"]
+        free = "nothing is paid for" + (", judging left out (--judge counts it)" if self.asked.judge is None else "")
+        parts = left.said[len(left.lines) :] or [free]
         return "\n".join([*parts, *left.lines]).removeprefix("total: ")
 
 

@@ -41,7 +41,7 @@ def steps(version: Version) -> list[str]:
     done = []
     if version.corpus_path.exists():
         header, _ = load_corpus(version.corpus_path)
-        done.append(f"{header.n_documents:,} documents sampled")
+        done.append(f"{header.n_documents:,} documents sampled, in {display(version.folder)}")
     if version.queries_path.exists():
         done.append(f"{len(load_queries(version.queries_path))} queries")
     plan = _plan(version)

@@ -7,11 +7,15 @@ from pathlib import Path
 from runner.base.canonical import digest, file_sha256, json_line, write_atomic
 from runner.base.errors import InputNeeded
 from runner.base.places import DRIVER
+from runner.base.progress import duration
 from runner.base.records import Document, Query, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
 from runner.eval_set.labels import answers_in, newest_batch, version_labels
 from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
 from runner.eval_set.version import Version, load_queries
+
+PERSON_SECONDS = 30
+"""For a person to read and grade a pair: a round figure, since nobody was timed here."""
 
 EVIDENCE_CHARS = 5_000
 """The most that a judge gets to read of one document, in characters."""
@@ -157,18 +161,20 @@ def judging_stop(
         {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
     )
     said = f"{len(missing):,} of {pooled:,} pairs to judge"
+    hours = duration(PERSON_SECONDS * len(missing))
     flags, judges = version.flags, version.plan().judges
     first = judges.first if judges else None
     viewed = f"{flags}{' --rehearse' if version.rehearsal else ''}"
     asks = (
         f"\n{DRIVER} judge {viewed} --max-usd 25      by the plan's language models"
-        f"\n{DRIVER} plan {viewed} --judge      what they cost"
+        f"\n{DRIVER} plan {viewed} --judge --max-usd 25      what they cost"
     )
     return InputNeeded(
         f"{title or said}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
         [
             "Judge them, one of:\n"
-            f"{DRIVER} labels page {flags}      by keyboard, in your browser{'' if first and first.by_file else asks}\n"
+            f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"
+            f"{'' if first and first.by_file else asks}\n"
             f"{version.judging / 'batch-*.jsonl'}      any other way, by {version.judge_path.name} beside them",
             f"Import what was judged: one line per pair, such as\n{example}\n{import_command(version, first)}",
             again,

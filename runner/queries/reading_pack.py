@@ -57,6 +57,7 @@ def queries_stop(version: Version, again: str, count: int | None = None) -> Inpu
     """What a version with documents and `count` queries waits for, None before any; `again` goes on afterwards."""
     version = version.tried_from or version
     folder, flags = reading_folder(version), version.flags
+    own = f"{shlex.quote(str(version.queries_path))} " if version.queries_path.exists() else ""
     drafted, draft = shlex.quote(str(folder / DRAFTED)), f"{DRIVER} queries draft {flags}"
     asked, draft = "Have the others drafted", f"{draft}\n{draft} --answers FILE\n"
     if (folder / DRAFTED).exists():
@@ -72,7 +73,7 @@ def queries_stop(version: Version, again: str, count: int | None = None) -> Inpu
             f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
             f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}, and add it:\n"
             f"{DRIVER} queries add {flags} FILE",
-            f"{asked}, look them over, and add them:\n{draft}{DRIVER} queries check {flags} {drafted}\n"
+            f"{asked}, look them over, and add them:\n{draft}{DRIVER} queries check {flags} {own}{drafted}\n"
             f"{DRIVER} queries add {flags} {drafted}",
             again,
         ],

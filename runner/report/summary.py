@@ -6,6 +6,7 @@ from pathlib import Path
 from runner.base.canonical import JSON
 from runner.base.errors import InputNeeded
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
+from runner.base.places import DRIVER
 from runner.base.terminal import GAP, table, terminal_width
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import locked_decision, standing, version_in_force
@@ -38,7 +39,7 @@ def run_summary(results: Results, *, is_said: bool = False, decided: bool = Fals
 
 
 def _following(results: Results) -> str:
-    return f"{EXPLORED} {new_version(results)}" if results.kind == "exploration" else results.outcome.next_step
+    return f"{EXPLORED} {new_version(results, DRIVER)}" if results.kind == "exploration" else results.outcome.next_step
 
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:

@@ -363,3 +363,12 @@ def test_a_record_that_git_ignores_is_not_to_be_committed(tmp_path, monkeypatch)
     assert verdict._to_commit(tmp_path).endswith("cells/")
     monkeypatch.setattr(verdict, "ignored", lambda _: [])
     assert verdict._to_commit(tmp_path).endswith(str(tmp_path))
+
+
+def test_plan_and_view_know_the_trial_and_write_nothing(version, command):
+    trial = tried(version)
+    before = contents(version.work.parent)
+    code, out, _ = command("plan", "--try")
+    assert (code, str(trial.folder.parent) in out or "rehearsal" in out.splitlines()[0]) == (1, True)
+    assert command("view", "--try")[0] == 3
+    assert contents(version.work.parent) == before

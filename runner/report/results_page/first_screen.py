@@ -287,7 +287,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     source = f"{shlex.quote(results.source)}{' --rehearse' if results.kind == 'rehearsal' else ''}"
     said = results.outcome
     if results.kind == "exploration":
-        return EXPLORED, new_version(results)
+        return EXPLORED, new_version(results, COMMAND)
     if results.kind == "external":
         return said.next_step, ""
     if results.provisional:
@@ -315,7 +315,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
 EXPLORED = "An exploration decides nothing. To test a cell, name it in the plan of a new version."
 
 
-def new_version(results: Results) -> str:
+def new_version(results: Results, program: str) -> str:
     """The command that opens a version whose plan has the explored cells too."""
     cells = [f"--cells {shlex.quote(row.cell)}" for row in results.cells if row.role == "exploratory"]
-    return " ".join([COMMAND, "version new", shlex.quote(results.source), *cells, "--reason WHY --by NAME"])
+    return " ".join([program, "version new", shlex.quote(results.source), *cells, "--reason WHY --by NAME"])
