@@ -124,7 +124,7 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
         if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
             continue
         gain, sd = float(means[place]), float(evening[place].std(ddof=1))
-        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior))
+        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior).gain)
         if not said.queries:
             continue
         new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
