@@ -11,8 +11,9 @@ evening, "all worse" from an exponential of mean -.02, "equal" has 0. A switch i
 
 The frontier is the same over other priors and costs. The planted worlds have a first challenger that truly gains, with
 normal differences of standard deviation .2, alone or beside seven others that equal the baseline or are worse by .05
-and correlate by .5; and the seven of SciFact, moved to equal the baseline. RUNS / 10 evenings each, 999 draws a test.
-Part of `make simulate`. Seeds are fixed.
+and correlate by .5; and the seven of SciFact, moved to equal the baseline. RUNS / 10 evenings each, 999 draws a test;
+RUNS of those in which nothing gains, of which only the choice is counted. All is by the prior that a new plan states,
+and the first two tables also by that of plans which name no model. Part of `make simulate`. Seeds are fixed.
 """
 
 import os
@@ -41,6 +42,8 @@ from runner.score.gain_test import gain_tests
 SIZES = (25, 50, 100)
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE, PRIOR, COST = PLAN.rule, PLAN.prior, PLAN.switching_cost
+EARLIER = Prior(mean=-0.01, sd=0.06)
+"""What new plans stated before they named a model."""
 
 
 class World(NamedTuple):
@@ -156,20 +159,39 @@ def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
     return ("inconclusive" if worth > COST else "baseline kept"), False
 
 
-def print_planted(runs: int) -> None:
-    """Tiers and recommendations where a first challenger gains, by its true gain."""
+def planted_worlds() -> dict[str, Planted]:
+    """What stands beside a first challenger."""
     gains = differences("scifact")
     level = gains - gains.mean(axis=1, keepdims=True)
-    kinds = {
+    return {
         "alone": Planted(0),
         "7 equal": Planted(7),
         "7 worse by .05": Planted(7, -0.05),
         "7 of SciFact, equal": Planted(7, 0.0, level),
     }
+
+
+def print_equal(runs: int, prior: Prior) -> None:
+    """How often the baseline is recommended where nothing gains."""
+    print(f"\nNothing gains, baseline recommended; {told(prior)}; {runs:,} evenings each\n")
+    print("| others | 25 | 50 | 100 |\n|---|---|---|---|")
+    for name, kind in planted_worlds().items():
+        kept = [
+            sum(
+                chosen(kind.evening(np.random.default_rng(np.random.PCG64(seed)), n, 0.0), prior, COST) is None
+                for seed in range(runs)
+            )
+            for n in SIZES
+        ]
+        print(f"| {name} | {' | '.join(share(each, runs) for each in kept)} |", flush=True)
+
+
+def print_planted(runs: int) -> None:
+    """Tiers and recommendations where a first challenger gains, by its true gain."""
     tiers = ("confirmed", "candidate", "inconclusive", "baseline kept")
     heads = ("others", "true gain", "queries", "first confirmed", "first recommended", "baseline recommended", *tiers)
     print(f"\nPlanted worlds; {runs:,} evenings each\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for name, kind in kinds.items():
+    for name, kind in planted_worlds().items():
         for gain in (0.0, 0.05, 0.15):
             for n_queries in SIZES:
                 found: Counter[str] = Counter()
@@ -188,12 +210,16 @@ def share(count: int, of: int) -> str:
     return f"{found:.1%} ± {math.sqrt(found * (1 - found) / of):.1%}"
 
 
-def print_choice(runs: int) -> None:
-    print(f"Prior N({PRIOR.mean:g}, {PRIOR.sd:g}²), switching cost {COST:g}; {runs:,} evenings each\n")
+def told(prior: Prior) -> str:
+    return f"{prior.model}, prior N({prior.mean:g}, {prior.sd:g}²), switching cost {COST:g}"
+
+
+def print_choice(runs: int, prior: Prior) -> None:
+    print(f"\n{told(prior)}; {runs:,} evenings each\n")
     print("| world | queries | regret x 1000 | by criterion 5 alone | switches | harmful |\n|---|---|---|---|---|---|")
     for name, world in worlds().items():
         for n_queries in SIZES:
-            found, literal = (Found.of(world, n_queries, runs, prior) for prior in (PRIOR, None))
+            found, literal = (Found.of(world, n_queries, runs, one) for one in (prior, None))
             regrets = f"{found.regret:.1f} ± {found.error:.1f} | {literal.regret:.1f}"
             shares = f"{share(found.switched, runs)} | {share(found.harmed, runs)}"
             print(f"| {name} | {n_queries} | {regrets} | {shares} |", flush=True)
@@ -203,24 +229,26 @@ def print_frontier(runs: int) -> None:
     print("\nRegret x 1000 on SciFact / harmful switches where cells are worse / switches where all are equal\n")
     print(f"| prior | cost | {' | '.join(map(str, SIZES))} |\n|---|---|---|---|---|")
     found = worlds()
-    for mean in (0.0, -0.01, -0.03):
-        for sd in (0.03, 0.06, 0.09):
+    for mean in (-0.01, -0.03, -0.05):
+        for sd in (0.04, PRIOR.sd, 0.07):
             for cost in (0.01, 0.02, 0.03):
-                prior = Prior(mean=mean, sd=sd)
+                prior = PRIOR.model_copy(update={"mean": mean, "sd": sd})
                 rows = [
                     [Found.of(found[world], n, runs, prior, cost) for world in ("SciFact", "worse", "equal")]
                     for n in SIZES
                 ]
-                told = " | ".join(
+                figures = " | ".join(
                     f"{good.regret:.0f} / {bad.harmed / runs:.0%} / {same.switched / runs:.0%}"
                     for good, bad, same in rows
                 )
-                print(f"| N({mean:g}, {sd:g}²) | {cost:g} | {told} |", flush=True)
+                print(f"| N({mean:g}, {sd:g}²) | {cost:g} | {figures} |", flush=True)
 
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(5_000, 2)
-    print_choice(runs)
+    for prior in (PRIOR, EARLIER):
+        print_choice(runs, prior)
+        print_equal(runs, prior)
     print_planted(max(1, runs // 10))
     print_frontier(max(1, runs // 10))
 

@@ -34,7 +34,7 @@ from runner.decide.sample_size import error_for, settling
 from runner.eval_set.catalog import source
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
-from runner.score.expected_loss import MEAN_SHARE, believed
+from runner.score.expected_loss import GAINS_ALIKE, HARDLY, believed
 from runner.score.gain_test import gain_tests
 from runner.score.power import power
 from runner.score.winners_curse import corrected_gain
@@ -87,14 +87,15 @@ def print_power(runs: int) -> None:
 
 
 KINDS = {
-    "as believed": (0.0, MEAN_SHARE),
+    "as believed": (0.0, 0.0),
     "share the baseline": (0.0, 0.5),
     "independent": (0.0, 0.0),
     "worse by .03": (-0.03, 0.5),
 }
 """What the mean of true gains is beside the prior's, and the part of their variance that is the baseline's own.
 
-The scale of the rest is drawn anew in each evening where gains are as believed, and fixed elsewhere.
+Where gains are as believed, the cells are alike as their errors are and have one of two scatters
+(runner/score/expected_loss.py).
 """
 
 
@@ -102,14 +103,21 @@ def true_gains(kind: str, rng: np.random.Generator) -> tuple[Floats, Floats] | N
     """Gains of every cell, each of SD PLAN.prior.sd, and weights of the queries that give them; None if none do."""
     mean, shared = KINDS[kind]
     own, baseline = rng.standard_normal(len(PLAN.cells) - 1), rng.standard_normal()
-    scale = abs(rng.standard_normal()) if kind == "as believed" else 1.0
-    gains = (
-        PLAN.prior.mean + mean + PLAN.prior.sd * (scale * math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
-    )
+    if kind == "as believed":
+        own = believed_scatter(rng) @ own
+    gains = PLAN.prior.mean + mean + PLAN.prior.sd * (math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
     try:
         return gains, tilted(differences("scifact"), gains)
     except (ValueError, np.linalg.LinAlgError):
         return None
+
+
+def believed_scatter(rng: np.random.Generator) -> Floats:
+    """A root of the covariance that gains of SD 1 have by "two scatters v2", drawn anew."""
+    correlations = np.corrcoef(differences("scifact"))
+    alike = GAINS_ALIKE * correlations + (1 - GAINS_ALIKE) * np.eye(len(correlations))
+    scatter = (1 / 3 if rng.random() < HARDLY else 1.0) / math.sqrt(HARDLY / 9 + 1 - HARDLY)
+    return scatter * np.linalg.cholesky(alike)
 
 
 def settled(kind: str, n: int, runs: int) -> list[object]:
@@ -124,7 +132,7 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
         if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
             continue
         gain, sd = float(means[place]), float(evening[place].std(ddof=1))
-        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior))
+        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior).gain)
         if not said.queries:
             continue
         new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]

@@ -131,7 +131,7 @@ def settling_of(inputs: OutcomeInputs, row: CellResult) -> Settling | None:
 def _believed(inputs: OutcomeInputs, row: CellResult) -> Gain:
     """By the cell's own scores: new queries test it first, whatever the others are worth."""
     assert row.test is not None
-    return believed(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5, inputs.plan.prior)
+    return believed(row.differences["ndcg@10"].mean, row.test.sd / inputs.n_queries**0.5, inputs.plan.prior).gain
 
 
 def to_confirm(inputs: OutcomeInputs, row: CellResult) -> str:

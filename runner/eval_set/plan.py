@@ -68,9 +68,12 @@ judges:
 """
 """Whom --judge asks: the models of the first phase's judges, which still take a temperature of 0."""
 
-LOSS = """\
+PRIOR_MODEL = "two scatters v2"
+"""How far challengers differ among themselves, by what a new plan states (runner/score/expected_loss.py)."""
+
+LOSS = f"""\
 switching_cost: 0.02
-prior: {mean: -0.01, sd: 0.06}
+prior: {{mean: -0.025, sd: 0.054, model: "{PRIOR_MODEL}"}}
 """
 """What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
 

@@ -1,10 +1,18 @@
 """What each choice is expected to cost: posteriors of the cells' true gains, of all cells of a plan together.
 
-The cells' mean differences to the baseline are y = g + e. Their true gains g are N(mu, tau^2), mu is
-N(mean, MEAN_SHARE sd^2) and tau half-normal with the rest of sd^2 as its square, where `mean` and `sd` are the plan's
-prior: so a gain has that mean and that SD, and the cells themselves say how far they differ. Where they hardly do, the
-best of them is taken for lucky. Errors e are normal with the covariance that the queries show, of which CORRELATION of
-each correlation is believed. Given tau all of it is Gaussian; tau is summed over a grid.
+The cells' mean differences to the baseline are y = g + e. What is believed of the true gains g beforehand has the mean
+and the SD of the plan's prior in either model that a plan can name, and the cells themselves say how far they differ:
+where they hardly do, the best of them is taken for lucky.
+
+"two scatters v2": g is normal about the mean with covariance tau^2 C. Either the cells hardly differ, or they do: tau
+has one of two values, the lesser a third of the greater and believed with a chance of HARDLY. C is GAINS_ALIKE of each
+correlation between the errors of two cells: what errs alike, as hybrids of one index do, gains alike. Errors e are
+normal with the covariance that the queries show, of which ERRORS_ALIKE of each correlation is believed.
+
+"half-normal v1", of plans that name no model: g are N(mu, tau^2), mu is N(mean, MEAN_SHARE sd^2) and tau half-normal
+with the rest of sd^2 as its square; CORRELATION of each correlation of errors is believed. tau is summed over a grid.
+
+Given tau all of it is Gaussian.
 """
 
 import math
@@ -20,6 +28,12 @@ from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.shapes.paired import ExpectedLoss
 from runner.eval_set.shapes.plan import Plan, Prior
 from runner.score.flips import Floats
+
+HARDLY = 0.35
+"""The chance that a plan's challengers hardly differ, by a third of the scatter that they have if they do."""
+
+ERRORS_ALIKE, GAINS_ALIKE = 0.75, 0.85
+"""How much of a correlation between two cells' errors is believed of the errors, and of the true gains."""
 
 MEAN_SHARE = 1 / 16
 """The part of the prior's variance that all challengers of a plan have in common."""
@@ -121,32 +135,58 @@ def beliefs(differences: Ints, prior: Prior) -> Beliefs:
     >>> round(beliefs(rows, Prior(mean=-0.03, sd=0.05)).gains[0].gain.mean, 3)
     0.09
     """
-    n_cells, n_queries = differences.shape
+    n_queries = differences.shape[1]
     if n_queries < 2:
         raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
     values = differences / SCORE_UNIT
-    held = CORRELATION + (1 - CORRELATION) * np.eye(n_cells)
-    errors = np.cov(values).reshape(n_cells, n_cells) / n_queries * held
-    return _posterior(values.mean(axis=1), errors, prior)
+    return _MODELS[prior.model](values.mean(axis=1), np.atleast_2d(np.cov(values)) / n_queries, prior)
 
 
-def believed(gain: float, error: float, prior: Prior) -> Gain:
+def believed(gain: float, error: float, prior: Prior) -> Mixture:
     """What is believed of one true gain by itself, of which `gain` was observed with this standard error."""
-    return _posterior(np.array([gain]), np.array([[error**2]]), prior).gains[0].gain
+    return _MODELS[prior.model](np.array([gain]), np.array([[error**2]]), prior).gains[0]
 
 
-def _posterior(measured: Floats, errors: Floats, prior: Prior) -> Beliefs:
-    """Bayes' rule for gains that were measured with errors of this covariance."""
-    n_cells = len(measured)
-    own, surprise = np.eye(n_cells), measured - prior.mean
+def _two_scatters(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
+    """Beliefs by "two scatters v2"; `covariance` is that of the errors as the queries show it."""
+    scatter = np.sqrt(np.diagonal(covariance))
+    scatter = np.where(scatter > 0, scatter, np.inf)  # what does not scatter correlates with nothing
+    correlations = covariance / np.outer(scatter, scatter)
+    np.fill_diagonal(correlations, 1.0)
+    chances = np.array([HARDLY, 1 - HARDLY])
+    taus = prior.sd * np.array([1 / 3, 1.0]) / math.sqrt(HARDLY / 9 + 1 - HARDLY)
+    before = taus[:, None, None] ** 2 * _alike(correlations, GAINS_ALIKE)
+    return _posterior(measured, _alike(covariance, ERRORS_ALIKE), prior.mean, before, -2 * np.log(chances))
+
+
+def _half_normal(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
+    """Beliefs by "half-normal v1"."""
     scale = prior.sd * math.sqrt(1 - MEAN_SHARE)
     taus = scale * _TOP * (np.arange(_GRID) + 0.5) / _GRID
-    before = taus[:, None, None] ** 2 * own + MEAN_SHARE * prior.sd**2
+    before = taus[:, None, None] ** 2 * np.eye(len(measured)) + MEAN_SHARE * prior.sd**2
+    return _posterior(measured, _alike(covariance, CORRELATION), prior.mean, before, (taus / scale) ** 2)
+
+
+_MODELS = {"half-normal v1": _half_normal, "two scatters v2": _two_scatters}
+
+
+def _alike(matrix: Floats, share: float) -> Floats:
+    """The matrix with this share of what stands beside its diagonal."""
+    return matrix * (share + (1 - share) * np.eye(len(matrix)))
+
+
+def _posterior(measured: Floats, errors: Floats, mean: float, before: Floats, penalties: Floats) -> Beliefs:
+    """Bayes' rule for gains that were measured with errors of this covariance.
+
+    `before` (grid, cells, cells) has what is believed of the gains about `mean`, and `penalties` (grid,) how unlikely
+    each is: minus twice the logarithm of its chance.
+    """
+    surprise = measured - mean
     whole = before + errors
-    solved = np.linalg.solve(whole, np.broadcast_to(surprise[:, None], (_GRID, n_cells, 1)))[..., 0]
-    logs = -0.5 * (np.linalg.slogdet(whole)[1] + solved @ surprise + (taus / scale) ** 2)
+    solved = np.linalg.solve(whole, np.broadcast_to(surprise[:, None], (*whole.shape[:2], 1)))[..., 0]
+    logs = -0.5 * (np.linalg.slogdet(whole)[1] + solved @ surprise + penalties)
     weights = np.exp(logs - logs.max())
-    means = prior.mean + np.einsum("kij,kj->ki", before, solved)
+    means = mean + np.einsum("kij,kj->ki", before, solved)
     return Beliefs(weights / weights.sum(), means, before - before @ np.linalg.solve(whole, before))
 
 

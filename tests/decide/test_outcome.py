@@ -122,7 +122,7 @@ def test_what_would_settle_it_are_new_queries_with_the_chance_that_they_do():
     found = found_by(row(BETTER, 0.09), row(SPARSE), row(BASELINE))
     said = f"names {BETTER} first, with about {found.queries_needed} queries of its own: they confirm it with a chance"
     assert f"{said} of {100 * found.assurance:.0f} %." in found.next_step
-    gain = believed(0.09, 0.15 / 5, PLAN.prior)
+    gain = believed(0.09, 0.15 / 5, PLAN.prior).gain
     assert found.assurance == assurance(found.queries_needed, gain, 0.15, 0.04, bar=0.02) >= 0.5
 
 

@@ -182,6 +182,7 @@ class Prior(Sparse):
     """What is believed of a challenger's true gain in nDCG@10 before anything is judged: a normal distribution.
 
     `from_results` has the digests of the results that it was taken from (`pooled` prints it so), empty if of none.
+    `model` is how far challengers differ among themselves, by its versioned name (runner/score/expected_loss.py).
     """
 
     mean: Annotated[
@@ -189,6 +190,7 @@ class Prior(Sparse):
     ]
     sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.05")]
     from_results: list[Sha256] = Field(default_factory=list)
+    model: Literal["half-normal v1", "two scatters v2"] = "half-normal v1"
 
 
 class Plan(Sparse):

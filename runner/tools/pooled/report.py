@@ -8,6 +8,7 @@ from typing import Any
 from runner.base.canonical import JSON
 from runner.base.terminal import Signs
 from runner.decide.pooled_gains import STRUCTURAL
+from runner.eval_set.plan import PRIOR_MODEL
 from runner.report.chart import axis_over
 from runner.report.page_frame import inert, rendered
 from runner.tools.pooled.model import Pooled, Priors, pooled_apart
@@ -97,7 +98,8 @@ def prior_line(report: Mapping[str, Any]) -> str:
     """The line of a plan.yaml that takes these results as the prior of its challengers."""
     prior = report["prior"]
     return (
-        f"prior: {{mean: {prior['mean']:g}, sd: {prior['sd']:g}, from_results: [{', '.join(prior['from_results'])}]}}"
+        f'prior: {{mean: {prior["mean"]:g}, sd: {prior["sd"]:g}, model: "{PRIOR_MODEL}", '
+        f"from_results: [{', '.join(prior['from_results'])}]}}"
     )
 
 
