@@ -153,7 +153,8 @@ def test_the_driver_runs_the_real_model_to_a_locked_decision(local, tmp_path):
 def test_an_evening_on_modal_gives_the_figures_of_this_machine(local, tmp_path):
     """The real client, and Modal's own container runtime on uploaded files and fetched weights, by the stand-in.
 
-    onnxruntime embeds here and torch does there, so scores may differ in their last digit and nothing else may.
+    onnxruntime embeds here and torch does there, so scores may differ in their last digit, the probe's digest of
+    vectors at three places by the one coordinate of thousands that is rounded otherwise, and nothing else may.
     """
     with (
         HubServer(packaged_minilm()) as hub,
@@ -167,7 +168,7 @@ def test_an_evening_on_modal_gives_the_figures_of_this_machine(local, tmp_path):
         assert len(server.apps_stopped) == 1
     for name, of_scores in (("results.json", "run_sha256"), ("decision.json", "results_sha256")):
         there, here = (
-            re.sub(f'"{of_scores}": "[0-9a-f]{{64}}"', "", (record / name).read_text())
+            re.sub(f'"({of_scores}|digest)": "[0-9a-f]{{64}}"', "", (record / name).read_text())
             for record in (driver.record, local.record)
         )
         assert there == here
