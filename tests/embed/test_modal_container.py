@@ -35,6 +35,8 @@ OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
 def _cloud(tmp_path_factory):
     """The stand-in with modal's own container runtime, and a model hub that it downloads from."""
     folder = tmp_path_factory.mktemp("cloud")
+    # Bits can depend on the number of threads, so the container has as many as this process.
+    threads = {name: os.environ[name] for name in ("OMP_NUM_THREADS",) if name in os.environ}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_TOKEN", "hf_planted_secret")
         # The token is read when the app is defined; in the end the app of before is put back.
@@ -44,7 +46,7 @@ def _cloud(tmp_path_factory):
         patch.delattr(runner.embed.modal, "app")
         with (
             HubServer(packaged_minilm() | dict.fromkeys([(OWN.hub_id, OWN.revision)], verified_folder(MINILM))) as hub,
-            ModalServer(folder / "server", retries="server", environment={"HF_ENDPOINT": hub.url}) as server,
+            ModalServer(folder / "server", retries="server", environment={"HF_ENDPOINT": hub.url} | threads) as server,
             server.client_environment(),
         ):
             yield server, hub
