@@ -13,12 +13,12 @@ from typing import NoReturn
 
 from runner.base.canonical import JSON, rounded
 from runner.base.checks import Check, Outcome, examine
-from runner.base.errors import BackendError
+from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import DRIVER
 from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.verbs import VERBS, near
-from runner.eval_set.version import Version, existing_version, newest_version
+from runner.eval_set.version import Version, existing_version, is_trial, newest_version
 
 
 class Captured(Exception):  # no error: it hands a parser to whoever describes it
@@ -103,12 +103,16 @@ def version_parser(verb: str, description: str = "", epilog: str = "", *, option
 
 
 def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
-    """The newest version by the flags of `version_parser`, seen as its rehearsal with --rehearse or --try.
+    """The newest version by the flags of `version_parser`, seen as its rehearsal with --rehearse, --try or in a trial.
 
     An InputError if --eval-set-path names a folder without versions, unless the command `begins` one there.
     """
     found = newest_version if begins else existing_version
-    rehearsal = any(getattr(options, flag, False) for flag in ("rehearse", "trial"))
+    folder = options.eval_set_path
+    in_trial = folder is not None and is_trial(folder, options.source)
+    if in_trial and getattr(options, "trial", False):
+        raise InputError(f"{folder} is a trial already: leave --try out, or give the folder that it was begun from.")
+    rehearsal = in_trial or any(getattr(options, flag, False) for flag in ("rehearse", "trial"))
     return found(options.source, options.eval_set_path, rehearsal=rehearsal)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
+from runner.base.places import DRIVER
 from runner.commands.console import (
     Parser,
     answer,
@@ -161,6 +162,8 @@ def next_step(arguments: Sequence[str]) -> int:
             answer_json(step_json(version, stop))
         else:
             answer(str(stop))
+            if not options.trial and _trial_of(version).folder.exists():
+                answer(f"\nA trial lies beside it: {DRIVER} next {version.flags} --try")
         return 0
     from runner.decide.roster import roster
     from runner.tools.roster import next_step as next_source

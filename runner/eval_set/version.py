@@ -241,6 +241,16 @@ def numbered(version: Version, number: int) -> Version:
     return replace(version, number=number, folder=folder, record=record, work=version.work.with_name(f"v{number}"))
 
 
+TRIAL = "try"
+"""The folder of a source's trial, where work lies."""
+
+
+def is_trial(eval_set: Path, source: str) -> bool:
+    """Whether a folder of versions is the source's trial."""
+    place = eval_set.absolute()
+    return (place.name, place.parent.name) == (TRIAL, source)
+
+
 def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
     """The newest version of a source in a folder of versions, by default those of the workplace.
 

@@ -17,7 +17,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import Version, Workspace, alone, bring_demo, load_cell_file, numbered, open_version
+from runner.eval_set.version import TRIAL, Version, Workspace, alone, bring_demo, load_cell_file, numbered, open_version
 from runner.evening.remake import kept_before
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate
@@ -94,12 +94,9 @@ def _remove(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-FOLDER = "try"
-
-
 def trial_of(version: Version) -> Version:
     """The trial's version, a rehearsal, as it lies in .work or would lie."""
-    folder = version.work.parent / FOLDER
+    folder = version.work.parent / TRIAL
     workspace = Workspace(folder, folder / ".work", version.cache)
     trial = numbered(open_version(workspace, version.source, rehearsal=True), version.number)
     return replace(trial, tried_from=replace(version, rehearsal=False))

@@ -23,7 +23,16 @@ from runner.eval_set.plan import check_cell, read_plan
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.versions import Abandoned, Opened
-from runner.eval_set.version import Version, alone, is_abandoned, load_corpus, load_queries, numbered, version_numbers
+from runner.eval_set.version import (
+    Version,
+    alone,
+    is_abandoned,
+    load_corpus,
+    load_queries,
+    load_results,
+    numbered,
+    version_numbers,
+)
 
 
 def begin_version(version: Version) -> None:
@@ -278,6 +287,7 @@ def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels
         ),
         *_plan_faults(target),
     ]
+    lines += _to_settle(before, target)
     if cells and target.queries_path.exists():
         lines.append(
             "Cells that were picked by their scores on these queries look better on them than they are: add queries "
@@ -289,6 +299,18 @@ def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels
             "with --corpus-path."
         )
     return [*lines, f"Next: {DRIVER} run {target.flags}{' --rehearse' if target.rehearsal else ''}"]
+
+
+def _to_settle(before: Version, target: Version) -> list[str]:
+    """What a new version takes to confirm the last one's candidate, of which its own results say how many queries."""
+    if not before.results_path.exists() or (said := load_results(before).outcome).queries_needed is None:
+        return []
+    cell = (said.candidates or [said.recommended])[0]
+    first = f"first: [{json.dumps(cell)}]"
+    return [
+        f"To confirm {cell}: put some {said.queries_needed:,} new queries in place of those of {target.queries_path}, "
+        f"and {first} into {target.plan_path(rehearsal=target.rehearsal)}. The old queries' grades prove nothing new."
+    ]
 
 
 def _plan_faults(target: Version) -> list[str]:

@@ -18,7 +18,7 @@ from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import Version, load_corpus, load_decision, load_queries, load_results
+from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import due_regrading, judges_of, second_reading_stop
@@ -102,7 +102,11 @@ def missing_documents(version: Version) -> list[str]:
 def counting(version: Version) -> str:
     """What a judge should know of the grades that are asked for."""
     if _is_tried(version):
-        return f"this is a trial: nothing of it counts. To begin it anew, delete {version.folder.parent}"
+        tried = f" {version.tried_from.flags}" if version.tried_from else ""
+        return (
+            "this is a trial: nothing of it counts, and a part of the grades is enough for a provisional page "
+            f"({DRIVER} view{tried} --try). To begin it anew, delete {version.folder.parent}"
+        )
     name = version.number_name
     what = f"a rehearsal shares its grades with the evaluation: they count for the decision of {name}"
     said = what if version.rehearsal else f"these grades count for the decision of {name}"
@@ -223,4 +227,4 @@ def _unread(version: Version, labels: Sequence[Label]) -> list[Path]:
 
 
 def _is_tried(version: Version) -> bool:
-    return version.folder.parent.name == "try" and version.folder.parent.parent.name == version.source.name
+    return is_trial(version.folder.parent, version.source.name)

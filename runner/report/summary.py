@@ -53,7 +53,7 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
         note += "; * that of this cell alone"
     if any(row.test is not None and row.test.p_step is not None for row in results.cells):
-        note += "; p follows the plan's order of tests, so that cells can share it, and is no chance of luck"
+        note += "; p follows the plan's order of tests, so that cells can share it, and is not the chance of luck"
     return "\n".join([*lines, *_wrapped(note, width)])
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -23,6 +24,7 @@ from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version
+from runner.evening import next_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
@@ -703,3 +705,14 @@ def test_flags_that_do_not_go_with_a_next_version_are_refused(command, flags, tm
     code, out, _ = command(*flags)
     assert (code, out) == (2, "")
     assert not (tmp_path / "eval-sets").exists()
+
+
+def test_a_version_that_is_to_confirm_a_candidate_says_with_which_queries_and_which_cell_first(version, monkeypatch):
+    version.results_path.write_bytes(b"{}")
+    found = SimpleNamespace(outcome=SimpleNamespace(candidates=["bm25 x whole_doc"], recommended="", queries_needed=70))
+    monkeypatch.setattr(next_version, "load_results", lambda _: found)
+    (said,) = next_version._to_settle(version, version)
+    assert "70" in said
+    assert 'first: ["bm25 x whole_doc"]' in said
+    found.outcome.queries_needed = None
+    assert next_version._to_settle(version, version) == []

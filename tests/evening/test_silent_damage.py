@@ -372,3 +372,14 @@ def test_plan_and_view_know_the_trial_and_write_nothing(version, command):
     assert (code, str(trial.folder.parent) in out or "rehearsal" in out.splitlines()[0]) == (1, True)
     assert command("view", "--try")[0] == 3
     assert contents(version.work.parent) == before
+
+
+def test_a_trials_own_folder_is_known_as_one(version, tmp_path, command, capsys):
+    trial = tried(version)
+    here = f"--eval-set-path={trial.folder.parent}"
+    capsys.readouterr()
+    assert cli.main(["next", "demo", here]) == 0
+    assert "(rehearsal)" in capsys.readouterr().out.splitlines()[0]
+    assert cli.main(["run", "demo", here, "--try"]) == 2
+    assert not (trial.folder.parent / ".work" / "demo" / "try").exists()
+    assert f"next {version.flags} --try" in command("next")[1]

@@ -93,7 +93,7 @@ def test_the_demo_is_decided_checked_and_shown_in_an_empty_folder(installed: Ins
     assert installed("--source=demo", "--dry-run").splitlines()[-1] == "decision recorded"
     page = (version / "results.html").read_text(encoding="utf-8")
     assert "per-source-eval verify demo" in page
-    assert "bin/per-source-eval.py" not in page
+    assert "bin/per-source-eval.py verify" not in page
     assert installed.files() == before
 
 
