@@ -285,6 +285,7 @@ def _pieces(tmp_path, monkeypatch):
 OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_a_plans_own_model_makes_its_vectors_if_it_pools_as_the_plan_says(minilm):
     find = lambda spec: verified_folder(minilm.spec)  # noqa: E731

@@ -143,6 +143,7 @@ def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tmp_path, monkeypatch):
     version = decided
     tiny = tiny_reranker(tiny_folder(tmp_path / "tiny"))

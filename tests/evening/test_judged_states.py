@@ -234,6 +234,7 @@ def half_graded(version, corpus):
     return {(row.query_id, row.doc_id) for row in version_labels(version)}
 
 
+@pytest.mark.slow
 def test_a_model_that_goes_on_where_another_graded_reads_some_of_its_pairs_first(opened, corpus):
     version, server = opened
     old = half_graded(version, corpus)

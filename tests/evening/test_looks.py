@@ -258,6 +258,7 @@ def test_a_rehearsal_holds_looks_of_its_own(second):
     assert load_results(second).look.number == 1
 
 
+@pytest.mark.slow
 def test_a_rehearsal_may_end_at_the_first_queries_and_leave_the_others_to_the_production_plan(tmp_path):
     version = prepared(tmp_path)
     path = version.plan_path(rehearsal=True)

@@ -91,6 +91,7 @@ def eval_set_files() -> list[Path]:
     return [path for path in versions if path.suffix in (".yaml", ".json", ".jsonl")]
 
 
+@pytest.mark.slow
 def test_every_committed_eval_set_keeps_to_the_schemas() -> None:
     validators = {name: jsonschema.Draft202012Validator(schema(name)) for name in SCHEMAS}
     files = eval_set_files()
@@ -216,6 +217,7 @@ FORBIDDEN = re.compile(
 )
 
 
+@pytest.mark.slow
 def test_no_file_speaks_of_a_machine_a_tracker_or_a_registry() -> None:
     found = []
     for path in tracked_files():
