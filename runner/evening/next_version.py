@@ -303,9 +303,10 @@ def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels
 
 def _to_settle(before: Version, target: Version) -> list[str]:
     """What a new version takes to confirm the last one's candidate, of which its own results say how many queries."""
-    if not before.results_path.exists() or (said := load_results(before).outcome).queries_needed is None:
+    said = load_results(before).outcome if before.results_path.exists() else None
+    if said is None or said.queries_needed is None or not said.candidates:
         return []
-    cell = (said.candidates or [said.recommended])[0]
+    cell = said.candidates[0]
     first = f"first: [{json.dumps(cell)}]"
     return [
         f"To confirm {cell}: put some {said.queries_needed:,} new queries in place of those of {target.queries_path}, "
