@@ -74,7 +74,10 @@ def newest_page(version: Version) -> Path:
     if not pages:
         other = "" if version.rehearsal else f" That of its rehearsal: {DRIVER} view {version.flags} --rehearse"
         other = other if (version.folder / "rehearsal" / "results.html").exists() else ""
-        ways = f"What to do now: {DRIVER} next {version.flags}{' --rehearse' if version.rehearsal else ''}"
+        flags = f"{version.flags}{' --rehearse' if version.rehearsal else ''}"
+        if version.tried_from:
+            flags = f"{version.tried_from.flags} --try"
+        ways = f"What to do now: {DRIVER} next {flags}"
         raise InputNeeded(f"{version.name} has no results page yet.{other} {ways}")
     return pages[0]
 

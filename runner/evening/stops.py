@@ -102,10 +102,10 @@ def missing_documents(version: Version) -> list[str]:
 def counting(version: Version) -> str:
     """What a judge should know of the grades that are asked for."""
     if _is_tried(version):
-        tried = f" {version.tried_from.flags}" if version.tried_from else ""
+        page = f"{version.tried_from.flags} --try" if version.tried_from else f"{version.flags} --rehearse"
         return (
             "this is a trial: nothing of it counts, and a part of the grades is enough for a provisional page "
-            f"({DRIVER} view{tried} --try). To begin it anew, delete {version.folder.parent}"
+            f"({DRIVER} view {page}). To begin it anew, delete {version.folder.parent}"
         )
     name = version.number_name
     what = f"a rehearsal shares its grades with the evaluation: they count for the decision of {name}"

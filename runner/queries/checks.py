@@ -61,7 +61,7 @@ def check(
         queries.append(query)
         findings += found
     origins = _origins(queries)
-    findings += _set_findings(version.source.name, rows, origins)
+    findings += _set_findings(version.source.name, rows, origins, _beside(version, rows))
     return QueryReport(
         schema_version=1,
         source=version.source.name,
@@ -147,12 +147,21 @@ def _kinds(source: str, rows: Sequence[FileRow]) -> list[KindCount]:
     return [KindCount(kind=kind, queries=counts[kind], expected=wanted.get(kind)) for kind in {**wanted, **counts}]
 
 
-def _set_findings(source: str, rows: Sequence[FileRow], origins: Sequence[OriginMeans]) -> list[Finding]:
+def _beside(version: Version, rows: Sequence[FileRow]) -> list[QueryRow]:
+    """The version's own queries, unless they are among those that are checked."""
+    own = version.queries_path
+    return [] if not own.exists() or str(own) in {each.file for each in rows} else read_queries(own)
+
+
+def _set_findings(
+    source: str, rows: Sequence[FileRow], origins: Sequence[OriginMeans], beside: Sequence[QueryRow]
+) -> list[Finding]:
     hand = sum(means.queries for means in origins if means.origin in PEOPLE)
-    found = []
-    if len(rows) < MIN_QUERIES:
-        now = counted(len(rows), "query", "queries")
-        found.append(_warning("too few", [], f"{now}; at least {MIN_QUERIES} are needed. {_missing(len(rows), hand)}"))
+    hand += sum(row.origin in PEOPLE for row in beside)
+    n_queries, found = len(rows) + len(beside), []
+    if n_queries < MIN_QUERIES:
+        now = counted(n_queries, "query", "queries")
+        found.append(_warning("too few", [], f"{now}; at least {MIN_QUERIES} are needed. {_missing(n_queries, hand)}"))
     if hand < WANTED_HAND:
         found.append(_warning("too few", [], f"{hand} queries are a person's own; {WANTED_HAND} are wanted."))
     for means in origins:

@@ -11,7 +11,7 @@ from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.shapes.queries import QueryRow
 from runner.queries import findability
 from runner.queries.check_schemas import QueryReport
-from runner.queries.checks import NOT_ASKED_FOR, FileRow, check, read_files
+from runner.queries.checks import NOT_ASKED_FOR, FileRow, _beside, check, read_files
 from runner.queries.wording import SAME_MEANING, alike_in_meaning, alike_in_words
 from runner.report.query_review import review_page, summary
 from tests.support.query_fixtures import by_id, document
@@ -295,3 +295,11 @@ def test_the_packaged_encoder_tells_one_question_in_two_wordings(version):
     report = checked(version, row(same[0]), row(same[1], id="x2"), row("moorings of zeppelins", id="x3"), backend=REAL)
     assert report.skipped == ""
     assert [one.queries for one in report.findings if one.rule == "same meaning"] == [["x1", "x2"]]
+
+
+def test_drafts_are_counted_with_the_queries_that_the_version_has(version):
+    rows = read_files([version.queries_path])
+    beside = [each.row.model_copy(update={"id": f"x{place}"}) for place, each in enumerate(rows[:3])]
+    alone = [FileRow("drafted.yaml", row) for row in beside]
+    assert [row.text for row in _beside(version, alone)] == [each.row.text for each in rows]
+    assert _beside(version, rows) == []
