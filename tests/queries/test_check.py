@@ -233,6 +233,7 @@ def test_what_is_too_few_or_of_one_kind_only_is_told(version):
     ],
 )
 def test_what_is_missing_is_said_by_origin(version, hand, generated, said):
+    version.queries_path.unlink()
     origins = ["hand"] * hand + ["generated"] * generated
     rows = [row(f"ferry{n} dog{n}", id=f"x{n}", origin=origin) for n, origin in enumerate(origins)]
     assert said in [one.message for one in checked(version, *rows).findings]
