@@ -51,6 +51,7 @@ def test_a_check_twice_says_the_same(version):
 
 
 def test_no_queries_at_all_lack_everything_and_break_nothing(version):
+    version.queries_path.unlink()
     report = checked(version, backend=BACKEND)
     assert report.queries == []
     assert rules(report) == {"too few", "spread"} or rules(report) == {"too few"}
@@ -214,6 +215,7 @@ LEANING = {"101": "loans to growers of apples", "102": "dredge the channel of ha
 
 
 def test_what_is_too_few_or_of_one_kind_only_is_told(version):
+    version.queries_path.unlink()
     report = checked(version, *[row(f"ferry{n} harbor{n} dog{n}", id=f"x{n}") for n in range(25)])
     said = [one.message for one in report.findings if one.rule in ("too few", "spread")]
     assert "0 queries are a person's own; 8 are wanted." in said
