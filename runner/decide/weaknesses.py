@@ -51,7 +51,9 @@ def declared_weaknesses(
         _passages(len(queries), spans),
         "Cells differ in chunk boundaries and in the context put before each chunk; the difference between two "
         "chunkers is the effect of both.",
-        "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
+        "Every query is judged against every sampled document; others are not known."
+        if labels.pairs == len(queries) * n_documents
+        else "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
         *_pool(plan, cells),
         *_cut_short(cells),
         _exact_search(cells),
