@@ -85,7 +85,7 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
             raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
         # Members of an archive and rows of a database are read by way of a handle, which one process has.
         in_turn = (outcome(source, options, file) for file in read)
-        found = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112
+        found = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112  # as corpus_files asks
         for file, (content, digest) in zip(read, found, strict=True):
             gathered.take(file, content, digest)
         newest, n_superseded = _newest(gathered.in_order(), row)
