@@ -51,21 +51,21 @@ def json_bytes(value: JSON) -> bytes:
 
 LINE = 160
 
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+
 
 def _laid_out(value: JSON, margin: str) -> str:
     """The JSON of a value that was parsed; `margin` stands before the lines that follow the first."""
-    if not isinstance(value, dict | list) or not value:
-        return json.dumps(value, ensure_ascii=False)
     inner = margin + " "
     if isinstance(value, dict):
-        brackets, held = "{}", list(value.values())
-        items = [f"{json.dumps(key, ensure_ascii=False)}: {_laid_out(item, inner)}" for key, item in value.items()]
+        brackets = "{}"
+        items = [f"{_encoded(key)}: {_laid_out(item, inner)}" for key, item in value.items()]
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        brackets, items = "[]", [_laid_out(item, inner) for item in value]
     else:
-        brackets, held = "[]", value
-        items = [_laid_out(item, inner) for item in value]
+        return _encoded(value)
     whole = ", ".join(items)
-    is_plain = isinstance(value, list) and not any(isinstance(item, dict | list) for item in held)
-    if is_plain or (len(whole) <= LINE and "\n" not in whole):
+    if len(whole) <= LINE and "\n" not in whole:
         return f"{brackets[0]}{whole}{brackets[1]}"
     return f"{brackets[0]}\n{inner}" + f",\n{inner}".join(items) + f"\n{margin}{brackets[1]}"
 

@@ -17,6 +17,7 @@ from runner.embed.backends import Backend, LocalBackend
 from runner.embed.cost.ledger import SPEND, spend_receipt
 from runner.eval_set.corpus import corpus_documents, fetched_corpus
 from runner.eval_set.plug_in_pins import check_pins, parts_of
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version
@@ -104,8 +105,8 @@ class Session(ABC):
         """Keep what was measured of each cell, beside what earlier runs measured."""
         self.times = remember_times(self.version, self.runs.measured)
 
-    def write(self, results: Results, folder: Path) -> None:
-        """Put results.json, receipt.json of their cells and, last, the page without a decision into `folder`."""
+    def write(self, results: Results, folder: Path, decision: Decision | None = None) -> None:
+        """Put results.json, receipt.json of their cells, decision.json if there is one and, last, the page there."""
         cells = [row.cell for row in results.cells] + [NOISE_FLOOR_CELL] * (results.noise_floor is not None)
         version, times = self.version, self.times
         sizes = index_sizes(version, cells)
@@ -114,5 +115,7 @@ class Session(ABC):
         receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
         write_atomic(folder / "results.json", json_bytes(results.model_dump()))
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
-        write_atomic(folder / "results.html", page(results, receipt, None))
+        if decision is not None:
+            write_atomic(folder / "decision.json", json_bytes(decision.model_dump()))
+        write_atomic(folder / "results.html", page(results, receipt, decision))
         self.scored = results, folder

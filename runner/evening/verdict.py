@@ -6,8 +6,8 @@ A decision that is recorded already is held to what made it.
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from runner.base.canonical import file_sha256, json_bytes, today, write_atomic
-from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.base.canonical import json_bytes, sha256, today, write_atomic
+from runner.base.errors import EvalError, InputError, IntegrityError, NegativeVerdict
 from runner.base.git import ignored
 from runner.base.progress import say
 from runner.base.records import Run
@@ -85,12 +85,11 @@ def verdict(session: Session, frozen: Preregistration) -> str:
     kept, ask = _kept(session, frozen), True
     while True:
         if kept and _ends_the_looks(session, look_after(plan, kept)):
-            results = load_results(version)
-            session.write(results, version.record)  # a killed run may have left no page of it
-            return decide_and_lock(session, results)
+            return decide_and_lock(session, load_results(version))
         results = _scored(session, frozen, kept, ask=ask)
         if results.look is None or results.look.ended != "next look":
             return decide_and_lock(session, results)
+        session.write(results, version.record)
         say(f"look {results.look.number} of {results.look.of} is over: {results.outcome.sentence}")
         # What a further look costs is not spent unasked: whoever reads this one may stop.
         kept, ask = kept_looks(version, plan).digests, False
@@ -126,7 +125,6 @@ def _scored(session: Session, frozen: Preregistration, kept: Sequence[str], *, a
         results = results_of(version, plan, frozen, kept)
         if results.look is not None and results.look.ended == "next look":
             keep_look(version, results)
-        session.write(results, version.record)
     return results
 
 
@@ -168,10 +166,24 @@ def recorded_answer(session: Session) -> str:
 
 
 def decide_and_lock(session: Session, results: Results) -> str:
-    """The answer once the decision is recorded and locked.
+    """The answer once results, page and decision are written and locked.
 
-    NegativeVerdict if the results allow none, InputNeeded if a person has to choose.
+    NegativeVerdict if the results allow no decision, InputNeeded if a person has to choose; results and page are
+    written all the same.
     """
+    record = session.version.record
+    try:
+        decision = _decided(session, results)
+    except EvalError:
+        session.write(results, record)
+        raise
+    session.write(results, record, decision)
+    write_lock(record)
+    say(f"locked. {_to_commit(record)}")
+    return _answer(session, decision)
+
+
+def _decided(session: Session, results: Results) -> Decision:
     version = session.version
     if results.previous is not None:
         say("\n".join(comparison_lines(results.previous)))
@@ -182,13 +194,8 @@ def decide_and_lock(session: Session, results: Results) -> str:
         )
     if session.choice is None and needs_choice(results):
         raise choice_stop(version, results)
-    scored = file_sha256(version.results_path)
-    decision = decide(results, scored, session.choice, today=today(), reuse=reuse_of(version.source))
-    write_atomic(version.record / "decision.json", json_bytes(decision.model_dump()))
-    write_atomic(version.record / PAGE, files_of(version, results)[PAGE])
-    write_lock(version.record)
-    say(f"locked. {_to_commit(version.record)}")
-    return _answer(session, decision)
+    written = sha256(json_bytes(results.model_dump()))
+    return decide(results, written, session.choice, today=today(), reuse=reuse_of(version.source))
 
 
 def _to_commit(record: Path) -> str:

@@ -13,7 +13,7 @@ Terms = frozenset[str]
 
 def query_terms(text: str) -> Terms:
     """The stemmed terms of a query, stop words left out: what the cell `bm25` looks for."""
-    return frozenset[str]().union(*map(terms_of, words(text)))
+    return frozenset[str]().union(*map(_stems, {word.terms for word in words(text)}))
 
 
 def marked(text: str, terms: Terms) -> list[tuple[str, bool]]:
