@@ -17,7 +17,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import DRIVER
 from runner.base.terminal import ASCII, Signs, signs_for
-from runner.commands.verbs import VERBS, near
+from runner.commands.verbs import EXIT_CODES, VERBS, near
 from runner.eval_set.version import Version, existing_version, is_trial, newest_version
 
 
@@ -67,8 +67,10 @@ def source_first(arguments: Sequence[str]) -> list[str]:
 
 
 def command_parser(verb: str, description: str = "", epilog: str = "") -> Parser:
-    """The parser of a verb, with its example at the end of the help."""
+    """The parser of a verb, with exit codes and its example at the end of the help."""
     known = VERBS[verb]
+    if "exit codes:" not in epilog:
+        epilog = f"{epilog}\nexit codes: {EXIT_CODES}"
     return Parser(
         prog=f"{DRIVER} {verb}",
         description=description or f"{known.does[0].upper()}{known.does[1:]}.",

@@ -49,7 +49,9 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 
 
 def _called(arguments: Sequence[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    if arguments and arguments[0] in ("-h", "--help", "help"):
+        arguments = [*arguments[1:], "--help"] if arguments[1:] else []
+    if not arguments:
         answer(one_screen())
         return 0
     if arguments[0] == "--version":

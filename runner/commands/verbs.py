@@ -169,6 +169,8 @@ _MOVED = {
 }
 """Words of earlier releases, and what is written now."""
 
+EXIT_CODES = "0 done, 1 no, 2 your input, 3 your turn, 4 changed, 5 backend"
+
 _SCREEN = f"""\
 per-source-eval: choose the embedding model and chunker for a source, with evidence.
 
@@ -178,7 +180,7 @@ Examples
   {DRIVER} judge bills --max-usd 25
   {DRIVER} --source=bills --dry-run    for a determiner: last line "decision recorded"
 
-VERB --help explains each. Exit codes: 0 done, 1 no, 2 your input, 3 your turn, 4 changed, 5 backend."""
+VERB --help explains each. Exit codes: {EXIT_CODES}."""
 
 _COMPACT = ("Tools", "Governance")
 

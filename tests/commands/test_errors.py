@@ -14,7 +14,7 @@ from runner.base.errors import EvalError
 from runner.base.places import CHECKOUT
 from runner.commands import evening
 from runner.commands import main as cli
-from runner.commands.verbs import VERBS
+from runner.commands.verbs import VERBS, runnable
 from runner.eval_set.preregistration import preregister
 from tests.support.small_set import begin, make_version, write_corpus
 
@@ -290,6 +290,18 @@ def test_without_an_argument_and_with_help_there_is_one_screen(capsys):
         assert all(re.search(rf"(?m)\b{name}\b", out) for name in VERBS if " " not in name)
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"per-source-eval {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", [name for name, _ in runnable()])
+def test_help_before_a_verb_is_the_verbs_own_with_exit_codes_and_an_example(verb, capsys):
+    helps = []
+    for words in (["help", *verb.split()], ["--help", *verb.split()], [*verb.split(), "--help"]):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(words)
+        assert not stopped.value.code
+        helps.append(capsys.readouterr().out)
+    assert len(set(helps)) == 1
+    assert re.search(r"exit codes: 0 [\s\S]*\nexample: ", helps[0])
 
 
 @pytest.mark.parametrize(

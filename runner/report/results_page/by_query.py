@@ -113,7 +113,8 @@ class MatrixRow(NamedTuple):
     """A query: `first` are the baseline and, if there is one, its rival, `others` all other cells.
 
     `sides` are the lists of the first, `missed` the first TOP relevant documents in neither, with the best
-    rank of any cell, "" without one, and `further` counts the others; `absent` counts those that the collection lacks.
+    rank of any cell, "" without one, and `further` counts the others; `absent` counts those that the collection lacks,
+    and `lesser` the documents of a grade above 0 that are not relevant.
     """
 
     query: QueryRow
@@ -122,6 +123,7 @@ class MatrixRow(NamedTuple):
     gain: str
     others: Sequence[Difference]
     relevant: int
+    lesser: int
     sides: Sequence[SideList]
     missed: Sequence[tuple[Hit, str]]
     further: int
@@ -168,6 +170,7 @@ def matrix(results: Results) -> Matrix:
             gain=signed(gains[place] / SCORE_UNIT, 2),
             others=of_cells[len(first) :],
             relevant=panel.relevant,
+            lesser=panel.known(1) - panel.known(results.plan.relevant_grade),
             sides=sides,
             missed=missed[:TOP],
             further=len(missed[TOP:]),
@@ -196,9 +199,9 @@ class _Panel:
         asked = query_terms(query.text) if ranked.texts else frozenset[str]()
         self.terms = _telling(asked, [passage.text for pair in self.pairs for passage in pair.passages])
 
-    def known(self, relevant_grade: int) -> int:
-        """How many documents of the collection are relevant."""
-        return sum(pair.grade is not None and pair.grade >= relevant_grade for pair in self.pairs)
+    def known(self, least: int) -> int:
+        """How many documents of the collection have this grade or a higher one."""
+        return sum(pair.grade is not None and pair.grade >= least for pair in self.pairs)
 
     def sides(self, first: Sequence[Difference], relevant_grade: int) -> tuple[list[SideList], list[tuple[Hit, str]]]:
         """The lists of these cells, and the relevant documents that none of them has."""

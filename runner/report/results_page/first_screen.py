@@ -308,7 +308,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
         f"To settle it, open a new version with about {said.queries_needed:,} new queries in place of these, and with "
         f"{short(one.cell, results)} as the first challenger of plan.yaml. The chance to confirm it is then "
         f"{whole_percent(said.assurance)}.",
-        f"{COMMAND} version new {source} --reason WHY --by NAME",
+        f"{COMMAND} version new {source}",
     )
 
 
@@ -318,4 +318,4 @@ EXPLORED = "An exploration decides nothing. To test a cell, name it in the plan 
 def new_version(results: Results, program: str) -> str:
     """The command that opens a version whose plan has the explored cells too."""
     cells = [f"--cells {shlex.quote(row.cell)}" for row in results.cells if row.role == "exploratory"]
-    return " ".join([program, "version new", shlex.quote(results.source), *cells, "--reason WHY --by NAME"])
+    return " ".join([program, "version new", shlex.quote(results.source), *cells])
