@@ -320,8 +320,9 @@ _ROWS = (
         sample_size=500,
         corpus="eval-sets/demo/corpus",
         feeds="its corpus is in the repository, under eval-sets/demo/corpus",
-        weakness="One author wrote bills, queries and grades together with a language model, and the plan was changed "
-        "when the grades existed: the demo shows how an evaluation works, and is no preregistered result.",
+        weakness="Invented bills, and a plan that was changed when the grades existed: one author wrote bills, queries "
+        "and grades together with a language model. The demo shows how an evaluation works, and is no evidence about "
+        "real bills.",
         queries=_OF_BILLS,
     ),
     SourceSpec(

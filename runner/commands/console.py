@@ -104,8 +104,13 @@ def version_parser(verb: str, description: str = "", epilog: str = "", *, option
     return parser
 
 
+def add_trial_flag(parser: Parser, help_text: str = "of the trial") -> None:
+    """--try, which `version_of` reads."""
+    parser.add_argument("--try", action="store_true", dest="trial", help=help_text)
+
+
 def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
-    """The newest version by the flags of `version_parser`, seen as its rehearsal with --rehearse, --try or in a trial.
+    """The newest version by the flags of `version_parser`; its rehearsal with --rehearse, its trial with --try.
 
     An InputError if --eval-set-path names a folder without versions, unless the command `begins` one there.
     """
@@ -114,8 +119,12 @@ def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
     in_trial = folder is not None and is_trial(folder, options.source)
     if in_trial and getattr(options, "trial", False):
         raise InputError(f"{folder} is a trial already: leave --try out, or give the folder that it was begun from.")
-    rehearsal = in_trial or any(getattr(options, flag, False) for flag in ("rehearse", "trial"))
-    return found(options.source, options.eval_set_path, rehearsal=rehearsal)
+    version = found(options.source, options.eval_set_path, rehearsal=in_trial or getattr(options, "rehearse", False))
+    if not getattr(options, "trial", False):
+        return version
+    from runner.evening.exploration import trial_of
+
+    return trial_of(version)
 
 
 def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:

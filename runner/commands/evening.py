@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.base.places import DRIVER
+from runner.base.progress import say
 from runner.commands.console import (
     Parser,
+    add_trial_flag,
     answer,
     answer_json,
     source_first,
@@ -75,7 +77,7 @@ def judge(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--batches", action="store_const", const="batches", default="messages", dest="judge", help=batches
     )
-    parser.add_argument("--try", action="store_true", dest="trial", help="of the trial")
+    add_trial_flag(parser)
     add_judge_flags(parser)
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
@@ -146,7 +148,7 @@ def next_step(arguments: Sequence[str]) -> int:
         "next", epilog="Nothing is written, nothing is computed.", optional="without it: which source is next"
     )
     parser.add_argument("--rehearse", action="store_true", help="of the rehearsal")
-    parser.add_argument("--try", action="store_true", dest="trial", help="of the trial")
+    add_trial_flag(parser)
     parser.add_argument("--json", action="store_true", help="stdout is one JSON object")
     options = parser.parse_args(arguments)
     if options.source:
@@ -155,8 +157,6 @@ def next_step(arguments: Sequence[str]) -> int:
         from runner.report.summary import step_json
 
         version = to_read(version_of(options))
-        if options.trial:
-            version = _trial_of(version)
         stop = following(version)
         if options.json:
             answer_json(step_json(version, stop))
@@ -187,14 +187,17 @@ def plan(arguments: Sequence[str]) -> int:
     parser = _evening_parser("plan", "Its last line is exactly `decision recorded` (exit 0), or begins `undecided: `.")
     add_judge_flags(parser, "what they would cost")
     parser.add_argument("--budget", type=dollars, metavar="USD", help="what so much judging buys; default --max-usd")
-    parser.add_argument("--try", action="store_true", dest="of_trial", help="of the trial")
+    add_trial_flag(parser)
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
     version = (
-        _collection(options) if catalog.source(options.source).policy == "external" else to_read(_version(options))
+        _collection(options)
+        if catalog.source(options.source).policy == "external"
+        else to_read(version_of(options, begins=_begins(options)))
     )
-    if options.of_trial:
-        version = _trial_of(version)
+    if version.tried_from is not None and not version.corpus_path.exists():
+        say(f"no trial is begun; `run --try` begins one with plans, sample and queries of {version.number_name}:")
+        version = replace(version.tried_from, rehearsal=True)
     from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version
@@ -239,12 +242,16 @@ def _parsed(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 def _version(options: argparse.Namespace) -> Version:
     """The version that is meant; documents may begin it. With --try, the one in a folder of its own."""
-    version = version_of(options, begins=options.corpus_path is not None or getattr(options, "live", False))
-    if not getattr(options, "trial", False):
+    version = version_of(options, begins=_begins(options))
+    if version.tried_from is None:
         return version
     from runner.evening.exploration import tried
 
-    return tried(version)
+    return tried(version.tried_from)
+
+
+def _begins(options: argparse.Namespace) -> bool:
+    return options.corpus_path is not None or getattr(options, "live", False)
 
 
 def _evening(

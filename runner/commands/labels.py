@@ -8,7 +8,7 @@ from runner.base.canonical import today
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.progress import say
-from runner.commands.console import Parser, answer, answer_json, version_of, version_parser
+from runner.commands.console import Parser, add_trial_flag, answer, answer_json, version_of, version_parser
 from runner.eval_set.version import Version
 
 _LISTS = ("quepid", "opensearch")
@@ -150,7 +150,14 @@ def withdraw(arguments: Sequence[str]) -> int:
 
 
 def _asked(parser: Parser, arguments: Sequence[str]) -> tuple[Version, argparse.Namespace]:
-    """The version and the options; a rehearsal has the labels of its version."""
+    """The version and the options; a rehearsal has the labels of its version, a trial its own."""
     parser.add_argument("--rehearse", action="store_true", help="seen as the rehearsal; grades are the same")
+    add_trial_flag(parser)
     options = parser.parse_args(arguments)
-    return version_of(options), options
+    version = version_of(options)
+    if not version.preregistration_path.exists() and version.tried_from is None:
+        from runner.evening.exploration import trial_of
+
+        if trial_of(version).preregistration_path.exists():
+            say(f"note: a trial of {version.name} waits for grades; --try means that one")
+    return version, options

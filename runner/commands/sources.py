@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from runner.base.errors import InputError, NegativeVerdict
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
+from runner.base.places import DRIVER
 from runner.commands.console import answer, answer_json, command_parser
 from runner.eval_set.catalog import source
 
@@ -25,10 +26,14 @@ def sources(arguments: Sequence[str]) -> int:
     from runner.decide.roster import roster
     from runner.tools.roster import data_row, roster_lines, write_data_status, write_index
 
-    standings = [s for s in roster() if options.source in ("", s.source.name)]
-    if not standings:
-        name = source(options.source).name
-        raise InputError(f"{name} is no source of the substrate, so it has no place in the roster.")
+    is_page = options.html is not None or options.write or options.check
+    changed: list[IntegrityError] | None = None if is_page or options.stale else []
+    standings = [s for s in roster(changed=changed) if options.source in ("", s.source.name)]
+    if options.source and not (asked := source(options.source)).trigger_order:
+        raise InputError(
+            f"{asked.name} is none of the sources in production, which are all that this lists. To see how far it is: "
+            f"{DRIVER} plan {asked.name}"
+        )
     if options.html is not None:
         answer(str(write_index(standings, options.html)))
     elif options.write or options.check:
@@ -39,6 +44,8 @@ def sources(arguments: Sequence[str]) -> int:
         answer_json([data_row(standing) for standing in standings])
     else:
         answer("\n".join(roster_lines(standings)))
+    if changed:
+        raise IntegrityError("\n".join(map(str, changed)))
     return 0
 
 

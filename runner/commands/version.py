@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from runner.base.errors import InputError, InputNeeded
 from runner.base.given_files import display
 from runner.base.places import DRIVER
-from runner.commands.console import answer, version_of, version_parser
+from runner.commands.console import add_trial_flag, answer, version_of, version_parser
 from runner.eval_set.version import Version, load_receipt, load_results
 from runner.report.comparison.file import FORMS
 
@@ -47,14 +47,10 @@ def view(arguments: Sequence[str]) -> int:
     """`view`: open the newest results page in a browser, from a terminal; its address on stdout in any case."""
     parser = version_parser("view", optional="without it: the page over all sources", epilog=_VIEW_EPILOG)
     parser.add_argument("--rehearse", action="store_true", help="the rehearsal's page")
-    parser.add_argument("--try", action="store_true", dest="trial", help="the trial's page")
+    add_trial_flag(parser, "the trial's page")
     options = parser.parse_args(arguments)
     if options.source:
         version = version_of(options)
-        if options.trial:
-            from runner.evening.exploration import trial_of
-
-            version = trial_of(version)
         page = newest_page(version)
     else:
         from runner.decide.roster import roster

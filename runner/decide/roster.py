@@ -7,7 +7,7 @@ from statistics import median
 
 from chunkers.registry import uncut
 from runner.base.canonical import file_sha256, read_json
-from runner.base.errors import InputError
+from runner.base.errors import InputError, IntegrityError
 from runner.base.progress import say
 from runner.base.records import DenseCell, parse_cell
 from runner.base.schema import checked
@@ -108,10 +108,23 @@ class Standing:
         return self.decision.chosen.cell if self.decision else self.source.baseline
 
 
-def roster(versions: Versions = newest_version) -> list[Standing]:
-    """Every source of the substrate in trigger order."""
-    rows = (spec for spec in SOURCES.values() if spec.trigger_order)
-    return [standing(versions(spec.name)) for spec in sorted(rows, key=lambda spec: spec.trigger_order)]
+def roster(versions: Versions = newest_version, changed: list[IntegrityError] | None = None) -> list[Standing]:
+    """Every source of the substrate in trigger order.
+
+    The error of a source whose locked record was changed is raised or, with `changed`, kept there, and the source left
+    out.
+    """
+    found = []
+    for spec in sorted(SOURCES.values(), key=lambda spec: spec.trigger_order):
+        if not spec.trigger_order:
+            continue
+        try:
+            found.append(standing(versions(spec.name)))
+        except IntegrityError as error:
+            if changed is None:
+                raise
+            changed.append(error)
+    return found
 
 
 def standing(version: Version) -> Standing:

@@ -27,6 +27,8 @@ _IR_VERSION, _OPSET = 9, 17
 
 def bert(folder: Path) -> States:
     """The model in a folder of the hub's layout, in float32, with OMP_NUM_THREADS threads or one per core."""
+    # Read once, at the import: without it the wheels name this machine in a file and report every session to Microsoft.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     weights = (folder / WEIGHTS).resolve()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, IntegrityError
+from runner.base.git import ignored
 from runner.base.schema import checked
 from runner.eval_set.shapes.decision import Lock
 
@@ -82,6 +83,11 @@ def way_out(record: Path) -> str:
     """What to do about a record or a report that changed."""
     if is_report(record):
         return f"Restore it (git checkout -- {record}), or delete it and make a new report with --post-bulk."
+    if LOCK_NAME in ignored(record):
+        return (
+            f"git ignores it, so it is made anew: delete results.json, decision.json and {LOCK_NAME} in {record}, put "
+            f"back what git has (git checkout -- {record}), and decide again."
+        )
     return (
         f"Restore it (git checkout -- {record}); a change of queries, labels or rule belongs in the next version, "
         "with a new baseline run."

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from runner.decide.sample_size import chance_to_show, detectable, first_challenger, planned_sd
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import shown
+from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.history import versions_of
 from runner.eval_set.plan import MIN_QUERIES, POOL_DEPTH, default_judges
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import Version, load_corpus, load_queries
+from runner.eval_set.version import Version, load_corpus, load_queries, load_results
 from runner.judge.models.estimate import pair_costs, pairs_a_query, queries_bought
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import PERSON_SECONDS
@@ -48,7 +50,7 @@ def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptio
     else:
         free = "Answers by file cost no dollars" if judges.first.by_file else "This judge charges nothing that is known"
         lines.append(f"  {free}, so a budget does not bound the queries.")
-    return [*lines, *(f"  {line}" for line in _basis(plan))]
+    return [*lines, *(f"  {line}" for line in (*_basis(plan), *_found_before(version, plan)))]
 
 
 def _named(judge: JudgeSpec) -> str:
@@ -90,6 +92,20 @@ def _bought(total: Total, n_batches: int, in_batches: float, one_by_one: float) 
         return said
     fewest = f"{shown(MIN_QUERIES * in_batches)} in batches and {shown(MIN_QUERIES * one_by_one)} one by one"
     return f"{said} {MIN_QUERIES}, the fewest, cost {fewest}, and headroom."
+
+
+def _found_before(version: Version, plan: Plan) -> Iterator[str]:
+    """A line on the scatter of the first challenger in the newest earlier version that is locked, none without it."""
+    if plan.planning is not None:
+        return
+    cell = first_challenger(plan)
+    for before in reversed(versions_of(version)):
+        if before.number < version.number and (before.record / LOCK_NAME).exists() and before.results_path.exists():
+            for row in load_results(before).cells:
+                if row.cell == cell and row.test is not None:
+                    yield f"In {before.name} the SD of {cell} was {row.test.sd:.2f}; plan.yaml takes it as"
+                    yield f"planning: {{sd: {row.test.sd:.2f}, sources: []}}, before it is frozen."
+            return
 
 
 def _basis(plan: Plan) -> Iterator[str]:

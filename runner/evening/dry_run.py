@@ -15,7 +15,8 @@ from runner.base.given_files import display
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
 from runner.decide.outcome import CHOSEN
-from runner.decide.roster import new_plan_text, version_in_force
+from runner.decide.policy import HARD_ABOVE
+from runner.decide.roster import locked_decision, new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.corpus import sample_to_draw
@@ -66,7 +67,9 @@ def describe(
     if missing and in_force is not None:
         lines += [f"{version.name} is open: {missing}", f"in force: {decision_sentence(load_decision(in_force))}"]
         missing = ""
-    return ([*lines, f"undecided: {missing}"], False) if missing else ([*lines, RECORDED], True)
+    if not missing:
+        return [*lines, RECORDED], True
+    return [*lines, *_meanwhile(version), f"undecided: {missing}"], False
 
 
 def _described(version: Version, corpus_path: Path | None, asked: Asked, budget: float | None) -> tuple[list[str], str]:
@@ -100,6 +103,21 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked, budget:
         return lines, NOT_LOCKED
     lines.append(decision_sentence(load_decision(version)))
     return lines, "this is the rehearsal, which never counts" if version.rehearsal else ""
+
+
+def _meanwhile(version: Version) -> list[str]:
+    """What holds while the record is undecided: the baseline, and what a locked rehearsal would have chosen."""
+    if version.source.policy == "external" or version.rehearsal:
+        return []
+    lines = [
+        f"meanwhile: the baseline {version.source.baseline}, for at most {HARD_ABOVE:,} documents "
+        f"(bulk-gate {version.flags} N)"
+    ]
+    if rehearsed := locked_decision(replace(version, record=version.folder / "rehearsal", rehearsal=True)):
+        chosen = rehearsed.chosen.cell
+        would = "keep its baseline" if chosen == rehearsed.baseline else f"switch to {chosen}"
+        lines.append(f"rehearsed: it would {would}; a rehearsal never counts")
+    return lines
 
 
 def _abandoned_lines(version: Version) -> list[str]:

@@ -144,12 +144,13 @@ def _record(version: Version) -> Version:
 
 
 def _checked_cells(before: Version, texts: Sequence[str]) -> list[str]:
-    """The cells as plans write them, each once; their encoders may be own ones of the version before."""
-    cells = list(map(parse_cell, texts))
-    own = read_plan(before.plan_path(rehearsal=before.rehearsal)).own if cells else {}
+    """The cells that the plan of the version before lacks, as plans write them; encoders may be own ones of it."""
+    if not texts:
+        return []
+    plan, cells = read_plan(before.plan_path(rehearsal=before.rehearsal)), list(map(parse_cell, texts))
     for cell in cells:
-        check_cell(cell, own)
-    return list(dict.fromkeys(map(str, cells)))
+        check_cell(cell, plan.own)
+    return [text for text in dict.fromkeys(map(str, cells)) if text not in plan.cells]
 
 
 def _newest_frozen(version: Version) -> Version:
@@ -219,13 +220,8 @@ def _staged(before: Version, target: Version, cells: Sequence[str]) -> Path:
 
 
 def next_plan_text(path: Path, number: int, cells: Sequence[str]) -> str:
-    """The plan at `path` as plan `number`, with `cells` after its own; comments and order stay where that can be.
-
-    InputError for a cell that the plan has already.
-    """
+    """The plan at `path` as plan `number`, with `cells` after its own; comments and order stay where that can be."""
     plan, text = read_plan(path), path.read_bytes().decode()
-    if known := [cell for cell in cells if cell in plan.cells]:
-        raise InputError(f"{path} has {known[0]!r} already; leave it out of --cells.")
     wanted = plan.model_copy(update={"version": number, "cells": [*plan.cells, *dict.fromkeys(cells)]})
     for found in (_edited(text, wanted, len(plan.cells)), yaml.safe_dump(wanted.model_dump(), sort_keys=False)):
         if says(found, wanted):

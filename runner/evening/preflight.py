@@ -217,7 +217,7 @@ class Preflight:
 
     def _keys(self) -> str:
         if self.asked.judge is None or closed(self.version):
-            raise Skipped("judging by file" if self.asked.judge is None else "every grade is final")
+            raise Skipped("no --judge, so judging is by file" if self.asked.judge is None else "every grade is final")
         judges = asked_judges(self.version, self.plan)
         check_judges(self.version, judges, self.asked.judge)
         return ", ".join(judge.model for judge in judges)

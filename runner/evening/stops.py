@@ -53,7 +53,7 @@ def steps(version: Version) -> list[str]:
         twice = sum(len(judges) > 1 for judges in judges_of(labels).values())
         models = {label.model for label in labels}
         by = " by one language model" if len(models) == 1 and "" not in models else ""
-        done.append(f"{len(judges_of(labels)):,} pairs judged{by}, {twice:,} of them twice")
+        done.append(f"{len(judges_of(labels)):,} pairs judged{by}, {twice:,} of them by two judges")
     return done
 
 

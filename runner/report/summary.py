@@ -49,10 +49,14 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     named = [(row.cell, *figures) for row, figures in zip(results.cells, rows, strict=True)]
     lines = table(("cell", *head), named, width)
     share = whole_percent(1 - results.plan.significance.alpha)
-    note = f"[ ] holds the differences of all cells at once ({share})"
-    if any(row.test is not None and row.test.simultaneous is None for row in results.cells):
-        note += "; * that of this cell alone"
-    if any(row.test is not None and row.test.p_step is not None for row in results.cells):
+    tests = [row.test for row in results.cells if row.test is not None]
+    alone = [test for test in tests if test.simultaneous is None]
+    note = f"[ ] holds the differences of all cells at once ({share})" + (
+        "; * that of this cell alone" if alone else ""
+    )
+    if alone and len(alone) == len(tests):
+        note = f"[ ]* is the interval of this cell alone ({share}); cells that no plan has registered get no p"
+    if any(test.p_step is not None for test in tests):
         note += "; p follows the plan's order of tests, so that cells can share it, and is not the chance of luck"
     return "\n".join([*lines, *_wrapped(note, width)])
 

@@ -124,7 +124,7 @@ class Comparison:
     @property
     def _steps(self) -> tuple[list[str], list[str]]:
         """The preregistered challengers that go first, and the others."""
-        first = [cell for cell in self.plan.first if cell in self.runs]
+        first = [cell for cell in self.plan.first if cell in self.runs and cell in self.registered]
         return first, [cell for cell in self.challengers if cell in self.registered and cell not in first]
 
     @cached_property

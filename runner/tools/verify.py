@@ -34,7 +34,8 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
     named = [*zip(("record", "rehearsal"), locks, strict=True)]
     named += [(str(report.relative_to(version.folder)), lock) for report, lock in reports]
     lines = [
-        f"{version.name} {name}: " + (f"{len(lock.files)} files as locked" if lock else "not locked")
+        f"{version.name} {name}: "
+        + (f"{len(lock.files)} files as locked, root {lock.root_sha256}" if lock else "not locked")
         for name, lock in named
     ]
     views = (version, replace(version, record=version.folder / "rehearsal", rehearsal=True))

@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -318,7 +319,21 @@ def test_flags_that_do_not_go_together_are_refused(capsys, arguments):
 def test_a_source_without_a_place_in_the_roster_is_told_so(capsys):
     code, _, err = run(capsys, "sources", "--source=demo")
     assert code == 2
-    assert "demo is no source of the substrate" in err
+    assert f"{DRIVER} plan demo" in err
+
+
+@pytest.mark.usefixtures("own_place")
+def test_a_changed_record_hides_no_other_source(tmp_path, capsys):
+    shutil.copytree(CHECKOUT / "eval-sets" / "gao_reports", tmp_path / "eval-sets" / "gao_reports")
+    decision = tmp_path / "eval-sets" / "gao_reports" / "v1" / "decision.json"
+    decision.write_bytes(decision.read_bytes() + b" ")
+    for arguments in (("sources",), ("sources", "--json"), ("sources", "gao_reports")):
+        code, out, err = run(capsys, *arguments)
+        assert code == 4
+        assert str(decision) in err
+        assert "gao_reports" not in out
+        assert ("bills" in out) is (arguments[-1] != "gao_reports")
+    assert run(capsys, "sources", "--check")[:2] == (4, "")
 
 
 @pytest.mark.usefixtures("own_place")

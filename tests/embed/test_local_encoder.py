@@ -188,6 +188,25 @@ def test_a_warm_run_imports_neither_an_engine_nor_a_tokenizer(cold):
     assert total == pytest.approx(float(vectors.rows.astype(float).sum()))
 
 
+@pytest.mark.model
+def test_no_engine_reports_to_its_maker(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    # In CI and in its own tests onnxruntime is silent by itself.
+    kept = {k: v for k, v in os.environ.items() if k not in ("CI", "ORT_DISABLE_TELEMETRY") and "CACHE" not in k}
+    code = (
+        "from runner.embed.local_encoder import encoder_for\n"
+        "import os\n"
+        "encoder_for('minilm-l6-v2').encode(['SEC. 2. Grants.'], 'document')\n"
+        "print(os.environ.get('ORT_DISABLE_TELEMETRY'))\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=kept | {"HOME": str(home)}, cwd=CHECKOUT, capture_output=True, check=True
+    )
+    assert said.stdout.split() == [b"1"]
+    assert list(home.rglob("*")) == []
+
+
 def test_weights_that_are_not_the_catalogued_ones_are_refused():
     spec = dataclasses.replace(catalog.encoder("minilm-l6-v2"), weights_sha256="0" * 64)
     with pytest.raises(BackendError, match=r"model.safetensors is not the catalogued model: digest 53aa5117"):

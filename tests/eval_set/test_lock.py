@@ -13,6 +13,7 @@ from runner.base.errors import IntegrityError
 from runner.base.places import CHECKOUT
 from runner.commands import main as cli
 from runner.commands.compare import compare
+from runner.eval_set import door
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import load_labels
@@ -89,7 +90,7 @@ def test_the_whole_record_is_locked_and_nothing_else(record):
 def test_a_record_as_it_was_locked_is_verified(record, command, capsys):
     assert command("verify") == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"demo v1 record: {len(LOCKED)} files as locked",
+        f"demo v1 record: {len(LOCKED)} files as locked, root {verify_lock(record).root_sha256}",
         "demo v1 rehearsal: not locked",
     ]
 
@@ -104,6 +105,15 @@ def test_a_flipped_byte_or_a_missing_file_makes_every_command_exit_4_and_names_t
         said = capsys.readouterr()
         assert f"{record / name}: {kind}" in said.err
         assert said.out == ""
+
+
+def test_what_git_ignores_is_not_to_be_restored_from_it(record, monkeypatch):
+    (record / "results.json").write_bytes(b"{}")
+    for ignored, is_anew in (([], False), (["lock.json", "results.json"], True)):
+        monkeypatch.setattr(door, "ignored", lambda _, names=ignored: names)
+        with pytest.raises(IntegrityError) as raised:
+            verify_lock(record)
+        assert ("decide again" in str(raised.value)) is is_anew
 
 
 def test_every_changed_file_is_named_with_both_digests(record):

@@ -1,4 +1,5 @@
 import re
+import shutil
 import subprocess
 import sys
 
@@ -20,7 +21,7 @@ from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import load_corpus, load_results
+from runner.eval_set.version import load_corpus, load_results, numbered
 from runner.evening.costs import Asked
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
@@ -138,6 +139,31 @@ def test_the_last_line_of_a_locked_decision_is_exactly_that_it_is_recorded(tmp_p
     assert lines[-1] == "decision recorded"
     assert lines[-2] == f"demo v1: chosen is the baseline, {BASELINE} (baseline kept). Decided by me: cheap."
     assert not any("undecided" in line for line in lines)
+
+
+def test_while_nothing_is_decided_the_baseline_holds_and_a_rehearsal_is_said_to_count_for_nothing(tmp_path, dry_run):
+    version = begin(tmp_path)
+    _, lines, _ = dry_run()
+    assert lines[-2].startswith(f"meanwhile: the baseline {version.source.baseline}, for at most 10,000 documents")
+    folder = version.folder / "rehearsal"
+    write_atomic(folder / "decision.json", json_bytes(decision(results(row(BASELINE)), kind="rehearsal").model_dump()))
+    write_lock(folder)
+    _, lines, _ = dry_run()
+    assert [line.partition(":")[0] for line in lines[-3:]] == ["meanwhile", "rehearsed", "undecided"]
+    assert "keep its baseline" in lines[-2]
+
+
+def test_a_next_version_is_told_how_the_first_challenger_scattered_before(decided_evening, tmp_path, dry_run):
+    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
+    version = make_version(tmp_path)
+    told = next(cell for cell in load_results(version).cells if cell.test is not None)
+    open_next(version, today="2026-01-02")
+    path = numbered(version, 2).plan_path(rehearsal=False)
+    plan = yaml.safe_load(path.read_text()) | {"first": [told.cell]}
+    said = f"In demo v1 the SD of {told.cell} was {told.test.sd:.2f};"
+    for planning, is_said in ((None, True), ({"sd": 0.2, "sources": []}, False)):
+        path.write_text(yaml.safe_dump(plan | ({"planning": planning} if planning else {})))
+        assert (said in "\n".join(dry_run()[1])) is is_said
 
 
 def test_a_rehearsals_decision_does_not_decide_the_record(tmp_path, dry_run):

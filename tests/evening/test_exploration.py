@@ -134,4 +134,5 @@ def test_a_preregistered_cell_explored_alone_is_never_confirmed(version):
     row = explore(version, "bm25 x whole_doc", encoders=Counted())["bm25 x whole_doc"]
     assert (row["role"], row["test"]["p_adjusted"], row["confirmed"]) == ("exploratory", None, False)
     assert row["test"]["p"] < 0.05
+    assert row["test"].get("p_gain") is None
     assert any("not preregistered" in said for said in row["short_of"])

@@ -23,7 +23,7 @@ from runner.eval_set.lock import verify_lock, verify_version, write_lock
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version
+from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version, numbered
 from runner.evening import next_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
@@ -237,9 +237,15 @@ def test_a_plan_is_carried_in_whatever_form_it_was_written(version, form):
         assert rest == text.split()
 
 
-def test_a_cell_that_the_plan_has_or_that_does_not_exist_opens_nothing(v1):
+def test_a_cell_that_the_plan_has_is_not_added_again(v1):
+    said = open_next(v1, cells=[BASELINE, NEW_CELL], today=TODAY)
+    before, now = (read_plan(one.plan_path(rehearsal=False)) for one in (v1, numbered(v1, 2)))
+    assert now.cells == [*before.cells, NEW_CELL]
+    assert "(1 of them new)" in said
+
+
+def test_a_cell_that_does_not_exist_opens_nothing(v1):
     for cells, message in (
-        ([BASELINE], "has 'minilm-l6-v2 x fixed_token_512_50' already"),
         (["no-such-model x whole_doc"], "no-such-model"),
         (["nonsense"], "nonsense"),
     ):

@@ -14,7 +14,7 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.history import opened
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import load_corpus, newest_version
+from runner.eval_set.version import load_corpus, load_queries, newest_version
 from runner.evening import verdict
 from runner.evening.evening import Evening
 from runner.evening.exploration import tried
@@ -363,6 +363,26 @@ def test_a_record_that_git_ignores_is_not_to_be_committed(tmp_path, monkeypatch)
     assert verdict._to_commit(tmp_path).endswith("cells/")
     monkeypatch.setattr(verdict, "ignored", lambda _: [])
     assert verdict._to_commit(tmp_path).endswith(str(tmp_path))
+
+
+def test_a_plan_of_a_trial_that_is_not_begun_is_over_what_it_begins_with(version, command):
+    before = contents(version.work.parent)
+    code, out, err = command("plan", "--try")
+    assert code == 1
+    assert version.number_name in err
+    assert f"queries: {len(load_queries(version.queries_path))}" in out
+    assert f"corpus: {load_corpus(version.corpus_path)[0].n_documents} of" in out
+    assert contents(version.work.parent) == before
+
+
+def test_grades_of_a_trial_are_taken_by_its_flag_alone(version, command):
+    trial = tried(version)
+    preregister(trial)
+    assert "--try means that one" in command("labels", "agreement")[2]
+    assert command("labels", "withdraw", "--judge", "nobody", "--try")[0] == 2
+    code, _, err = command("labels", "page", "--try")
+    assert (code, str(trial.folder.parent) in err) == (2, True)
+    assert not version.preregistration_path.exists()
 
 
 def test_plan_and_view_know_the_trial_and_write_nothing(version, command):

@@ -5,6 +5,7 @@ from lxml import html as markup
 
 from runner.base.figures import fitting
 from runner.decide.decide import UNATTENDED
+from runner.eval_set.catalog import source
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.first_screen import MOST_DOUBTS, first_screen
 from runner.report.results_page.render import page
@@ -136,6 +137,9 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
     place = next(place for place, doubt in enumerate(cut.doubts) if doubt.anchor == "chunks")
     assert "38\u202f% of the baseline's tokens" in texts[place]
     assert all(doubt.anchor == "judges" for doubt in cut.doubts[:place])
+    weak = results.model_copy(update={"source": "demo", "weaknesses": [source("demo").weakness, *results.weaknesses]})
+    first = first_screen(weak, None).doubts[0]
+    assert (first.anchor, source("demo").weakness.startswith(first.link + first.rest.rstrip("."))) == ("limits", True)
     whole = first_screen(truncated(results, {results.plan.baseline: 0.0, best: 0.0}), None)
     assert not [doubt for doubt in whole.doubts if doubt.anchor == "chunks"]
     for shown in (cut, whole):

@@ -62,9 +62,13 @@ def test_the_baseline_has_no_difference_to_itself(found):
 def test_an_interval_that_does_not_allow_for_the_other_cells_is_marked():
     registered = table_of(results(row(BASELINE), row(BETTER, 0.03)))
     assert "*" not in "".join(registered)
-    lines = table_of(results(row(BASELINE), row(BETTER, -0.03, role="exploratory")))
-    assert sum("]*" in line for line in lines) == 1
-    assert "* that of this cell alone" in lines[-1]
+    beside = table_of(results(row(BASELINE), row(BETTER, 0.03), row(SPARSE, -0.03, role="exploratory")))
+    assert sum("]*" in line for line in beside) == 1
+    assert "of all cells at once" in beside[-1]
+    assert "* that of this cell alone" in beside[-1]
+    explored = table_of(results(row(BASELINE), row(BETTER, -0.03, role="exploratory")))
+    assert "of all cells at once" not in explored[-1]
+    assert "]* is the interval of this cell alone" in explored[-1]
 
 
 def test_a_cell_that_fails_the_gate_is_named_with_what_is_wrong(found):

@@ -170,12 +170,13 @@ _DOWNLOAD_GB_PER_SECOND = 0.04
 
 @dataclass(frozen=True)
 class EncoderEstimate:
-    """One encoder's part; `seconds` are container-seconds, starting and idling included."""
+    """One encoder's part; `seconds` are container-seconds, starting and idling included, `reading` those of work."""
 
     encoder: str
     planned: TokenCount
     rate: Rate
     seconds: float
+    reading: float
     embedding_usd: float
     weights_usd: float
 
@@ -212,13 +213,19 @@ class Estimate:
         return self.embedding_usd + self.weights_usd
 
     @property
+    def seconds(self) -> float:
+        """By the clock: one encoder after the other, each in all its containers at once; without downloads."""
+        return sum(START_SECONDS + each.reading / self.remote.containers for each in self.encoders)
+
+    @property
     def lines(self) -> list[str]:
-        """A line per encoder, and the sum."""
+        """A line per encoder, the sum, and how long it takes."""
         remote = self.remote
         return [
             *(each.line for each in self.encoders),
             f"cost: {shown(self.embedding_usd)} for embedding on {remote.gpu} (${remote.price:.6f} a container-second, "
             f"{remote.price_source}) and {shown(self.weights_usd)} for downloading weights",
+            f"time: {duration(self.seconds)} by these figures, {remote.containers} containers at once, weights there",
         ]
 
 
@@ -286,9 +293,10 @@ def estimate(planned: Mapping[str, TokenCount], remote: RemoteOptions, sessions:
         if not count.tokens:
             continue
         pace = rate(encoder, remote.gpu, sessions)
-        seconds = count.tokens / pace.tokens_per_second + remote.containers * (START_SECONDS + IDLE_SECONDS)
+        reading = count.tokens / pace.tokens_per_second
+        seconds = reading + remote.containers * (START_SECONDS + IDLE_SECONDS)
         weights = 0.0 if encoder in here else _download_seconds(encoder) * weights_price()
-        parts.append(EncoderEstimate(encoder, count, pace, seconds, seconds * remote.price, weights))
+        parts.append(EncoderEstimate(encoder, count, pace, seconds, reading, seconds * remote.price, weights))
     return Estimate(tuple(parts), remote)
 
 

@@ -9,12 +9,13 @@ from runner.base.places import COMMAND
 from runner.base.records import ASKED
 from runner.decide.decide import AUTOMATIC, UNATTENDED
 from runner.decide.tiers import interval_of, stand
+from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.results_page.challenger import MINUS, Challenger, challenger, tested, told
 
-MOST_DOUBTS = 4
+MOST_DOUBTS = 5
 
 LIKELY = 0.75
 """A choice that fewer draws of queries and grades make than this is a doubt."""
@@ -224,6 +225,10 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     base = next((row for row in results.cells if row.test is None), None)
     if any(not control.behaves for control in results.controls) or (base and base.gate.verdict != "pass"):
         found.append(Doubt("trust", "The baseline or a control fails the null gate", ", so nothing can be measured."))
+    known = catalog.SOURCES.get(results.source)
+    if known is not None and known.weakness in results.weaknesses:
+        what, comma, rest = known.weakness.partition(":")[0].partition(",")
+        found.append(Doubt("limits", what, f"{comma}{rest}."))
     for other in results.judging.others if results.judging else []:
         if other.recommended != said.recommended:
             found.append(Doubt("judges", f"Another judge, {other.judge},", f" would choose {other.recommended}."))
@@ -231,9 +236,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if unread and unread[0] >= UNREAD:
         found.append(unread[1])
     if one and compared and compared.gain > 0 and said.best_gain_corrected is not None and len(results.cells) > 2:
-        less = told(said.best_gain_corrected, results.plan.rule.min_gain, *(said.best_gain_interval or (0.0, 0.0)))
-        rest = f": less what picking the best adds, its {one.gain[0]} is {less}."
-        found.append(Doubt("why", f"Best of {len(results.cells) - 1} cells", rest))
+        found.append(Doubt("why", f"Best of {len(results.cells) - 1} cells", ": picking it flatters its gain."))
     if results.judging:
         found += _judging_doubts(results.judging, len(results.labels.judges))
     if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
@@ -305,9 +308,9 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""
     return (
-        f"To settle it, open a new version with about {said.queries_needed:,} new queries in place of these, and with "
-        f"{short(one.cell, results)} as the first challenger of plan.yaml. The chance to confirm it is then "
-        f"{whole_percent(said.assurance)}.",
+        f"To test it again, open a new version with about {said.queries_needed:,} new queries in place of these, and "
+        f"with {short(one.cell, results)} as the first challenger of plan.yaml. If they scatter as these do, the "
+        f"chance to confirm it is {whole_percent(said.assurance)}.",
         f"{COMMAND} version new {source}",
     )
 
