@@ -52,6 +52,7 @@ def test_the_search_finds_a_crash_a_greedy_reader_foreign_words_and_what_cannot_
     assert any(words.startswith("a reason that fits no table") for words in said["babble"])
 
 
+@pytest.mark.slow
 def test_the_search_finds_a_hang_and_goes_on_behind_it(tmp_path):
     said = planted(tmp_path, "hang", "good", n=3, seconds=1)
     assert said["hang"] <= {"a hang in planted_reader.py:17", "a hang in planted_reader.py:18"}

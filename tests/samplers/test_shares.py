@@ -55,7 +55,7 @@ def read_here(monkeypatch):
     return places
 
 
-@pytest.mark.parametrize("n", [2, 3, 100])
+@pytest.mark.parametrize("n", [2, 3, pytest.param(100, marks=pytest.mark.slow)])
 def test_several_processes_find_what_one_finds(folder, monkeypatch, n):
     alone = found(folder)
     processors(monkeypatch, n)

@@ -308,9 +308,9 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""
     return (
-        f"To test it again, open a new version with about {said.queries_needed:,} new queries in place of these, and "
-        f"with {short(one.cell, results)} as the first challenger of plan.yaml. If they scatter as these do, the "
-        f"chance to confirm it is {whole_percent(said.assurance)}.",
+        f"Test it again in a new version: about {said.queries_needed:,} new queries in place of these, and "
+        f"{short(one.cell, results)} first in plan.yaml. If they scatter as these do, the chance to confirm it is "
+        f"{whole_percent(said.assurance)}.",
         f"{COMMAND} version new {source}",
     )
 
