@@ -113,8 +113,7 @@ class MatrixRow(NamedTuple):
     """A query: `first` are the baseline and, if there is one, its rival, `others` all other cells.
 
     `sides` are the lists of the first, `missed` the first TOP relevant documents in neither, with the best
-    rank of any cell, "" without one, and `further` counts the others; `absent` counts those that the collection lacks,
-    and `lesser` the documents of a grade above 0 that are not relevant.
+    rank of any cell, "" without one, and `further` counts the others; `absent` counts those that the collection lacks.
     """
 
     query: QueryRow
@@ -123,7 +122,6 @@ class MatrixRow(NamedTuple):
     gain: str
     others: Sequence[Difference]
     relevant: int
-    lesser: int
     sides: Sequence[SideList]
     missed: Sequence[tuple[Hit, str]]
     further: int
@@ -170,7 +168,6 @@ def matrix(results: Results) -> Matrix:
             gain=signed(gains[place] / SCORE_UNIT, 2),
             others=of_cells[len(first) :],
             relevant=panel.relevant,
-            lesser=panel.known(1) - panel.known(results.plan.relevant_grade),
             sides=sides,
             missed=missed[:TOP],
             further=len(missed[TOP:]),
