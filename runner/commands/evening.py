@@ -4,6 +4,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -323,7 +324,8 @@ def _answer(session: "Session", *, as_json: bool) -> int:
     elif session.scored is not None and not session.scored[0].provisional:
         found = session.scored[0]
         decided = outcome is None and found.kind not in ("exploration", "external")
-        answer(f"{run_summary(found, is_said=isinstance(outcome, NegativeVerdict), decided=decided)}\n")
+        is_said = isinstance(outcome, NegativeVerdict)
+        answer(f"{run_summary(found, flags=session.version.flags, is_said=is_said, decided=decided)}\n")
     if outcome is not None:
         if isinstance(outcome, InputNeeded):
             outcome.printed = as_json
@@ -365,6 +367,8 @@ def _choice(options: argparse.Namespace) -> "Choice":
     from runner.decide.decide import RECOMMENDED, UNATTENDED, Choice
     from runner.decide.pooled_gains import read_pooled
 
+    if get_close_matches(options.cell, [RECOMMENDED], cutoff=0.8) and options.cell != RECOMMENDED:
+        raise InputError(f"{options.cell!r} is no cell; did you mean {RECOMMENDED!r}?")
     if options.cell != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
         raise InputError("choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
     check_signature(options)

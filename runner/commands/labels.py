@@ -127,8 +127,9 @@ def page(arguments: Sequence[str]) -> int:
     verify_version(version)
     if version.preregistration_path.exists():
         verified_preregistration(version)
+    written = write_labels_page(version, options.files, options.output, judge=options.judge)
     say("Open this file in a browser and judge; `labels import` takes the answers that it saves.")
-    answer(str(write_labels_page(version, options.files, options.output, judge=options.judge)))
+    answer(str(written))
     return 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from runner.base.errors import InputError, InputNeeded
 from runner.base.given_files import display
 from runner.base.places import DRIVER
+from runner.base.progress import say
 from runner.commands.console import add_trial_flag, answer, version_of, version_parser
 from runner.eval_set.version import Version, load_receipt, load_results
 from runner.report.comparison.file import FORMS
@@ -52,6 +53,8 @@ def view(arguments: Sequence[str]) -> int:
     if options.source:
         version = version_of(options)
         page = newest_page(version)
+        if page.parent != version.record and _has_newer_labels(version, page):
+            say("labels came in since this page was made; `run` makes it anew")
     else:
         from runner.decide.roster import roster
         from runner.tools.roster import write_index
@@ -61,6 +64,14 @@ def view(arguments: Sequence[str]) -> int:
     if sys.stdout.isatty():
         webbrowser.open(page.resolve().as_uri())
     return 0
+
+
+def _has_newer_labels(version: Version, page: Path) -> bool:
+    from runner.base.canonical import read_json
+    from runner.eval_set.labels import label_prefix
+
+    scored = read_json(page.with_name("results.json"))["labels"]
+    return bool(scored["lines"] != label_prefix(version.labels_path).lines)
 
 
 def newest_page(version: Version) -> Path:

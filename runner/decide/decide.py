@@ -1,6 +1,8 @@
 """The decision: the operator's where a cell is a candidate or confirmed, else the baseline by criterion 6."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
@@ -40,6 +42,13 @@ def needs_choice(results: Results) -> bool:
     return results.outcome.tier in CHOSEN
 
 
+def need_cell(cell: str, cells: Sequence[str]) -> None:
+    """An InputError unless it is one of a version's cells."""
+    if cell not in cells:
+        near = "".join(f" Did you mean {name!r}?" for name in get_close_matches(cell, cells, 1))
+        raise InputError(f"{cell!r} is not a cell of this version.{near} Cells: {'; '.join(cells)}.")
+
+
 def decide(
     results: Results, results_sha256: str, choice: Choice | None, *, today: str, reuse: Reuse | None = None
 ) -> Decision:
@@ -65,9 +74,7 @@ def decide(
         if choice.cell == RECOMMENDED:
             chosen = results.outcome.recommended
             reason = reason or recommendation(results.cells, results.plan)[1]
-    names = [row.cell for row in results.cells]
-    if chosen not in names:
-        raise InputError(f"{chosen!r} is not a cell of this version. Cells: {'; '.join(names)}.")
+    need_cell(chosen, [row.cell for row in results.cells])
     if results.kind == "exploration" or results.kind == "external":
         raise InputError("An exploration decides nothing, nor does a public collection.")
     return Decision(

@@ -71,7 +71,7 @@ def planning_of(
 
 
 NOT_BEGUN = "not begun"
-OPEN = "open"
+UNDECIDED = "undecided"
 DECIDED = "decided"
 BY_POLICY = "baseline by policy"
 
@@ -136,7 +136,7 @@ def standing(version: Version) -> Standing:
     if decision is not None:
         state = BY_POLICY if decision.kind == "policy" else DECIDED
     else:
-        state = OPEN if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
+        state = UNDECIDED if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
     rehearsal = replace(shown, record=shown.folder / "rehearsal", rehearsal=True)
     best, rehearsed = _observed_best(shown, decision), locked_decision(rehearsal)
     return Standing(source, shown, state, decision, best, beside(shown), rehearsed)

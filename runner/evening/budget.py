@@ -1,6 +1,7 @@
 """What a budget for judging buys: queries, pairs, dollars, hours of reading, and what so many queries can show."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from runner.decide.sample_size import chance_to_show, detectable, first_challenger, planned_sd
 from runner.embed.cost.estimate import Total
@@ -11,7 +12,7 @@ from runner.eval_set.plan import MIN_QUERIES, POOL_DEPTH, default_judges
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries, load_results
-from runner.judge.models.estimate import pair_costs, pairs_a_query, queries_bought
+from runner.judge.models.estimate import pair_usd, pairs_a_query, queries_bought, totals_with_judging
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import PERSON_SECONDS
 from runner.score.power import POWER
@@ -28,7 +29,7 @@ def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptio
     `total` has the ceiling, and what of it is spent or goes to embedding; the rest is judging and its headroom.
     """
     judges = plan.judges or default_judges()
-    costs = pair_costs(version, judges, options)
+    usd = pair_usd(version, judges, options)
     n_written = len(load_queries(version.queries_path)) if version.queries_path.exists() else 0
     n_documents = len(load_corpus(version.corpus_path)[1]) if version.corpus_path.exists() else 0
     a_query = pairs_a_query(version, plan, plan.pool_depth, n_documents)
@@ -39,11 +40,15 @@ def budget_lines(version: Version, plan: Plan, total: Total, options: JudgeOptio
     lines = [
         f"what {shown(total.max_usd)} buys{_taken(total)}, judged by {_named(judges.first)}{second}:",
         f"  {len(plan.cells)} cells at depth {plan.pool_depth}, about {a_query:.0f} pairs a query, "
-        f"{shown(costs.in_batches)} a pair in batches",
-        *_table(plan, rows, a_query, costs.in_batches, {**looks, n_written: "<- written", ours: "<- budget"}),
+        f"{shown(usd)} a pair in batches",
+        *_table(plan, rows, a_query, usd, {**looks, n_written: "<- written", ours: "<- budget"}),
     ]
-    if costs.in_batches:
-        lines.append(f"  {_bought(total, ours, a_query * costs.in_batches, a_query * costs.one_by_one)}")
+    if usd:
+        fewest = [
+            totals_with_judging(version, plan, total, replace(options, how=how))(MIN_QUERIES).usd
+            for how in ("batches", "messages")
+        ]
+        lines.append(f"  {_bought(total, ours, *fewest)}")
         if plan.pool_depth > POOL_DEPTH:
             shallow = queries_bought(version, plan, total, options, POOL_DEPTH)
             lines.append(f"  At depth {POOL_DEPTH}, which is all that nDCG@10 counts, it buys about {shallow:,}.")
@@ -86,12 +91,12 @@ def _compared(plan: Plan) -> tuple[str, str]:
 
 
 def _bought(total: Total, n_batches: int, in_batches: float, one_by_one: float) -> str:
-    """The last two are dollars a query, without headroom."""
+    """The last two are dollars of the fewest queries that a plan may have, embedding and headroom included."""
     said = f"{shown(total.max_usd)} buy {n_batches:,} queries judged in batches (--judge batches), headroom kept."
     if n_batches >= MIN_QUERIES:
         return said
-    fewest = f"{shown(MIN_QUERIES * in_batches)} in batches and {shown(MIN_QUERIES * one_by_one)} one by one"
-    return f"{said} {MIN_QUERIES}, the fewest, cost {fewest}, and headroom."
+    fewest = f"{shown(in_batches)} judged in batches and {shown(one_by_one)} one by one"
+    return f"{said} {MIN_QUERIES}, the fewest, come to {fewest}, all included."
 
 
 def _found_before(version: Version, plan: Plan) -> Iterator[str]:

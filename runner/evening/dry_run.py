@@ -115,7 +115,7 @@ def _meanwhile(version: Version) -> list[str]:
     ]
     if rehearsed := locked_decision(replace(version, record=version.folder / "rehearsal", rehearsal=True)):
         chosen = rehearsed.chosen.cell
-        would = "keep its baseline" if chosen == rehearsed.baseline else f"switch to {chosen}"
+        would = f"keep its baseline, {chosen}" if chosen == rehearsed.baseline else f"switch to {chosen}"
         lines.append(f"rehearsed: it would {would}; a rehearsal never counts")
     return lines
 
@@ -183,6 +183,7 @@ def _policy_lines(source: SourceSpec) -> list[str]:
         )
     if source.reuses:
         lines.append(f"chunker: {source.structural_chunker} is taken over from {source.reuses}, no code of its own")
+    lines += [f"weakness: {source.weakness}"] if source.weakness else []
     return [*lines, f"note: {source.note}"] if source.note else lines
 
 

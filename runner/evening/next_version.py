@@ -283,7 +283,7 @@ def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels
         ),
         *_plan_faults(target),
     ]
-    lines += _to_settle(before, target)
+    lines += _to_settle(before, target, cells)
     if cells and target.queries_path.exists():
         lines.append(
             "Cells that were picked by their scores on these queries look better on them than they are: add queries "
@@ -297,8 +297,14 @@ def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels
     return [*lines, f"Next: {DRIVER} run {target.flags}{' --rehearse' if target.rehearsal else ''}"]
 
 
-def _to_settle(before: Version, target: Version) -> list[str]:
-    """What a new version takes to confirm the last one's candidate, of which its own results say how many queries."""
+def _to_settle(before: Version, target: Version, cells: Sequence[str]) -> list[str]:
+    """What a new version takes to confirm a cell that joins its plan, else the last one's candidate.
+
+    Of the latter its own results say how many queries.
+    """
+    plan = target.plan_path(rehearsal=target.rehearsal)
+    if cells:
+        return [f"To have {cells[0]} tested before the other cells: first: [{json.dumps(cells[0])}] into {plan}."]
     said = load_results(before).outcome if before.results_path.exists() else None
     if said is None or said.queries_needed is None or not said.candidates:
         return []
@@ -306,7 +312,7 @@ def _to_settle(before: Version, target: Version) -> list[str]:
     first = f"first: [{json.dumps(cell)}]"
     return [
         f"To confirm {cell}: put some {said.queries_needed:,} new queries in place of those of {target.queries_path}, "
-        f"and {first} into {target.plan_path(rehearsal=target.rehearsal)}. The old queries' grades prove nothing new."
+        f"and {first} into {plan}. The old queries' grades prove nothing new."
     ]
 
 

@@ -8,7 +8,7 @@ from runner.base.checks import need_all
 from runner.base.errors import BackendError, InputError
 from runner.base.git import untracked
 from runner.base.progress import say
-from runner.decide.decide import decision_sentence
+from runner.decide.decide import RECOMMENDED, decision_sentence, need_cell
 from runner.embed.chunk_corpus import stored_chunk_tokens
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import MAX_USD
@@ -28,10 +28,15 @@ from runner.retrieve.make_runs import Wanted
 
 
 def check_frozen(session: Session) -> None:
-    """Check what is frozen already, and refuse to rehearse a version whose baseline was adopted by policy."""
-    version = session.version
+    """Check what is frozen already, and the cell that is to be chosen, before anything is embedded.
+
+    A version whose baseline was adopted by policy is not rehearsed.
+    """
+    version, choice = session.version, session.choice
     if version.preregistration_path.exists():
         verified_preregistration(version)  # what changed since is said before a plan's criteria are
+    if choice and choice.cell != RECOMMENDED and version.plan_path(rehearsal=version.rehearsal).exists():
+        need_cell(choice.cell, version.plan().cells)
     if version.rehearsal and (version.folder / "decision.json").exists():
         decision = load_decision(replace(version, record=version.folder, rehearsal=False))
         if decision.kind == "policy":

@@ -105,7 +105,7 @@ def counting(version: Version) -> str:
         page = f"{version.tried_from.flags} --try" if version.tried_from else f"{version.flags} --rehearse"
         return (
             "this is a trial: nothing of it counts, and a part of the grades is enough for a provisional page "
-            f"({DRIVER} view {page}). To begin it anew, delete {version.folder.parent}"
+            f"({DRIVER} run {page}, then view). To begin it anew, delete {version.folder.parent}"
         )
     name = version.number_name
     what = f"a rehearsal shares its grades with the evaluation: they count for the decision of {name}"

@@ -21,16 +21,17 @@ WIDTH = 100
 """Columns of a summary that is not printed on a terminal."""
 
 
-def run_summary(results: Results, *, is_said: bool = False, decided: bool = False) -> str:
+def run_summary(results: Results, *, flags: str = "", is_said: bool = False, decided: bool = False) -> str:
     """The verdict's sentence, the table of cells, and what the figures do not show, as wide as the terminal is.
 
-    If the verdict `is_said` beside it, its sentence and what comes next are left out; once it is `decided`, the latter.
+    `flags` name the version in commands, by default its source does. If the verdict `is_said` beside it, its sentence
+    and what comes next are left out; once it is `decided`, the latter.
     """
     said, width = results.outcome, terminal_width() or WIDTH
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         f"not shown: {said.not_shown}",
-        *([] if is_said or decided else [f"next: {_following(results)}"]),
+        *([] if is_said or decided else [f"next: {_following(results, flags)}"]),
     ]
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
     return "\n".join(
@@ -38,8 +39,10 @@ def run_summary(results: Results, *, is_said: bool = False, decided: bool = Fals
     )
 
 
-def _following(results: Results) -> str:
-    return f"{EXPLORED} {new_version(results, DRIVER)}" if results.kind == "exploration" else results.outcome.next_step
+def _following(results: Results, flags: str) -> str:
+    if results.kind != "exploration":
+        return results.outcome.next_step
+    return f"{EXPLORED} {new_version(results, DRIVER, flags)}"
 
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:

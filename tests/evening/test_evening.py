@@ -12,6 +12,7 @@ import yaml
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
+from runner.commands.version import view
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.version import Version, load_results
@@ -61,7 +62,7 @@ def judged(version: Version, only: slice = slice(None)) -> None:
         Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
-def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus):
+def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus, capsys):
     bills = make_version(tmp_path)
     with pytest.raises(InputNeeded, match=r"(?s)^demo v1: your turn.*✓ 16 documents.*→ no queries yet") as stopped:
         evening(bills, corpus, options="run demo").run()
@@ -91,8 +92,14 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     provisional = bills.work / "provisional" / "results.html"
     assert b"provisional" in provisional.read_bytes().lower()
     assert not (bills.record / "results.json").exists()
+    where = f"--eval-set-path={bills.folder.parent}"
+    capsys.readouterr()
+    assert view(["demo", where]) == 0
+    assert capsys.readouterr() == (f"{provisional.resolve().as_uri()}\n", "")
 
     judged(bills)
+    assert view(["demo", where]) == 0
+    assert "labels came in" in capsys.readouterr().err
     with pytest.raises(InputNeeded, match=r"choose demo .*'CELL' --reason 'WHY' --by NAME") as stopped:
         evening(bills).run()
     assert any("labels double demo" in note for note in stopped.value.notes), "nobody read a pair twice"

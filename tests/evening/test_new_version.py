@@ -717,8 +717,8 @@ def test_a_version_that_is_to_confirm_a_candidate_says_with_which_queries_and_wh
     version.results_path.write_bytes(b"{}")
     found = SimpleNamespace(outcome=SimpleNamespace(candidates=["bm25 x whole_doc"], queries_needed=70))
     monkeypatch.setattr(next_version, "load_results", lambda _: found)
-    (said,) = next_version._to_settle(version, version)
+    (said,) = next_version._to_settle(version, version, [])
     assert "70" in said
     assert 'first: ["bm25 x whole_doc"]' in said
     found.outcome.candidates = []
-    assert next_version._to_settle(version, version) == []
+    assert next_version._to_settle(version, version, []) == []

@@ -1,5 +1,6 @@
 """Plug-ins of all four groups where plans, evenings and pages meet them; the example package, installed by pip."""
 
+import importlib
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from chunkers.contract import chunk_fault
 from chunkers.registry import CHUNKERS, chunker
 from runner.base.canonical import json_bytes
 from runner.base.errors import InputError
@@ -307,7 +309,20 @@ def test_the_example_is_installed_explored_and_shown(example, site, version):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(site.folder), str(CHECKOUT)])}
     code = "from runner.base.plug_ins import plug_ins; print([one.pin for one in plug_ins('chunkers', ())])"
     said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert said.stdout.count(pin.rpartition(":")[2]) == 2  # one module registers both
+    assert said.stdout.count(pin.rpartition(":")[2]) == 3  # one module registers all
+
+
+def test_the_examples_lines_carry_their_headings(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    monkeypatch.delitem(sys.modules, "example_chunkers", raising=False)
+    lines_with_headings = importlib.import_module("example_chunkers").lines_with_headings
+    monkeypatch.delitem(sys.modules, "example_chunkers")
+
+    for path in sorted((CHECKOUT / "eval-sets" / "demo" / "corpus").rglob("*.xml"))[:9]:
+        for document in source_format("bills").read(path.read_bytes(), path.name, frozenset()).documents:
+            chunks = lines_with_headings(document)
+            assert chunk_fault(document, chunks, 0) == ""
+            assert any(" > " in chunk.context for chunk in chunks)
 
 
 @pytest.mark.slow

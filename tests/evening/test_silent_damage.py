@@ -365,6 +365,20 @@ def test_a_record_that_git_ignores_is_not_to_be_committed(tmp_path, monkeypatch)
     assert verdict._to_commit(tmp_path).endswith(str(tmp_path))
 
 
+def test_a_cell_that_is_none_is_refused_before_anything_is_embedded(version, command, monkeypatch):
+    def run(*_):
+        raise AssertionError("embedded before the choice was looked at")
+
+    monkeypatch.setattr(Evening, "make_runs", run)
+    for cell, signed, said in (
+        ("minilm-l6-v2 x fixed_token_512", True, "'minilm-l6-v2 x fixed_token_512_50'?"),
+        ("recomended", False, "'recommended'?"),
+        ("nonsense", True, "bm25 x whole_doc"),
+    ):
+        code, _, err = command("choose", cell, *(["--reason=why", "--by=me"] if signed else []))
+        assert (code, said in err) == (2, True), err
+
+
 def test_a_plan_of_a_trial_that_is_not_begun_is_over_what_it_begins_with(version, command):
     before = contents(version.work.parent)
     code, out, err = command("plan", "--try")

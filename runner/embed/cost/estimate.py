@@ -170,7 +170,11 @@ _DOWNLOAD_GB_PER_SECOND = 0.04
 
 @dataclass(frozen=True)
 class EncoderEstimate:
-    """One encoder's part; `seconds` are container-seconds, starting and idling included, `reading` those of work."""
+    """One encoder's part.
+
+    `seconds` are container-seconds, starting and idling included, `reading` those of work; `download` is how long its
+    weights take before that, 0 if they are there.
+    """
 
     encoder: str
     planned: TokenCount
@@ -178,7 +182,12 @@ class EncoderEstimate:
     seconds: float
     reading: float
     embedding_usd: float
-    weights_usd: float
+    download: float
+
+    @property
+    def weights_usd(self) -> float:
+        """Dollars of downloading its weights."""
+        return self.download * weights_price()
 
     @property
     def line(self) -> str:
@@ -214,8 +223,8 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """By the clock: one encoder after the other, each in all its containers at once; without downloads."""
-        return sum(START_SECONDS + each.reading / self.remote.containers for each in self.encoders)
+        """By the clock: one encoder after the other, each in all its containers at once."""
+        return sum(each.download + START_SECONDS + each.reading / self.remote.containers for each in self.encoders)
 
     @property
     def lines(self) -> list[str]:
@@ -225,7 +234,7 @@ class Estimate:
             *(each.line for each in self.encoders),
             f"cost: {shown(self.embedding_usd)} for embedding on {remote.gpu} (${remote.price:.6f} a container-second, "
             f"{remote.price_source}) and {shown(self.weights_usd)} for downloading weights",
-            f"time: {duration(self.seconds)} by these figures, {remote.containers} containers at once, weights there",
+            f"time: {duration(self.seconds)} by these figures, {remote.containers} containers at once",
         ]
 
 
@@ -295,8 +304,8 @@ def estimate(planned: Mapping[str, TokenCount], remote: RemoteOptions, sessions:
         pace = rate(encoder, remote.gpu, sessions)
         reading = count.tokens / pace.tokens_per_second
         seconds = reading + remote.containers * (START_SECONDS + IDLE_SECONDS)
-        weights = 0.0 if encoder in here else _download_seconds(encoder) * weights_price()
-        parts.append(EncoderEstimate(encoder, count, pace, seconds, reading, seconds * remote.price, weights))
+        download = 0.0 if encoder in here else _download_seconds(encoder)
+        parts.append(EncoderEstimate(encoder, count, pace, seconds, reading, seconds * remote.price, download))
     return Estimate(tuple(parts), remote)
 
 

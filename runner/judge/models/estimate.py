@@ -1,7 +1,7 @@
 """What judging through an API would cost, before anything is exported: from counts and the dated prices."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
@@ -40,13 +40,6 @@ MOST_QUERIES = 1_000_000
 """No budget buys more."""
 
 
-class PairCosts(NamedTuple):
-    """Dollars for one judged pair, its share of second readings included: all in batches, and asked one by one."""
-
-    in_batches: float
-    one_by_one: float
-
-
 class Judging(NamedTuple):
     """What judging of what is left costs: a line per judge, dollars, and what is held at once beyond them."""
 
@@ -71,15 +64,11 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
     return _of_both(judges, (n_pairs, again), of_what, tokens, options)
 
 
-def pair_costs(version: Version, judges: Judges, options: JudgeOptions) -> PairCosts:
-    """What a judged pair costs by these judges; InputError for a model whose price is not known."""
-    tokens = _tokens_read(version, _documents(version))
-
-    def usd(how: JudgeOptions) -> float:
-        second = judges.second.share * _usd(_price(judges.second, how), tokens) if judges.second else 0.0
-        return _usd(_price(judges.first, how), tokens) + second
-
-    return PairCosts(usd(replace(options, how="batches")), usd(replace(options, how="messages")))
+def pair_usd(version: Version, judges: Judges, options: JudgeOptions) -> float:
+    """Dollars for a pair judged in batches, its share of second readings included; InputError for an unknown price."""
+    tokens, batches = _tokens_read(version, _documents(version)), replace(options, how="batches")
+    second = judges.second.share * _usd(_price(judges.second, batches), tokens) if judges.second else 0.0
+    return _usd(_price(judges.first, batches), tokens) + second
 
 
 def trial_usd(version: Version, plan: Plan, options: JudgeOptions) -> float:
@@ -109,20 +98,31 @@ def queries_bought(
     `total` has the ceiling, what is spent and what embedding costs, by default MAX_USD and nothing; its judging does
     not count. `depth` is another one than the plan's.
     """
-    total, options = total or Total(MAX_USD), options or JudgeOptions()
+    batches = replace(options or JudgeOptions(), how="batches")
+    with_judging = totals_with_judging(version, plan, total or Total(MAX_USD), batches, depth)
+    if not with_judging(1).judging:
+        return 0
+    return bisect_left(range(1, MOST_QUERIES), True, key=lambda n_queries: not with_judging(n_queries).is_affordable)
+
+
+def totals_with_judging(
+    version: Version, plan: Plan, total: Total, options: JudgeOptions, depth: int = 0
+) -> Callable[[int], Total]:
+    """What `total` becomes if so many queries of the plan are judged as `options` say; its own judging does not count.
+
+    `depth` is another one than the plan's.
+    """
     judges, documents = plan.judges or default_judges(), _documents(version)
-    batches, tokens = replace(options, how="batches"), _tokens_read(version, documents)
+    tokens = _tokens_read(version, documents)
     a_query = pairs_a_query(version, plan, depth or plan.pool_depth, len(documents))
     share = judges.second.share if judges.second else 0.0
 
-    def is_too_much(n_queries: int) -> bool:
+    def with_judging(n_queries: int) -> Total:
         n_pairs = round(n_queries * a_query)
-        left = _of_both(judges, (n_pairs, round(share * n_pairs)), "", tokens, batches)
-        return not replace(total, judging=left.usd, held=left.held).is_affordable
+        left = _of_both(judges, (n_pairs, round(share * n_pairs)), "", tokens, options)
+        return replace(total, judging=left.usd, held=left.held)
 
-    if not _of_both(judges, (1, 0), "", tokens, batches).usd:
-        return 0
-    return bisect_left(range(1, MOST_QUERIES), True, key=is_too_much)
+    return with_judging
 
 
 def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:

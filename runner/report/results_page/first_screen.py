@@ -240,7 +240,9 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if results.judging:
         found += _judging_doubts(results.judging, len(results.labels.judges))
     if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
-        found.append(Doubt("queries", f"{n} queries", f" seldom show gains below {places(said.detectable, 2)}."))
+        later = " of a cell that is not tested first" if one and one.cell not in results.plan.first else ""
+        rest = f" seldom confirm gains below {places(said.detectable, 2)}{later}."
+        found.append(Doubt("queries", f"{n} queries", rest))
     if compared and compared.bound.state == "open" and compared.bound.low < 0:
         lost = f" could fall by up to {places(-compared.bound.low, 2)} in {short(compared.row.cell, results)}."
         found.append(Doubt("why", "Recall@10", lost))
@@ -294,7 +296,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if results.kind == "external":
         return said.next_step, ""
     if results.provisional:
-        return "Have the remaining pairs judged, then run the evaluation again.", f"{COMMAND} run {source}"
+        return "Have the remaining pairs judged, then repeat the command that made this page.", ""
     if said.tier == "no decision":
         return said.next_step, ""
     if decision is None:
@@ -318,7 +320,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
 EXPLORED = "An exploration decides nothing. To test a cell, name it in the plan of a new version."
 
 
-def new_version(results: Results, program: str) -> str:
-    """The command that opens a version whose plan has the explored cells too."""
+def new_version(results: Results, program: str, flags: str = "") -> str:
+    """The command that opens a version whose plan has the explored cells too; `flags` name the newest one."""
     cells = [f"--cells {shlex.quote(row.cell)}" for row in results.cells if row.role == "exploratory"]
-    return " ".join([program, "version new", shlex.quote(results.source), *cells])
+    return " ".join([program, "version new", flags or shlex.quote(results.source), *cells])
