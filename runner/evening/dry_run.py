@@ -95,6 +95,8 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked, budget:
     lines += _inventory(version, planned)
     if not (version.record / "decision.json").exists():
         lines += _budget_lines(version, planned, left, budget, asked.judge)
+    elif budget is not None:
+        lines.append("budget: this version is decided, so no more is judged for it")
     if corpus_path is not None:
         lines.append(_corpus_line(version, corpus_path))
     if not (version.record / "decision.json").exists():
@@ -260,7 +262,7 @@ def _inventory(version: Version, plan: Plan) -> list[str]:
     elif version.source.policy != "external":
         lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
     if not version.results_path.exists() and (kept := version.cache / "vectors").is_dir():
-        lines.append(f"kept: vectors of earlier runs, in {kept}; no text is embedded twice")
+        lines.append(f"kept: vectors of earlier runs, of whatever source, in {kept}; no text is embedded twice")
     if version.labels_path.exists():
         labels = version_labels(version)
         pairs = {(label.query_id, label.doc_id) for label in labels}

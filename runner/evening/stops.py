@@ -42,18 +42,22 @@ def steps(version: Version) -> list[str]:
     if version.corpus_path.exists():
         header, _ = load_corpus(version.corpus_path)
         done.append(f"{header.n_documents:,} documents sampled, in {display(version.folder)}")
-    if version.queries_path.exists():
-        done.append(f"{len(load_queries(version.queries_path))} queries")
+    queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else 0
+    if queries:
+        done.append(f"{queries} queries")
     plan = _plan(version)
     if plan is None:
         return done
     if made := _made(version, plan):
         done.append(f"{len(made)} of {len(plan.cells)} cells embedded and searched")
     if labels := version_labels(version):
-        twice = sum(len(judges) > 1 for judges in judges_of(labels).values())
+        judged = judges_of(labels)
+        twice = sum(len(judges) > 1 for judges in judged.values())
         models = {label.model for label in labels}
         by = " by one language model" if len(models) == 1 and "" not in models else ""
-        done.append(f"{len(judges_of(labels)):,} pairs judged{by}, {twice:,} of them by two judges")
+        covered = len({query_id for query_id, _ in judged})
+        of = f" of {covered} of {queries} queries" if covered < queries else ""
+        done.append(f"{len(judged):,} pairs{of} judged{by}, {twice:,} of them by two judges")
     return done
 
 
