@@ -304,7 +304,7 @@ def _to_settle(before: Version, target: Version, cells: Sequence[str]) -> list[s
     """
     plan = target.plan_path(rehearsal=target.rehearsal)
     if cells:
-        return [f"To have {cells[0]} tested before the other cells: first: [{json.dumps(cells[0])}] into {plan}."]
+        return [f"To have {cells[0]} tested before the other cells, let {plan} say first: [{json.dumps(cells[0])}]."]
     said = load_results(before).outcome if before.results_path.exists() else None
     if said is None or said.queries_needed is None or not said.candidates:
         return []
@@ -312,7 +312,7 @@ def _to_settle(before: Version, target: Version, cells: Sequence[str]) -> list[s
     first = f"first: [{json.dumps(cell)}]"
     return [
         f"To confirm {cell}: put some {said.queries_needed:,} new queries in place of those of {target.queries_path}, "
-        f"and {first} into {plan}. The old queries' grades prove nothing new."
+        f"and let {plan} say {first}. The old queries' grades prove nothing new."
     ]
 
 

@@ -31,18 +31,23 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         f"not shown: {said.not_shown}",
-        *([] if is_said or decided else [f"next: {_following(results, flags)}"]),
+        *([] if is_said or decided else [f"next: {_following(results)}"]),
     ]
+    # Not wrapped: a line break inside quotes would be part of the cell's name.
+    command = [f"{GAP}{new_version(results, DRIVER, flags)}"] if results.kind == "exploration" else []
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
     return "\n".join(
-        [*sentence, ranking_table(results, width), *(line for note in notes for line in _wrapped(note, width))]
+        [
+            *sentence,
+            ranking_table(results, width),
+            *(line for note in notes for line in _wrapped(note, width)),
+            *command,
+        ]
     )
 
 
-def _following(results: Results, flags: str) -> str:
-    if results.kind != "exploration":
-        return results.outcome.next_step
-    return f"{EXPLORED} {new_version(results, DRIVER, flags)}"
+def _following(results: Results) -> str:
+    return EXPLORED if results.kind == "exploration" else results.outcome.next_step
 
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
@@ -58,7 +63,8 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
         "; * that of this cell alone" if alone else ""
     )
     if alone and len(alone) == len(tests):
-        note = f"[ ]* is the interval of this cell alone ({share}); cells that no plan has registered get no p"
+        note = f"[ ]* is the interval of this cell alone ({share})"
+        note += "; an exploration gives no p" if results.kind == "exploration" else ""
     if any(test.p_step is not None for test in tests):
         note += "; p follows the plan's order of tests, so that cells can share it, and is not the chance of luck"
     return "\n".join([*lines, *_wrapped(note, width)])
