@@ -51,7 +51,6 @@ def run(arguments: Sequence[str]) -> int:
     parser = _evening_parser("run", f"Run it again after every stop: it goes on, and makes nothing twice.\n{_CODES}")
     add = parser.add_argument
     add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
-    add("--try", action="store_true", dest="trial", help="a rehearsal in a folder of its own; nothing of it counts")
     add(
         "--without",
         action="append",
@@ -78,7 +77,6 @@ def judge(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--batches", action="store_const", const="batches", default="messages", dest="judge", help=batches
     )
-    add_trial_flag(parser)
     add_judge_flags(parser)
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
@@ -188,7 +186,6 @@ def plan(arguments: Sequence[str]) -> int:
     parser = _evening_parser("plan", "Its last line is exactly `decision recorded` (exit 0), or begins `undecided: `.")
     add_judge_flags(parser, "what they would cost")
     parser.add_argument("--budget", type=dollars, metavar="USD", help="what so much judging buys; default --max-usd")
-    add_trial_flag(parser)
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
     version = (
@@ -230,6 +227,7 @@ def _evening_parser(verb: str, epilog: str) -> Parser:
     add = parser.add_argument
     add("--corpus-path", type=Path, metavar="PATH", help="documents to sample (first run), or a collection")
     add("--rehearse", action="store_true", help="the rehearsal's plan: packaged encoders, never a decision")
+    add_trial_flag(parser, "a rehearsal in a folder of its own; nothing of it counts")
     add("--json", action="store_true", help="stdout is one JSON object: docs/eval-architecture.md lists its fields")
     add_backend_flags(parser)
     return parser
@@ -325,7 +323,7 @@ def _answer(session: "Session", *, as_json: bool) -> int:
         found = session.scored[0]
         decided = outcome is None and found.kind not in ("exploration", "external")
         is_said = isinstance(outcome, NegativeVerdict)
-        answer(f"{run_summary(found, flags=session.version.flags, is_said=is_said, decided=decided)}\n")
+        answer(f"{run_summary(found, flags=session.version.origin.flags, is_said=is_said, decided=decided)}\n")
     if outcome is not None:
         if isinstance(outcome, InputNeeded):
             outcome.printed = as_json

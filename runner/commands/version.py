@@ -81,10 +81,7 @@ def newest_page(version: Version) -> Path:
     if not pages:
         other = "" if version.rehearsal else f" That of its rehearsal: {DRIVER} view {version.flags} --rehearse"
         other = other if (version.folder / "rehearsal" / "results.html").exists() else ""
-        flags = f"{version.flags}{' --rehearse' if version.rehearsal else ''}"
-        if version.tried_from:
-            flags = f"{version.tried_from.flags} --try"
-        ways = f"What to do now: {DRIVER} next {flags}"
+        ways = f"What to do now: {DRIVER} next {version.viewed}"
         raise InputNeeded(f"{version.name} has no results page yet.{other} {ways}")
     return pages[0]
 

@@ -62,7 +62,7 @@ def archive_fault(version: Version) -> str:
 def need_corpus(version: Version) -> None:
     """Raise InputNeeded, which says how to bring a corpus, unless one was sampled."""
     if not version.corpus_path.exists():
-        run = f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
+        run = f"{DRIVER} run {version.viewed}"
         raise InputNeeded(
             "documents to sample: there is no corpus yet",
             [

@@ -73,12 +73,24 @@ class Version:
 
     @property
     def flags(self) -> str:
-        """The words behind a verb that name this version, for the commands that messages suggest."""
+        """The words behind a verb that name this version, for commands that messages suggest; a trial's with --try."""
+        if self.tried_from is not None:
+            return f"{self.tried_from.flags} --try"
         given = [self.source.name]
         own = [place / self.source.name for place in (EVAL_SETS, OWN_FILES / "eval-sets")]
         if self.folder.parent.resolve() not in (folder.resolve() for folder in own):
             given.append(f"--eval-set-path={self.folder.parent}")
         return shlex.join(given)
+
+    @property
+    def origin(self) -> "Version":
+        """The version that a trial is of; any other is its own."""
+        return self.tried_from or self
+
+    @property
+    def viewed(self) -> str:
+        """The same with --rehearse for a rehearsal that is no trial."""
+        return f"{self.flags} --rehearse" if self.rehearsal and self.tried_from is None else self.flags
 
     @property
     def embedded_corpus(self) -> Path | None:

@@ -34,17 +34,16 @@ def without_advice(version: Version, encoder: str) -> str:
     if version.preregistration_path.exists():
         return (
             f"{version.number_name} is frozen with {len(cells)} cells of {encoder}; an evaluation without it takes a "
-            f"new version: {DRIVER} version new {version.flags}"
+            f"new version: {DRIVER} version new {version.origin.flags}"
         )
     broken = _problems(version, _without(plan, encoder, ""))
     lines = [f"  {number}: {line.strip()}" for number, line in _lines(path, cells)]
     listed = "\n".join([f"If {encoder} cannot be had, remove these lines of {path}:", *lines])
     if broken:
         return f"{listed}\nThe plan would then break {'; '.join(broken)}. Add other cells in their place."
-    rehearse = " --rehearse" if version.rehearsal else ""
     return (
         f"{listed}\nThe plan then still meets criteria 1 to 4. This does it, and records it in plan and decision: "
-        f"{DRIVER} run {version.flags}{rehearse} {FLAG} {encoder}"
+        f"{DRIVER} run {version.viewed} {FLAG} {encoder}"
     )
 
 

@@ -294,7 +294,7 @@ def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels
             f"The documents' archive is not here ({archive_path(before)}): give the folder that they were drawn from "
             "with --corpus-path."
         )
-    return [*lines, f"Next: {DRIVER} run {target.flags}{' --rehearse' if target.rehearsal else ''}"]
+    return [*lines, f"Next: {DRIVER} run {target.viewed}"]
 
 
 def _to_settle(before: Version, target: Version, cells: Sequence[str]) -> list[str]:

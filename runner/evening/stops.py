@@ -1,5 +1,6 @@
 """Where an evaluation stands, and whose turn it is: the steps that are done, what is in doubt, what comes next."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,9 +79,12 @@ def doubts(version: Version) -> list[str]:
             found += missing_documents(version)
     labels = version_labels(version)
     if labels and all(len(judges) < 2 for judges in judges_of(labels).values()):
+        way = f"{DRIVER} labels double {version.flags}"
+        if files := _unread(version, labels):
+            way = f"{DRIVER} labels page {version.flags} {shlex.join(map(str, files))}, or by any other way, and import"
         found.append(
             "nobody has read a pair a second time, so nothing is known of the judge's errors. Grades are final with "
-            f"the decision; before it: {DRIVER} labels double {version.flags}"
+            f"the decision; before it: {way}"
         )
     return found
 
@@ -106,10 +110,9 @@ def missing_documents(version: Version) -> list[str]:
 def counting(version: Version) -> str:
     """What a judge should know of the grades that are asked for."""
     if _is_tried(version):
-        page = f"{version.tried_from.flags} --try" if version.tried_from else f"{version.flags} --rehearse"
         return (
             "this is a trial: nothing of it counts, and a part of the grades is enough for a provisional page "
-            f"({DRIVER} run {page}, then view). To begin it anew, delete {version.folder.parent}"
+            f"({DRIVER} run {version.viewed}, then view). To begin it anew, delete {version.folder.parent}"
         )
     name = version.number_name
     what = f"a rehearsal shares its grades with the evaluation: they count for the decision of {name}"
@@ -129,15 +132,14 @@ def judging_notes(version: Version, look: Look | None) -> tuple[str, ...]:
 
 def choice_stop(version: Version, results: Results) -> InputNeeded:
     """The operator's turn to choose."""
-    rehearse = " --rehearse" if version.rehearsal else ""
-    choose = f"{DRIVER} choose {version.flags}{rehearse}"
+    choose = f"{DRIVER} choose {version.viewed}"
     names = results.outcome.confirmed or results.outcome.candidates
     kind = "confirmed" if results.outcome.confirmed else "candidate"
     count = f"{len(names)} {kind}{'s' if len(names) > 1 and kind == 'candidate' else ''}"
     return InputNeeded(
         f"choose a cell: {count} ({'; '.join(names)}), or the baseline {results.plan.baseline}",
         [
-            f"Read the page: {DRIVER} view {version.flags}{rehearse}\n{version.record / 'results.html'}",
+            f"Read the page: {DRIVER} view {version.viewed}\n{version.record / 'results.html'}",
             f"Choose, one of:\n{choose} 'CELL' --reason 'WHY' --by NAME\n"
             f"{choose} recommended      now {results.outcome.recommended}, expected to lose least",
         ],
@@ -149,9 +151,9 @@ def next_step(version: Version) -> InputNeeded:
     verify_version(version)
     if (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists():
         decision = load_decision(version)
-        again = [f"To decide anew: {DRIVER} version new {version.flags}"]
+        again = [f"To decide anew: {DRIVER} version new {version.origin.flags}"]
         if decision.kind != "policy":
-            again.insert(0, f"Read the page: {DRIVER} view {version.flags}{' --rehearse' if version.rehearsal else ''}")
+            again.insert(0, f"Read the page: {DRIVER} view {version.viewed}")
         done = [*steps(version), "decided and locked"]
         return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
     if version.preregistration_path.exists():
@@ -160,9 +162,7 @@ def next_step(version: Version) -> InputNeeded:
 
 
 def _outstanding(version: Version) -> InputNeeded:
-    run = f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
-    if version.tried_from:
-        run = f"{DRIVER} run {version.tried_from.flags} --try"
+    run = f"{DRIVER} run {version.viewed}"
     if version.source.policy == "baseline" and _plan(version) is None:
         adopt = f"{DRIVER} adopt {version.flags} --by NAME"
         return InputNeeded("the baseline is to be adopted: the source has weak structure", [adopt])
@@ -179,7 +179,7 @@ def _outstanding(version: Version) -> InputNeeded:
     if plan is None or len(_made(version, plan)) < len(plan.cells):
         if version.embedded_corpus or archive_path(version).exists():
             return InputNeeded("cells to embed and search", [run])
-        fetch = f"{DRIVER} fetch {version.flags} --again {display(version.corpus_path)} --to FOLDER"
+        fetch = f"{DRIVER} fetch {version.origin.flags} --again {display(version.corpus_path)} --to FOLDER"
         return InputNeeded(
             "cells to embed and search; the documents are not on this machine",
             [f"Get those that the manifest names:\n{fetch}", f"{run} --corpus-path FOLDER"],

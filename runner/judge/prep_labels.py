@@ -164,10 +164,9 @@ def judging_stop(
     hours = duration(PERSON_SECONDS * len(missing))
     flags, judges = version.flags, version.plan().judges
     first = judges.first if judges else None
-    viewed = f"{flags}{' --rehearse' if version.rehearsal else ''}"
     asks = (
-        f"\n{DRIVER} judge {viewed} --max-usd 25      by the plan's language models"
-        f"\n{DRIVER} plan {viewed} --judge --max-usd 25      what they cost"
+        f"\n{DRIVER} judge {version.viewed} --max-usd 25      by the plan's language models"
+        f"\n{DRIVER} plan {version.viewed} --judge --max-usd 25      what they cost"
     )
     return InputNeeded(
         f"{title or said}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",

@@ -55,7 +55,7 @@ def need_sampled(version: Version, given: Path) -> None:
 
 def queries_stop(version: Version, again: str, count: int | None = None) -> InputNeeded:
     """What a version with documents and `count` queries waits for, None before any; `again` goes on afterwards."""
-    version = version.tried_from or version
+    version = version.origin
     folder, flags = reading_folder(version), version.flags
     own = f"{shlex.quote(str(version.queries_path))} " if version.queries_path.exists() else ""
     drafted, draft = shlex.quote(str(folder / DRAFTED)), f"{DRIVER} queries draft {flags}"

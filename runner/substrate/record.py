@@ -158,7 +158,7 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
     if not path.exists() or not (version.record / LOCK_NAME).exists():
         raise InputError(
             f"{version.name} is not decided and locked yet, so there is nothing to hold a substrate against. Run: "
-            f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
+            f"{DRIVER} run {version.viewed}"
         )
     decision = load_decision(version)
     if decision.kind == "policy":

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
@@ -9,12 +10,14 @@ import yaml
 
 from runner.base import places
 from runner.base.errors import InputError, InputNeeded
+from runner.base.places import DRIVER
 from runner.commands import main as cli
+from runner.commands.console import version_of
 from runner.embed.backends import LocalBackend
 from runner.eval_set.history import opened
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import load_corpus, load_queries, newest_version
+from runner.eval_set.version import load_corpus, load_queries
 from runner.evening import verdict
 from runner.evening.evening import Evening
 from runner.evening.exploration import tried
@@ -62,8 +65,8 @@ def test_a_trial_leaves_no_trace_in_the_version(version, tmp_path):
         run(trial)
     assert "a trial: nothing of it counts" in stopped.value.notes[-1]
     ways = "\n".join(stopped.value.ways)
-    assert f"judge {trial.flags} --rehearse --max-usd" in ways
-    assert f"plan {trial.flags} --rehearse --judge" in ways
+    assert f"judge {trial.flags} --max-usd" in ways
+    assert f"plan {trial.flags} --judge" in ways
     judged(trial)
     assert version_labels(trial)
     with pytest.raises(InputNeeded, match="choose a cell"):
@@ -75,10 +78,13 @@ def test_a_trial_leaves_no_trace_in_the_version(version, tmp_path):
 
 def test_every_command_of_a_trials_stop_leads_to_the_trial(version):
     trial = tried(version)
-    name, folder = trial.flags.split(" --eval-set-path=")
-    again = newest_version(name, trial.folder.parent, rehearsal=True)
-    assert folder == str(trial.folder.parent)
-    assert (again.folder, again.record, again.judging) == (trial.folder, trial.record, trial.judging)
+    assert trial.flags == f"{version.flags} --try"
+    by_flag = version_of(Namespace(source="demo", eval_set_path=version.folder.parent, trial=True))
+    by_place = version_of(Namespace(source="demo", eval_set_path=trial.folder.parent))
+    assert {(one.folder, one.record, one.judging, one.rehearsal) for one in (by_flag, by_place, trial)} == {
+        (trial.folder, trial.record, trial.judging, True)
+    }
+    assert by_flag.tried_from is not None
     assert tried(version) == trial
 
 
@@ -389,13 +395,26 @@ def test_a_plan_of_a_trial_that_is_not_begun_is_over_what_it_begins_with(version
     assert contents(version.work.parent) == before
 
 
+def test_whatever_a_trial_prints_names_it_in_one_way(version, command):
+    trial = tried(version)
+    stop = next_step(trial)
+    printed = [line for line in str(stop).splitlines() if DRIVER in line]
+    assert printed
+    assert all(f"{version.flags} --try" in line and "--rehearse" not in line for line in printed), printed
+    assert (trial.viewed, trial.origin) == (f"{version.flags} --try", replace(version, rehearsal=False))
+    assert replace(version, rehearsal=True).viewed == f"{version.flags} --rehearse"
+    assert version.viewed == version.flags
+    for verb in ("run", "judge", "choose", "explore", "plan", "next", "view"):
+        assert "--try" in command("help", verb)[1]
+
+
 def test_grades_of_a_trial_are_taken_by_its_flag_alone(version, command):
     trial = tried(version)
     preregister(trial)
     assert "--try means that one" in command("labels", "agreement")[2]
     assert command("labels", "withdraw", "--judge", "nobody", "--try")[0] == 2
     code, _, err = command("labels", "page", "--try")
-    assert (code, str(trial.folder.parent) in err) == (2, True)
+    assert (code, f"run {version.flags} --try" in err) == (2, True)
     assert not version.preregistration_path.exists()
 
 

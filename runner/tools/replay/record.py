@@ -55,8 +55,7 @@ def recorded(version: Version) -> Recorded:
     if not has_results(version):
         what = "rehearsal has no results" if version.rehearsal else "record is not decided over results and locked"
         raise InputError(
-            f"{version.name}: its {what} yet, so there is nothing to replay. Run: "
-            f"{DRIVER} run {version.flags}{' --rehearse' if version.rehearsal else ''}"
+            f"{version.name}: its {what} yet, so there is nothing to replay. Run: {DRIVER} run {version.viewed}"
         )
     results = load_results(version)
     for row in results.cells:
