@@ -26,14 +26,14 @@ def sources(arguments: Sequence[str]) -> int:
     from runner.decide.roster import roster
     from runner.tools.roster import data_row, roster_lines, write_data_status, write_index
 
-    is_page = options.html is not None or options.write or options.check
-    changed: list[IntegrityError] | None = None if is_page or options.stale else []
-    standings = [s for s in roster(changed=changed) if options.source in ("", s.source.name)]
     if options.source and not (asked := source(options.source)).trigger_order:
         raise InputError(
             f"{asked.name} is none of the sources in production, which are all that this lists. To see how far it is: "
             f"{DRIVER} plan {asked.name}"
         )
+    is_page = options.html is not None or options.write or options.check
+    changed: list[IntegrityError] | None = None if is_page or options.stale else []
+    standings = [s for s in roster(changed=changed) if options.source in ("", s.source.name)]
     if options.html is not None:
         answer(str(write_index(standings, options.html)))
     elif options.write or options.check:

@@ -11,6 +11,7 @@ from runner.eval_set.version import alone
 from runner.evening.next_version import begin_version
 from runner.evening.session import Session
 from runner.evening.stages import (
+    check_choice,
     check_frozen,
     drop_encoders,
     look_ahead,
@@ -52,6 +53,7 @@ class Evening(Session):
 
     def _decided(self) -> str:
         check_frozen(self)
+        check_choice(self)
         drop_encoders(self)
         look_ahead(self)
         with self.timed("corpus"):

@@ -28,15 +28,10 @@ from runner.retrieve.make_runs import Wanted
 
 
 def check_frozen(session: Session) -> None:
-    """Check what is frozen already, and the cell that is to be chosen, before anything is embedded.
-
-    A version whose baseline was adopted by policy is not rehearsed.
-    """
-    version, choice = session.version, session.choice
+    """Check what is frozen already, and refuse to rehearse a version whose baseline was adopted by policy."""
+    version = session.version
     if version.preregistration_path.exists():
         verified_preregistration(version)  # what changed since is said before a plan's criteria are
-    if choice and choice.cell != RECOMMENDED and version.plan_path(rehearsal=version.rehearsal).exists():
-        need_cell(choice.cell, version.plan().cells)
     if version.rehearsal and (version.folder / "decision.json").exists():
         decision = load_decision(replace(version, record=version.folder, rehearsal=False))
         if decision.kind == "policy":
@@ -44,6 +39,13 @@ def check_frozen(session: Session) -> None:
                 f"{decision_sentence(decision)} There is nothing to rehearse in that version; give a rehearsal a "
                 "folder of its own with --eval-set-path."
             )
+
+
+def check_choice(session: Session) -> None:
+    """Check that the cell which is to be chosen is one of the plan's, before hours of embedding."""
+    version, choice = session.version, session.choice
+    if choice and choice.cell != RECOMMENDED and version.plan_path(rehearsal=version.rehearsal).exists():
+        need_cell(choice.cell, version.plan().cells)
 
 
 def sample(session: Session) -> None:

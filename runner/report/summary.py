@@ -36,14 +36,8 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
     # Not wrapped: a line break inside quotes would be part of the cell's name.
     command = [f"{GAP}{new_version(results, DRIVER, flags)}"] if results.kind == "exploration" else []
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
-    return "\n".join(
-        [
-            *sentence,
-            ranking_table(results, width),
-            *(line for note in notes for line in _wrapped(note, width)),
-            *command,
-        ]
-    )
+    lines = [line for note in notes for line in _wrapped(note, width)]
+    return "\n".join([*sentence, ranking_table(results, width), *lines, *command])
 
 
 def _following(results: Results) -> str:
