@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -46,7 +47,7 @@ def json_bytes(value: JSON) -> bytes:
     What fits in a line of `LINE` characters stands on one, as does every list without lists and objects; all else has
     an item a line, indented by one space.
     """
-    return (_laid_out(json.loads(json_line(value)), "") + "\n").encode()
+    return (_laid_out(rounded(value), "") + "\n").encode()
 
 
 LINE = 160
@@ -55,11 +56,13 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _laid_out(value: JSON, margin: str) -> str:
-    """The JSON of a value that was parsed; `margin` stands before the lines that follow the first."""
+    """The JSON of a rounded value, its keys texts or numbers; `margin` stands before the lines after the first."""
+    if isinstance(value, str):
+        return encode_basestring(value)
     inner = margin + " "
     if isinstance(value, dict):
         brackets = "{}"
-        items = [f"{_encoded(key)}: {_laid_out(item, inner)}" for key, item in value.items()]
+        items = [f"{encode_basestring(str(key))}: {_laid_out(item, inner)}" for key, item in sorted(value.items())]
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         brackets, items = "[]", [_laid_out(item, inner) for item in value]
     else:
@@ -113,17 +116,27 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
     A byte order mark and CRLF ends are accepted, since answers come from people's editors.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 ({error}). Save it as UTF-8 and run the command again.") from error
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    return jsonl_rows(path, content)
+
+
+_decoded = json.JSONDecoder(object_pairs_hook=without_repeats).decode
+
+
+def jsonl_rows(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, JSON]]]:
+    """The same of a file whose bytes were read."""
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 ({error}). Save it as UTF-8 and run the command again.") from error
     # Split on newlines alone: str.splitlines would also break a row at U+2028 inside a string.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line, object_pairs_hook=without_repeats)
+            row = _decoded(line)
             if "\\ud" in line.lower():
                 json_line(row).encode()  # half a surrogate pair, as a cut emoji leaves it, could not be written again
         except (ValueError, RecursionError) as error:

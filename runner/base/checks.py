@@ -7,7 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from runner.base.errors import BackendError, EvalError, InputError
+from runner.base.errors import BackendError, EvalError, InputError, PackageMissing
+
+INSTALL = "Install it by the command that the message has."
+"""What helps where a library is missing, whatever was looked at."""
 
 
 class Skipped(Exception):
@@ -82,7 +85,8 @@ def _outcome(check: Check, *, quick: bool) -> Outcome:
     except Skipped as why:
         return Outcome(check.name, check.did, "skipped", str(why), "")
     except EvalError as error:
-        return Outcome(check.name, check.did, "failed", str(error), check.next_step)
+        helps = INSTALL if isinstance(error, PackageMissing) else check.next_step
+        return Outcome(check.name, check.did, "failed", str(error), helps)
     except Exception as error:  # noqa: BLE001  # whatever a broken part raises is the finding that is asked for
         return Outcome(check.name, check.did, "failed", f"{type(error).__name__}: {error}", check.next_step)
 

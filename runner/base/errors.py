@@ -8,6 +8,7 @@ EvalError
 ├── InputNeeded       exit 3   queries, labels or a choice are still to come from a person
 ├── IntegrityError    exit 4   a frozen file changed
 └── BackendError      exit 5   an encoder, the disk or the budget gave out
+    └── PackageMissing exit 5  a library is not installed; the message has the command that installs it
 
 A message says what is wrong, where, and what to do next.
 """
@@ -111,3 +112,7 @@ class BackendError(EvalError):
     """An encoder, the disk or the budget gave out; what was finished is kept."""
 
     exit_code = 5
+
+
+class PackageMissing(BackendError):
+    """A library is not installed."""

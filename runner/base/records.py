@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, cast
 
@@ -97,7 +97,11 @@ class Document:
     @cached_property
     def sha256(self) -> str:
         """Digest of everything a chunker can see: text, title and sections."""
-        return digest({"text": self.text, "title": self.title, "sections": [asdict(s) for s in self.sections]})
+        sections = [
+            {"span": {"start": s.span.start, "end": s.span.end}, "level": s.level, "kind": s.kind, "label": s.label}
+            for s in self.sections
+        ]
+        return digest({"text": self.text, "title": self.title, "sections": sections})
 
 
 @dataclass(frozen=True, slots=True)

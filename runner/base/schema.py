@@ -13,7 +13,7 @@ from runner.base.errors import InputError
 class FrozenModel(BaseModel):
     """A frozen model that refuses what it does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Sparse(FrozenModel):

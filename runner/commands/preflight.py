@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from runner.base.checks import report, summary
 from runner.base.progress import say
 from runner.base.terminal import signs_for
-from runner.commands.console import add_output_flags, answer_json, show, show_checks, version_of, version_parser
+from runner.commands.console import (
+    add_output_flags,
+    add_trial_flag,
+    answer_json,
+    show,
+    show_checks,
+    version_of,
+    version_parser,
+)
 from runner.commands.flags import (
     add_backend_flags,
     add_judge_flags,
@@ -46,6 +54,7 @@ def preflight(arguments: Sequence[str]) -> int:
     not_the_plans = "look at this one's chunks, not the plan's; without a total (repeatable)"
     add("--chunkers", action="append", default=[], metavar="NAME", help=not_the_plans)
     add("--rehearse", action="store_true", help="the rehearsal's plan")
+    add_trial_flag(parser)
     add("--yes", action="store_true", help="try encoders and judges in earnest, and spend the money")
     add_output_flags(parser, "one JSON object")
     add_backend_flags(parser)

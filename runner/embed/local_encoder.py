@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.canonical import JSON
-from runner.base.errors import BackendError
+from runner.base.errors import BackendError, PackageMissing
 from runner.base.records import PromptSide
 from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, PlugInEncoder, catalogue_facts
 from runner.embed.onnx_bert import States, bert
@@ -99,7 +99,7 @@ class TransformerEncoder(InProcessEncoder):
         try:
             versions = {package: metadata.version(package) for package in packages}
         except metadata.PackageNotFoundError as error:
-            raise BackendError(
+            raise PackageMissing(
                 f"{self.spec.name} needs the package {error.name}, which is not installed. {install_advice(self.spec)}"
             ) from error
         return {

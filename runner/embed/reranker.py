@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.canonical import JSON, digest, json_bytes, sha256, write_atomic
-from runner.base.errors import BackendError
+from runner.base.errors import BackendError, PackageMissing
 from runner.base.progress import Progress, Report
 from runner.base.records import Ints
 from runner.base.store import PIECES, Store
@@ -77,7 +77,7 @@ class Reranker:
         try:
             versions = {library: metadata.version(library) for library in _LIBRARIES}
         except metadata.PackageNotFoundError as error:
-            raise BackendError(
+            raise PackageMissing(
                 f"{self.spec.name} re-ranks in this process and needs the package {error.name}, which is not "
                 "installed. Run `make setup`, or pip install 'per-source-eval[local]', or leave its cells out."
             ) from error

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from runner.base.canonical import digest, file_sha256
-from runner.base.errors import BackendError
+from runner.base.errors import BackendError, PackageMissing
 from runner.base.places import INSTALLED, WORKPLACE
 from runner.eval_set.catalog import EncoderSpec
 
@@ -177,7 +177,7 @@ def _installed_folder(spec: EncoderSpec) -> Path | None:
     try:
         package = import_module(spec.package.replace("-", "_"))
     except ImportError as error:
-        raise BackendError(f"{spec.name} needs the package {spec.package}. {install_advice(spec)}") from error
+        raise PackageMissing(f"{spec.name} needs the package {spec.package}. {install_advice(spec)}") from error
     return Path(package.get_model_path())
 
 

@@ -1,10 +1,11 @@
 """labels.jsonl: what judges said of pairs of query and document, append-only until the version is decided."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from runner.base.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
+from runner.base.canonical import file_sha256, jsonl_bytes, jsonl_rows, sha256, write_atomic
 from runner.base.errors import InputError
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, number_of
@@ -18,16 +19,19 @@ def load_labels(path: Path, n_lines: int | None = None) -> tuple[Label, ...]:
 
     Rows that were taken back, and those that take them back, are left out. A repeated key is an InputError.
     """
-    if not path.exists():
-        return ()
-    content = held(path).read_bytes()
+    return _in_force(path, held(path).read_bytes(), n_lines) if path.exists() else ()
+
+
+@lru_cache(maxsize=1)
+def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, ...]:
+    """The labels of a file with that content; an evening asks for the same ones five times."""
     if content and not content.endswith(b"\n"):
         raise InputError(
             f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "
             "is there already is left out."
         )
     labels: dict[tuple[str, str, str, int], Label] = {}
-    for number, row in islice(read_jsonl(path), n_lines):
+    for number, row in islice(jsonl_rows(path, content), n_lines):
         label = checked(Label, row, f"{path}:{number}")
         if label.void:
             if labels.pop(label.key, None) is None:

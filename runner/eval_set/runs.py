@@ -102,9 +102,9 @@ def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _P
             raise InputError(f"{path}:{number}: {error}. {_WAY_OUT}") from error
 
 
-def _columns(line: str, header: str, lists: Mapping[str, Sequence[object]]) -> tuple[str, str, list[str]]:
+def _columns(line: str, expected: int, lists: Mapping[str, Sequence[object]]) -> tuple[str, str, list[str]]:
     """Query, document and the columns behind them of a line that continues the query's list."""
-    columns, expected = line.split("\t"), header.count("\t") + 1
+    columns = line.split("\t")
     if len(columns) != expected:
         raise ValueError(f"{len(columns)} columns instead of {expected}")
     query_id, rank, doc_id, *others = columns
@@ -112,13 +112,13 @@ def _columns(line: str, header: str, lists: Mapping[str, Sequence[object]]) -> t
         raise ValueError(f"the set has no query {query_id!r}")
     if rank != str(len(lists[query_id]) + 1):
         raise ValueError(f"query {query_id} has rank {rank!r} where {len(lists[query_id]) + 1} is due")
-    if not doc_id or re.search(r"\s", doc_id):
+    if doc_id.split() != [doc_id]:
         raise ValueError(f"the document id {doc_id!r} is empty or has white space")
     return query_id, doc_id, others
 
 
 def _hit(line: str, hits: Mapping[str, Sequence[Hit]], seen: Set[tuple[str, str]]) -> tuple[str, Hit]:
-    query_id, doc_id, (score, start, end) = _columns(line, RUN_HEADER, hits)
+    query_id, doc_id, (score, start, end) = _columns(line, 6, hits)
     if len(hits[query_id]) == RUN_DEPTH:
         raise ValueError(f"query {query_id} has more than {RUN_DEPTH} documents")
     if not _SCORE.fullmatch(score):
@@ -134,7 +134,7 @@ def _hit(line: str, hits: Mapping[str, Sequence[Hit]], seen: Set[tuple[str, str]
 
 
 def _chunk(line: str, reading: Mapping[str, Sequence[ChunkHit]], read: Mapping[str, int]) -> tuple[str, ChunkHit]:
-    query_id, doc_id, numbers = _columns(line, READING_HEADER, reading)
+    query_id, doc_id, numbers = _columns(line, 7, reading)
     if read[query_id] >= READ_TOKENS:
         raise ValueError(f"query {query_id} reads on after {read[query_id]} tokens, of {READ_TOKENS} that are read")
     if not all(number.isascii() and number.isdecimal() for number in numbers):

@@ -151,11 +151,13 @@ class Preflight:
 
     def _hub(self) -> str:
         """Whether the hub answers, if anything has to come from it; an encoder that fails has a check of its own."""
+        unsure = False
         for name in self._with_weights:
             try:
                 if self._where(name):
                     continue
             except EvalError:
+                unsure = True
                 continue
             try:
                 hub_has(self._spec(name))
@@ -171,7 +173,7 @@ class Preflight:
             except BackendError:
                 pass  # the encoder's own check says what is wrong with it
             return "it answers"
-        raise Skipped("nothing has to come from it")
+        raise Skipped("not asked: " + ("the encoders below say why" if unsure else "nothing has to come from it"))
 
     def _encoder(self, name: str) -> str:
         if place := self._where(name):

@@ -11,6 +11,7 @@ from typing import get_args
 from runner import __version__
 from runner.base.canonical import json_bytes, read_json
 from runner.base.errors import EvalError, IntegrityError
+from runner.base.records import Run
 from runner.decide.decide import remade
 from runner.decide.results import make_results
 from runner.eval_set.door import LOCK_NAME
@@ -27,10 +28,19 @@ from runner.score.comparison import load_comparison
 from runner.score.looks import look_after
 
 
-def results_of(version: Version, plan: Plan, frozen: Preregistration, kept: Sequence[str] = ()) -> Results:
-    """The results that a version's runs and labels make, at the planned look that follows those of digests `kept`."""
-    look = look_after(plan, kept)
-    comparison = load_comparison(version, plan, registered_cells(frozen, rehearsal=version.rehearsal), look=look)
+def results_of(
+    version: Version,
+    plan: Plan,
+    frozen: Preregistration,
+    kept: Sequence[str] = (),
+    runs: Mapping[str, Run] | None = None,
+) -> Results:
+    """The results that a version's runs and labels make, at the planned look that follows those of digests `kept`.
+
+    `runs` are those of that look's queries, if the caller has read them.
+    """
+    registered = registered_cells(frozen, rehearsal=version.rehearsal)
+    comparison = load_comparison(version, plan, registered, look=look_after(plan, kept), runs=runs)
     kind: Kind = "rehearsal" if version.rehearsal else "production"
     return make_results(version, comparison, GradedGate.over(comparison), kind=kind, kept=kept)
 
@@ -58,10 +68,10 @@ def remade_look(version: Version, plan: Plan, frozen: Preregistration, kept: Kep
 
 def files_of(version: Version, results: Results) -> dict[str, bytes]:
     """results.json, page and decision.json by name, as results and what a person said make them."""
-    decision = remade(load_decision(version), results)
+    decision, content = remade(load_decision(version), results), json_bytes(results.model_dump())
     return {
-        "results.json": json_bytes(results.model_dump()),
-        "results.html": page(results, load_receipt(version.record / "receipt.json"), decision),
+        "results.json": content,
+        "results.html": page(content, load_receipt(version.record / "receipt.json"), decision),
         "decision.json": json_bytes(decision.model_dump()),
     }
 

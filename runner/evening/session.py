@@ -105,17 +105,23 @@ class Session(ABC):
         """Keep what was measured of each cell, beside what earlier runs measured."""
         self.times = remember_times(self.version, self.runs.measured)
 
-    def write(self, results: Results, folder: Path, decision: Decision | None = None) -> None:
-        """Put results.json, receipt.json of their cells, decision.json if there is one and, last, the page there."""
+    def write(
+        self, results: Results, folder: Path, decision: Decision | None = None, content: bytes | None = None
+    ) -> None:
+        """Put results.json, receipt.json of their cells, decision.json if there is one and, last, the page there.
+
+        `content` is results.json, if the caller has made it.
+        """
+        content = content or json_bytes(results.model_dump())
         cells = [row.cell for row in results.cells] + [NOISE_FLOOR_CELL] * (results.noise_floor is not None)
         version, times = self.version, self.times
         sizes = index_sizes(version, cells)
         own = {cell: times.get(cell, {}) | sizes.get(cell, {}) for cell in cells if cell in times or cell in sizes}
         spend = spend_receipt(version.work / SPEND, self.backend.billed)
         receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
-        write_atomic(folder / "results.json", json_bytes(results.model_dump()))
+        write_atomic(folder / "results.json", content)
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
         if decision is not None:
             write_atomic(folder / "decision.json", json_bytes(decision.model_dump()))
-        write_atomic(folder / "results.html", page(results, receipt, decision))
+        write_atomic(folder / "results.html", page(content, receipt, decision))
         self.scored = results, folder

@@ -122,7 +122,7 @@ def _scored(session: Session, frozen: Preregistration, kept: Sequence[str], *, a
         need_labels(session, pooled, runs, lambda: _provisional(session, frozen, kept), look, ask=ask)
 
     with session.timed("score"):
-        results = results_of(version, plan, frozen, kept)
+        results = results_of(version, plan, frozen, kept, runs)
         if results.look is not None and results.look.ended == "next look":
             keep_look(version, results)
     return results
@@ -171,19 +171,19 @@ def decide_and_lock(session: Session, results: Results) -> str:
     NegativeVerdict if the results allow no decision, InputNeeded if a person has to choose; results and page are
     written all the same.
     """
-    record = session.version.record
+    record, content = session.version.record, json_bytes(results.model_dump())
     try:
-        decision = _decided(session, results)
+        decision = _decided(session, results, sha256(content))
     except EvalError:
-        session.write(results, record)
+        session.write(results, record, None, content)
         raise
-    session.write(results, record, decision)
+    session.write(results, record, decision, content)
     write_lock(record)
     say(f"locked. {_to_commit(record)}")
     return _answer(session, decision)
 
 
-def _decided(session: Session, results: Results) -> Decision:
+def _decided(session: Session, results: Results, results_sha256: str) -> Decision:
     version = session.version
     if results.previous is not None:
         say("\n".join(comparison_lines(results.previous)))
@@ -194,8 +194,7 @@ def _decided(session: Session, results: Results) -> Decision:
         )
     if session.choice is None and needs_choice(results):
         raise choice_stop(version, results)
-    written = sha256(json_bytes(results.model_dump()))
-    return decide(results, written, session.choice, today=today(), reuse=reuse_of(version.source))
+    return decide(results, results_sha256, session.choice, today=today(), reuse=reuse_of(version.source))
 
 
 def _to_commit(record: Path) -> str:

@@ -3,15 +3,21 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
-from typing import TypeVar, cast
+from importlib.metadata import version
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 from pydantic import BaseModel
 
-from runner.base.canonical import JSON
+from runner.base.canonical import JSON, sha256
 from runner.base.figures import (
     dollars,
     figure,
@@ -77,15 +83,39 @@ def as_is(text: str) -> Markup:
     return Markup(text)  # noqa: S704  # files of this repository, or escaped by the caller
 
 
+OPTIONS: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+"""How templates are compiled, beside that they escape."""
+
+
+class _Compiled(FileSystemBytecodeCache):
+    """Templates as compiled, where Python keeps the byte code of modules that lie beside them, and by its rules.
+
+    What else they were compiled with, jinja's version and its options, is in the names of the files.
+    """
+
+    def __init__(self, options: Mapping[str, object]) -> None:
+        made_with = sha256(f"{version('jinja2')} {options}")[:8]
+        folder = Path(cache_from_source(str(TEMPLATES / "page.py"))).parent
+        super().__init__(str(folder), f"{made_with}-%s.cache")
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        try:
+            super().load_bytecode(bucket)
+        except Exception:  # noqa: BLE001  # of a damaged file pickle raises what it likes
+            bucket.reset()
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                Path(self.directory).mkdir(parents=True, exist_ok=True)
+                super().dump_bytecode(bucket)
+
+
 @cache
 def _environment(*filters: Callable[..., object]) -> Environment:
     """The templates of every page, with the filters that they share and further ones."""
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, bytecode_cache=_Compiled(OPTIONS), **OPTIONS
     )
     of_figures = (
         places,
@@ -155,6 +185,8 @@ def inert(value: Given) -> Given:
 
 def _inert(value: JSON) -> JSON:
     if isinstance(value, str):
+        if len(value) <= LONGEST_TEXT and value.isprintable():
+            return value
         shown = value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value):,} characters in all)"
         return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", shown)
     if isinstance(value, BaseModel):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from runner.base.canonical import file_sha256, refuse_special
+from runner.base.canonical import file_sha256, json_bytes, refuse_special
 from runner.base.errors import InputError, IntegrityError
 from runner.base.places import DRIVER
 from runner.base.records import Document
@@ -67,7 +67,7 @@ def _page(version: Version, receipt: Path | None) -> bytes:
         raise InputError(missing(version, version.results_path))
     if not receipt_path.exists():
         raise InputError(_no_receipt(version, receipt_path, is_given=receipt is not None))
-    return page(load_results(version), load_receipt(receipt_path), decision_of(version))
+    return page(json_bytes(load_results(version).model_dump()), load_receipt(receipt_path), decision_of(version))
 
 
 def decision_of(version: Version) -> Decision | None:
@@ -113,7 +113,7 @@ def write_local_copy(version: Version, receipt: Path | None, output: Path | None
     queries = {query.id: query.text for query in results.queries}
     cells = beside_baseline(results.cells, results.plan)
     lists = with_passages(results.lists, _documents(version, results), queries, cells)
-    content = page(results, measured, decision_of(version), local_copy=lists)
+    content = page(json_bytes(results.model_dump()), measured, decision_of(version), local_copy=lists)
     return write_html(path, content, version.work, version.folder.parent)
 
 

@@ -1,6 +1,7 @@
 """How far a mean could have come out otherwise: percentile bootstrap over queries, for all cells at once."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ RESAMPLES = 10_000
 LEVEL = 0.95
 
 _COUNTS_AT_ONCE = 1 << 16
+_COUNTS_KEPT = 1 << 20
 
 
 def score_matrix(scores: Sequence[Scores], measure: str) -> Ints:
@@ -48,7 +50,8 @@ def resampled_totals(values: Ints, *, seed: int, resamples: int) -> Ints:
     if n_queries == 0:
         raise ValueError("0 queries cannot be resampled")
     columns = exact_columns(values)
-    totals = [counts @ columns for counts in bootstrap_counts(n_queries, resamples, seed)]
+    draw = _kept_counts if n_queries * resamples <= _COUNTS_KEPT else bootstrap_counts
+    totals = [counts @ columns for counts in draw(n_queries, resamples, seed)]
     return np.concatenate(totals).T.astype(np.int64)
 
 
@@ -65,6 +68,12 @@ def bootstrap_counts(n_queries: int, resamples: int, seed: int) -> Iterator[NDAr
         drawn += (np.arange(draws, dtype=np.int32) * n_queries)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=draws * n_queries)
         yield counts.reshape(draws, n_queries).astype(np.float64)
+
+
+@lru_cache(maxsize=1)
+def _kept_counts(n_queries: int, resamples: int, seed: int) -> list[NDArray[np.float64]]:
+    """The same, kept: every measure of a version is drawn alike."""
+    return list(bootstrap_counts(n_queries, resamples, seed))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

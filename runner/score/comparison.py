@@ -212,17 +212,19 @@ def load_comparison(
     registered: frozenset[str],
     published: Qrels | None = None,
     look: Look | None = None,
+    runs: Mapping[str, Run] | None = None,
 ) -> Comparison:
     """The recorded runs of the plan's cells beside the version's labels, or beside `published` qrels.
 
-    At a planned `look` nothing but its queries, their hits and their labels is compared.
+    At a planned `look` nothing but its queries, their hits and their labels is compared. `runs` are what `load_runs`
+    gives for these queries, read here if they are not given.
     """
     queries, first = load_queries(version.queries_path), look.queries if look else None
     asked = {query.query_id for query in queries[:first]}
     return Comparison(
         plan=plan,
         queries=queries[:first],
-        runs=load_runs(version, plan, first),
+        runs=load_runs(version, plan, first) if runs is None else runs,
         qrels=qrels(labels_of(version, asked)) if published is None else published,
         facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
         registered=registered,

@@ -70,5 +70,5 @@ def _recalls(rows: Sequence[Mapping[str, int]], relevant: Relevant, limits: Sequ
     for place, (cost, wanted) in enumerate(zip(rows, relevant, strict=True)):
         if wanted:
             spent = np.array([cost[doc_id] for doc_id in wanted if doc_id in cost])
-            found[:, place] = [(spent < limit).sum() / len(wanted) for limit in limits]
+            found[:, place] = (spent[:, None] < limits).sum(axis=0) / len(wanted)
     return units(found)

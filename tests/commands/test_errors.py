@@ -19,7 +19,7 @@ from runner.eval_set.preregistration import preregister
 from tests.support.small_set import begin, make_version, write_corpus
 
 CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "InputNeeded": 3}
-CODES |= {"IntegrityError": 4, "BackendError": 5}
+CODES |= {"IntegrityError": 4, "BackendError": 5, "PackageMissing": 5}
 
 
 DRIVER = CHECKOUT / "bin" / "per-source-eval.py"

@@ -11,7 +11,7 @@ from runner.base.places import EVAL_SETS
 from runner.base.records import Document
 from runner.decide.passages import passages
 from runner.decide.passages.asked_words import marked, query_terms, terms_of, words_with
-from runner.decide.passages.passages import LONGEST, MOST, SEEN, with_passages
+from runner.decide.passages.passages import LONGEST, SEEN, with_passages
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.shapes.results import Results
@@ -49,8 +49,8 @@ def pair(grade=3, *, spans=(), number=0):
 
 
 def shown(text, listed, query=QUERY):
-    """The passages of the first document of the only query."""
-    made = with_passages(listed, {"d1": document(text)}, {"q01": query})
+    """The passages of the first document of the only query, all of whose cells are shown."""
+    made = with_passages(listed, {"d1": document(text)}, {"q01": query}, list(listed.queries[0].hits))
     return made.queries[0].documents[0].passages
 
 
@@ -140,42 +140,36 @@ def test_passages_lie_where_cells_or_judges_point_and_nowhere_else():
     assert [one.start >= start and one.end <= start + 900 for one in found] == [True]
 
 
-def test_the_best_of_what_the_judge_marked_is_always_there():
+def test_of_what_the_judge_marked_the_best_is_there_and_each_chunk_that_ranked_the_document():
     text = LEVEE * 40 + FILLER * 40
     start = len(LEVEE) * 40
-    hits = {cell: [[0, 600 * n, 600 * n + 590]] for n, cell in enumerate("abc")}
-    found = shown(text, lists(pair(spans=[(start, start + len(FILLER))]), hits=hits))
-    assert len(found) == MOST
-    assert found[-1].text == FILLER.strip()
-
-
-def test_what_ranked_the_first_hits_of_the_cells_asked_for_is_always_met():
-    text = LEVEE * 40 + FILLER * 40
-    start = len(LEVEE) * 40
-    hits = {cell: [[0, 600 * n, 600 * n + 590]] for n, cell in enumerate("abc")} | {"d": [[0, start, start + 900]]}
-    listed = lists(pair(), hits=hits)
-    made = with_passages(listed, {"d1": document(text)}, {"q01": QUERY}, ["a", "d"])
-    found = made.queries[0].documents[0].passages
-    for low, high in ((0, 590), (start, start + 900)):
+    hits = {cell: [[0, 600 * n, 600 * n + 590]] for n, cell in enumerate("ab")}
+    marks = [(start, start + len(FILLER)), (1250, 1250 + len(LEVEE))]
+    found = shown(text, lists(pair(spans=marks), hits=hits))
+    assert len(found) == 3
+    for low, high in ((0, 590), (600, 1190), marks[1]):
         assert any(each.start < high and low < each.end for each in found)
-    assert not any(each.start >= start for each in shown(text, listed))
+    assert all(one.end <= other.start for one, other in pairwise(found))
 
 
-def test_passages_are_in_text_order_apart_and_so_many_as_the_grade_and_the_ranks_allow():
+def test_a_chunk_of_another_cell_or_below_the_first_hits_has_no_passage():
     text = (FILLER * 9 + LEVEE) * 8
-    size = len(FILLER) * 9 + len(LEVEE)
-    hits = {f"c{n}": [[0, size * n, size * n + size]] for n in (5, 1, 7, 3, 2)}
-    for grade, others, expected in ((1, 0, MOST), (0, 0, MOST - 1), (None, SEEN, 1), (2, SEEN, MOST)):
-        listed = lists(pair(grade), *(pair(0, number=0) for _ in range(others)), hits=_below(hits, others))
-        found = shown(text, listed)
-        assert len(found) == expected
-        assert all(one.end <= other.start for one, other in pairwise(found))
-        assert all("levee" in one.text for one in found)
+    listed = lists(pair(), *(pair(0) for _ in range(SEEN)), hits={"a": [[0, 0, 90]], "b": [[0, 700, 900]]})
+    made = with_passages(listed, {"d1": document(text)}, {"q01": QUERY}, ["a"])
+    (one,) = made.queries[0].documents[0].passages
+    assert one.end <= 90
+    below = {"a": [*([n + 1, 0, 10] for n in range(SEEN)), [0, 0, 90]]}
+    assert shown(text, listed.model_copy(update={"queries": [_with_hits(listed, below)]})) == []
 
 
-def _below(hits, others):
-    """The same hits, with others ranked above them."""
-    return {cell: [*([n + 1, 0, 10] for n in range(others)), *found] for cell, found in hits.items()}
+def _with_hits(listed, hits):
+    return listed.queries[0].model_copy(update={"hits": hits})
+
+
+def test_a_mark_has_its_passage_though_no_cell_lists_the_document():
+    (one,) = shown(FILLER * 3 + LEVEE, lists(pair(spans=[(0, len(FILLER))]), hits={}))
+    assert one.text == FILLER.strip()
+    assert shown(LEVEE, lists(pair(), hits={})) == []
 
 
 def test_spans_that_overlap_are_shown_once():
@@ -184,18 +178,15 @@ def test_spans_that_overlap_are_shown_once():
     assert len(shown(text, lists(pair(), hits=hits))) == 1
 
 
-def test_a_document_without_evidence_is_taken_whole_and_begins_where_no_word_fits():
-    (one,) = shown(FILLER * 30, lists(pair(), hits={}))
+def test_a_chunk_is_shown_from_its_beginning_where_it_has_no_word_of_the_query():
+    (one,) = shown(FILLER * 30, lists(pair(), hits={"a": [[0, 0, len(FILLER) * 30]]}))
     assert one.start == 0
-    (one,) = shown(FILLER * 30 + LEVEE, lists(pair(), hits={}))
-    assert LEVEE.strip() in one.text
 
 
 def test_spans_past_the_text_and_spans_of_white_space_show_nothing():
     text = LEVEE + " " * 50 + "end"
     hits = {"a": [[0, 10_000, 10_400]], "b": [[0, len(LEVEE), len(LEVEE) + 40]]}
-    (one,) = shown(text, lists(pair(), hits=hits))
-    assert one.start == 0
+    assert shown(text, lists(pair(), hits=hits)) == []
     assert shown(text, lists(pair(), hits={"a": [[0, 3, 10_000]]}))[0].end <= len(text)
 
 
@@ -214,14 +205,14 @@ def test_every_document_is_read_once_for_all_queries(monkeypatch):
     many = one.model_copy(
         update={"queries": [one.queries[0].model_copy(update={"id": f"q{n:02d}"}) for n in range(1, 26)]}
     )
-    made = with_passages(many, {"d1": document(LEVEE * 9)}, {query.id: QUERY for query in many.queries})
+    made = with_passages(many, {"d1": document(LEVEE * 9)}, {query.id: QUERY for query in many.queries}, ["a"])
     assert len(read) == 1
     assert {query.documents[0].passages[0].text for query in made.queries} == {LEVEE.strip()}
 
 
 def test_titles_come_with_the_passages_and_what_is_not_in_the_corpus_has_neither():
-    listed = lists(pair(), pair(number=1), doc_ids=("d1", "gone"))
-    made = with_passages(listed, {"d1": document(LEVEE)}, {"q01": QUERY})
+    listed = lists(pair(), pair(number=1), doc_ids=("d1", "gone"), hits={"a": [[0, 0, 9], [1, 0, 9]]})
+    made = with_passages(listed, {"d1": document(LEVEE)}, {"q01": QUERY}, ["a"])
     assert made.texts
     assert [one.title for one in made.documents] == ["An Act", ""]
     assert made.queries[0].documents[1].passages == []
@@ -237,7 +228,6 @@ def test_any_text_and_any_span_give_whole_passages_and_the_same_ones_again(text,
     listed = lists(pair(spans=[(start, start + length)]), hits={"a": [[0, start // 2, start + 1]]})
     found = shown(text, listed)
     assert found == shown(text, listed)
-    assert found
     assert all(text[one.start : one.end] == one.text == one.text.strip() for one in found)
 
 

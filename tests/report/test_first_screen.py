@@ -8,10 +8,9 @@ from runner.decide.decide import UNATTENDED
 from runner.eval_set.catalog import source
 from runner.eval_set.shapes.results import Results
 from runner.report.results_page.first_screen import MOST_DOUBTS, first_screen
-from runner.report.results_page.render import page
 from tests.report.test_forest import external
 from tests.support.example_results import decision
-from tests.support.full_results import full_results
+from tests.support.full_results import full_results, page
 
 
 def made(**changes):

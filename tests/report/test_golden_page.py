@@ -5,8 +5,7 @@
 
 from pathlib import Path
 
-from runner.report.results_page.render import page
-from tests.support.full_results import NAMES, full_receipt, full_results
+from tests.support.full_results import NAMES, full_receipt, full_results, page
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "results.html"
 

@@ -10,9 +10,9 @@ from runner.eval_set.shapes.lists import ShownPassage
 from runner.report.page_frame import inert
 from runner.report.results_page.by_query import TOP, _cut, anchor, contenders, matrix
 from runner.report.results_page.challenger import challenger
-from runner.report.results_page.render import page
 from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
 from tests.support.example_results import BASELINE, BETTER, HYBRID
+from tests.support.full_results import page
 
 
 def stored(**more):

@@ -16,11 +16,10 @@ from runner.report.labels_page import page as labels_page
 from runner.report.page_frame import TEMPLATES
 from runner.report.playground import page as playground
 from runner.report.post_bulk_page import post_bulk_page
-from runner.report.results_page.render import page
 from tests.support import axe
 from tests.support.example_bulk import FAULT, FLAT, MOVED, arm, made, report
 from tests.support.example_results import BASELINE, SHA
-from tests.support.full_results import big_results, full_receipt
+from tests.support.full_results import big_results, full_receipt, page
 
 pytest_plugins = ["tests.support.browser"]
 

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from runner.report.results_page.by_query import MOST_QUERIES, matrix
-from runner.report.results_page.render import page
-from tests.support.full_results import big_results, full_receipt
+from tests.support.full_results import big_results, full_receipt, page
 
 MB = 1_000_000
 

@@ -9,10 +9,9 @@ import pytest
 
 from runner.report.results_page.by_query import AT_FIRST, anchor, matrix
 from runner.report.results_page.first_screen import first_screen
-from runner.report.results_page.render import page
 from tests.support.example_lists import Invented, listed_results
 from tests.support.example_results import decision
-from tests.support.full_results import full_receipt, full_results
+from tests.support.full_results import full_receipt, full_results, page
 
 pytest_plugins = ["tests.support.browser"]
 

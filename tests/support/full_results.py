@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from runner.base.canonical import sha256
+from runner.base.canonical import json_bytes, sha256
 from runner.base.records import BM25Cell, HybridCell, parse_cell
 from runner.decide.tiers import meets_criterion_5
 from runner.eval_set import catalog
 from runner.eval_set.plan import default_cells
 from runner.eval_set.shapes.cell import Lengths, Provenance, Truncation
-from runner.eval_set.shapes.decision import Embedded, Receipt
+from runner.eval_set.shapes.decision import Decision, Embedded, Receipt
 from runner.eval_set.shapes.gate import SingleGoldNullResult, SingleGoldVerdict
 from runner.eval_set.shapes.lists import (
     FurtherReading,
@@ -29,8 +29,15 @@ from runner.eval_set.shapes.plan import Sample
 from runner.eval_set.shapes.pool import TenTimes
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, NoiseFloor, Outcome, Results
+from runner.report.results_page import render
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row
+
+
+def page(found: Results, receipt: Receipt | None, decision: Decision | None = None) -> bytes:
+    """The page of what such results are written as."""
+    return render.page(json_bytes(found.model_dump()), receipt, decision)
+
 
 NEEDS = (
     "Which bills create a grant program for repairing rural bridges?",

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections import namedtuple
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 from huggingface_hub import constants
 
-from runner.base.checks import examine
+from runner.base.checks import INSTALL, examine
 from runner.base.places import CACHE_VARIABLE
 from runner.commands import flags
 from runner.commands import main as cli
@@ -347,3 +348,12 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     said = capsys.readouterr().out
     assert "1. total: " in said
     assert len(judge.asked) == 2, "nothing is tried where something is red"
+
+
+def test_where_a_library_is_not_installed_the_advice_is_to_install_it(version, judge, monkeypatch):
+    asked = {"api": "anthropic", "model": "claude-opus-4-6"}
+    with_judges(version, asked, {"api": "files", "model": "claude"})
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    outcome = looked(flight(version, judge=JudgeOptions(url=judge.url)), "judges' keys")
+    assert "needs the package anthropic" in outcome.result
+    assert outcome.next_step == INSTALL

@@ -13,19 +13,25 @@ Terms = frozenset[str]
 
 def query_terms(text: str) -> Terms:
     """The stemmed terms of a query, stop words left out: what the cell `bm25` looks for."""
-    return frozenset[str]().union(*map(_stems, {word.terms for word in words(text)}))
+    return frozenset[str]().union(*map(_stems, {word.terms for word in _words(text)}))
 
 
 def marked(text: str, terms: Terms) -> list[tuple[str, bool]]:
     """The text in parts that make it up again, and whether a part is a word with one of the terms."""
     parts, before = [], 0
-    for word in words(text):
+    for word in _words(text):
         if terms & terms_of(word):
             if before < word.start:
                 parts.append((text[before : word.start], False))
             parts.append((text[word.start : word.end], True))
             before = word.end
     return [*parts, (text[before:], False)] if before < len(text) else parts
+
+
+@lru_cache(maxsize=1 << 8)
+def _words(text: str) -> tuple[Word, ...]:
+    """The words of a query or passage, which are asked for several times."""
+    return tuple(words(text))
 
 
 def terms_of(word: Word) -> Terms:

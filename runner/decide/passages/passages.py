@@ -6,42 +6,38 @@ from dataclasses import dataclass
 
 from runner.base.records import Document
 from runner.decide.passages.asked_words import AskedWords, Terms, query_terms, words_with
-from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
+from runner.eval_set.shapes.lists import ListedDocument, QueryLists, RankedLists, ShownPassage
 
 LONGEST = 500
 """Characters of a passage at most."""
 
-MOST = 3
-"""Passages of a document that is graded above 0; one less if it is among the first SEEN of a cell, else one."""
-
 SEEN = 10
+"""Hits of a cell that have a passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Characters that could be shown: how many of the query's terms are in them, how many words, who pointed there."""
+    """Characters that could be shown: how many of the query's terms are in them, and how many words."""
 
     start: int
     end: int
     terms: int
     words: int
-    by_judge: bool
 
     @property
-    def rank(self) -> tuple[int, bool, int, int]:
+    def rank(self) -> tuple[int, int, int]:
         """Ascending, best first."""
-        return -self.terms, not self.by_judge, -self.words, self.start
+        return -self.terms, -self.words, self.start
 
 
 def with_passages(
-    lists: RankedLists, documents: Mapping[str, Document], queries: Mapping[str, str], cells: Sequence[str] = ()
+    lists: RankedLists, documents: Mapping[str, Document], queries: Mapping[str, str], cells: Sequence[str]
 ) -> RankedLists:
     """The lists with the titles of `documents` (by id), and with passages for every query (its text by id).
 
-    Passages lie where a cell's evidence or the judge's marks are, hold as many of the query's words as they can, do
-    not overlap, and are in text order; the best of the marked ones is always among them, and one of what ranked each
-    of the first SEEN hits of these `cells`. A document without evidence or marks is taken whole; one that is not in
-    `documents` has neither title nor passages.
+    One passage is of what the judge marked in a document, and one of each chunk that ranked it among the first SEEN
+    hits of these `cells`, unless another passage meets that chunk already. Each holds as many of the query's words as
+    it can; those of a document are in text order. A document that is not in `documents` has neither title nor passages.
     """
     asked = [query_terms(queries[query.id]) for query in lists.queries]
     shown = _shown(lists, documents, asked, cells)
@@ -59,11 +55,11 @@ def _shown(
 ) -> dict[tuple[int, int], list[ShownPassage]]:
     """Passages by the query's place and the document's place in its list; every document is read once."""
     pairs_of: dict[int, list[tuple[int, int]]] = {}
+    ranked = [_first_hits(query, cells) for query in lists.queries]
     for place, query in enumerate(lists.queries):
         for row, pair in enumerate(query.documents):
-            pairs_of.setdefault(pair.document, []).append((place, row))
-    evidence = [_evidence(query) for query in lists.queries]
-    asked_for = [_first_hits(query, cells) for query in lists.queries]
+            if pair.spans or row in ranked[place]:
+                pairs_of.setdefault(pair.document, []).append((place, row))
     shown = {}
     for number, places in pairs_of.items():
         document = documents.get(lists.documents[number].doc_id)
@@ -71,21 +67,9 @@ def _shown(
             continue
         words = words_with(frozenset[str]().union(*(asked[place] for place, _ in places)), document.text)
         for place, row in places:
-            pair, (spans, near) = lists.queries[place].documents[row], evidence[place][row]
             reader = _Reader(document.text, words.asked(asked[place], LONGEST))
-            shown[place, row] = reader.passages(pair, spans, asked_for[place].get(row, []), near=near)
+            shown[place, row] = reader.passages(lists.queries[place].documents[row].spans, ranked[place].get(row, []))
     return shown
-
-
-def _evidence(query: QueryLists) -> list[tuple[list[tuple[int, int]], bool]]:
-    """The spans that ranked each of the query's documents, in text order, and whether some cell has it near the top."""
-    spans: list[set[tuple[int, int]]] = [set() for _ in query.documents]
-    seen = [False] * len(query.documents)
-    for hits in query.hits.values():
-        for rank, (row, start, end) in enumerate(hits, start=1):
-            spans[row].add((start, end))
-            seen[row] = seen[row] or rank <= SEEN
-    return [(sorted(found), near) for found, near in zip(spans, seen, strict=True)]
 
 
 def _first_hits(query: QueryLists, cells: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
@@ -104,32 +88,21 @@ class _Reader:
     text: str
     words: AskedWords
 
-    def passages(
-        self, pair: PairShown, evidence: Sequence[tuple[int, int]], needed: Sequence[tuple[int, int]], *, near: bool
-    ) -> list[ShownPassage]:
-        """The best windows that do not overlap, in text order; some window meets each of the `needed` spans."""
-        by_judge = self.windows([(start, end) for start, end in pair.spans], by_judge=True)
-        others = sorted([*by_judge[1:], *self.windows(evidence, by_judge=False)], key=lambda each: each.rank)
-        chosen = by_judge[:1]
-        for start, end in needed:
+    def passages(self, marked: Iterable[Sequence[int]], ranked: Iterable[Sequence[int]]) -> list[ShownPassage]:
+        """The best window of what is marked, and one of each chunk that ranked the document, in text order."""
+        chosen = sorted(self.windows(marked), key=lambda each: each.rank)[:1]
+        for start, end in ranked:
             if not any(each.start < end and start < each.end for each in chosen):
-                chosen += self.windows([(start, end)], by_judge=False)
-        least = len(chosen)
-        for each in others or ([] if chosen else self.windows([(0, len(self.text))], by_judge=False)):
-            apart = all(each.end <= other.start or other.end <= each.start for other in chosen)
-            if apart and (each.terms or each.by_judge or not chosen):
-                chosen.append(each)
-        most = max(least, MOST if pair.grade else MOST - 1 if near else 1)
-        kept = sorted(chosen[:most], key=lambda each: each.start)
-        return [ShownPassage(start=each.start, end=each.end, text=self.text[each.start : each.end]) for each in kept]
+                chosen += self.windows([(start, end)])
+        chosen.sort(key=lambda each: each.start)
+        return [ShownPassage(start=each.start, end=each.end, text=self.text[each.start : each.end]) for each in chosen]
 
-    def windows(self, spans: Iterable[tuple[int, int]], *, by_judge: bool) -> list[_Window]:
-        """The best window of every span, best first; none of a span that lies past the text or is white space."""
+    def windows(self, spans: Iterable[Sequence[int]]) -> list[_Window]:
+        """The best window of every span; none of one that lies past the text or is white space."""
         ends = [(start, min(end, len(self.text))) for start, end in spans if start < len(self.text)]
-        found = [self.window(*span, by_judge=by_judge) for span in ends]
-        return sorted((each for each in found if each.start < each.end), key=lambda each: each.rank)
+        return [each for each in (self.window(*span) for span in ends) if each.start < each.end]
 
-    def window(self, low: int, high: int, *, by_judge: bool) -> _Window:
+    def window(self, low: int, high: int) -> _Window:
         """The LONGEST characters of a span that hold most of the terms, then most words; its beginning without any."""
         first, last, terms, count = self.words.densest(low, high) or (low, low, 0, 0)
         last = min(last, first + LONGEST, high)
@@ -137,7 +110,7 @@ class _Reader:
         start = max(low, first - (LONGEST - (last - first)) // 3)
         end = min(high, start + LONGEST)
         start = max(low, end - LONGEST)
-        return _Window(*_at_white_space(self.text, (low, high), (start, end), (first, last)), terms, count, by_judge)
+        return _Window(*_at_white_space(self.text, (low, high), (start, end), (first, last)), terms, count)
 
 
 def _at_white_space(
@@ -149,8 +122,8 @@ def _at_white_space(
         gap = re.search(r"\s", text[start : kept[0]])
         start += gap.end() if gap else 0
     if end < span[1] and not text[end].isspace():
-        gaps = [match.start() for match in re.finditer(r"\s", text[kept[1] : end])]
-        end = kept[1] + gaps[-1] if gaps else end
+        gap = re.search(r"\s\S*\Z", text[kept[1] : end])
+        end = kept[1] + gap.start() if gap else end
     shown = text[start:end]
     return start + len(shown) - len(shown.lstrip()), end - len(shown) + len(shown.rstrip())
 

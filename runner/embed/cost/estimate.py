@@ -135,7 +135,8 @@ def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str
     gflop = sum(count.tokens * size(encoder).gflop_per_token for encoder, count in planned.items())
     origin = "as measured here" if measured else "a guess for two cores, until a cell is measured"
     pace = measured or LOCAL_GFLOP_PER_SECOND
-    return f"time: {duration(gflop / pace)} to embed {tokens:,} tokens here ({pace:,.0f} GFLOP/s, {origin})"
+    sources = " and ".join(dict.fromkeys(count.source for count in planned.values() if count.tokens))
+    return f"time: {duration(gflop / pace)} to embed {tokens:,} tokens ({sources}) here ({pace:,.0f} GFLOP/s, {origin})"
 
 
 def service_usd(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar, cast
 
-from runner.base.errors import BackendError, EvalError
+from runner.base.errors import BackendError, EvalError, PackageMissing
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -195,7 +195,7 @@ class ModalService:
 def check_installed() -> None:
     """Raise BackendError unless Modal's client is installed."""
     if importlib.util.find_spec("modal") is None:
-        raise BackendError(
+        raise PackageMissing(
             "--modal needs the package modal. Run `make setup`, or pip install 'per-source-eval[modal]'."
         )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -71,6 +71,9 @@ def contenders(results: Results) -> tuple[int, int] | None:
 
 Part = tuple[str, bool]
 """Words of a passage, and whether the query has them."""
+
+Span = tuple[int, int]
+"""First character of a chunk, and the one after its last."""
 
 
 class Difference(NamedTuple):
@@ -160,7 +163,7 @@ def matrix(results: Results) -> Matrix:
             for cell in (*first, *others)
         ]
         panel = _Panel(by_id.get(query.id), results.lists, query, judge)
-        sides, missed = panel.sides(of_cells[: len(first)], results.plan.relevant_grade)
+        sides, missed, further = panel.sides(of_cells[: len(first)], results.plan.relevant_grade)
         return MatrixRow(
             query=query,
             anchor=anchor(query.id),
@@ -169,8 +172,8 @@ def matrix(results: Results) -> Matrix:
             others=of_cells[len(first) :],
             relevant=panel.relevant,
             sides=sides,
-            missed=missed[:TOP],
-            further=len(missed[TOP:]),
+            missed=missed,
+            further=further,
             absent=panel.relevant - panel.known(results.plan.relevant_grade),
         )
 
@@ -193,17 +196,26 @@ class _Panel:
         self.relevant = lists.relevant if lists else 0
         self.documents = ranked.documents
         self.judge = judge
-        asked = query_terms(query.text) if ranked.texts else frozenset[str]()
-        self.terms = _telling(asked, [passage.text for pair in self.pairs for passage in pair.passages])
+        self.asked = query_terms(query.text) - ASKING if ranked.texts else frozenset[str]()
+        self.terms = self.asked
 
     def known(self, least: int) -> int:
         """How many documents of the collection have this grade or a higher one."""
         return sum(pair.grade is not None and pair.grade >= least for pair in self.pairs)
 
-    def sides(self, first: Sequence[Difference], relevant_grade: int) -> tuple[list[SideList], list[tuple[Hit, str]]]:
-        """The lists of these cells, and the relevant documents that none of them has."""
+    def sides(
+        self, first: Sequence[Difference], relevant_grade: int
+    ) -> tuple[list[SideList], list[tuple[Hit, str]], int]:
+        """The lists of these cells, the first TOP relevant documents that none of them has, and how many more."""
         lists = {one.cell: self.hits.get(one.cell, [])[:TOP] for one in first}
         ranks = {cell: {row: rank for rank, (row, _, _) in enumerate(hits, 1)} for cell, hits in lists.items()}
+        left = [
+            row
+            for row, pair in enumerate(self.pairs)
+            if pair.grade is not None and pair.grade >= relevant_grade and not any(row in of for of in ranks.values())
+        ]
+        spans = [(row, (start, end)) for hits in lists.values() for row, start, end in hits]
+        self.terms = self.telling([*spans, *((row, None) for row in left[:TOP])])
         sides = []
         for one in first:
             other = next((ranks[cell] for cell in lists if cell != one.cell), {})
@@ -212,24 +224,30 @@ class _Panel:
                 for rank, (row, start, end) in enumerate(lists[one.cell], 1)
             ]
             sides.append(SideList(one.cell, one.score, found))
-        missed = [
-            (self.hit(0, 0, row, None), self.best(row))
-            for row, pair in enumerate(self.pairs)
-            if pair.grade is not None and pair.grade >= relevant_grade and not any(row in of for of in ranks.values())
-        ]
-        return sides, missed
+        return sides, [(self.hit(0, 0, row, None), self.best(row)) for row in left[:TOP]], len(left[TOP:])
+
+    def telling(self, shown: Iterable[tuple[int, Span | None]]) -> Terms:
+        """The terms that at most half of the passages shown have: a word that all have tells nothing."""
+        texts = {each.text for row, span in shown for part in self.passages(row, span) for each in part}
+        having = Counter(term for text in texts for term in self.asked & query_terms(text))
+        return frozenset(term for term in self.asked if 2 * having[term] <= len(texts))
+
+    def passages(self, row: int, span: Span | None) -> tuple[list[ShownPassage], list[ShownPassage]]:
+        """Of a document at most one passage of the chunk that ranked it, and at most one more that the judge marked."""
+        pair = self.pairs[row]
+        chunk = _meets(pair.passages, [span])[:1] if span else []
+        return chunk, [each for each in _meets(pair.passages, pair.spans) if each not in chunk][:1]
 
     def best(self, row: int) -> str:
         """The best rank that any cell gives a document, with the cell."""
         ranks = [(rank, cell) for cell, hits in self.hits.items() for rank, hit in enumerate(hits, 1) if hit[0] == row]
         return "{} in {}".format(*min(ranks)) if ranks else ""
 
-    def hit(self, rank: int, elsewhere: int, row: int, span: tuple[int, int] | None) -> Hit:
+    def hit(self, rank: int, elsewhere: int, row: int, span: Span | None) -> Hit:
         """A document with the chunk that ranked it, then what the judge marked."""
         pair = self.pairs[row]
         document = self.documents[pair.document]
-        chunk = _meets(pair.passages, [span])[:1] if span else []
-        marks = [each for each in _meets(pair.passages, [*pair.spans]) if each not in chunk][:1]
+        chunk, marks = self.passages(row, span)
         return Hit(
             rank=rank,
             elsewhere=elsewhere,
@@ -252,12 +270,6 @@ def _cut(parts: Sequence[Part], passage: ShownPassage, chunk: tuple[int, int]) -
     """A passage's parts, with dots where the chunk goes on before or after it."""
     before, after = passage.start > chunk[0], passage.end < chunk[1]
     return [*[("… ", False)][:before], *parts, *[(" …", False)][:after]]
-
-
-def _telling(asked: Terms, passages: Sequence[str]) -> Terms:
-    """Those of the query's terms that at most half of the passages have: a word that all have tells nothing."""
-    having: Mapping[str, int] = Counter(term for text in passages for term in asked & query_terms(text))
-    return frozenset(term for term in asked - ASKING if 2 * having[term] <= len(passages))
 
 
 def _span(start: int, end: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from runner.base.canonical import json_bytes, rounded, sha256
+from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
 from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
@@ -35,7 +35,7 @@ SCRIPTS = ("results.js.j2",)
 
 
 def page(
-    results: Results,
+    written: bytes,
     receipt: Receipt | None,
     decision: Decision | None = None,
     *,
@@ -43,12 +43,10 @@ def page(
 ) -> bytes:
     """UTF-8 HTML without network or clock: the same bytes for the same inputs; whole without its script, too.
 
-    Figures are rounded as results.json rounds them, so that a page made before the file was written and one made
-    from it do not differ. Text from documents, queries and labels is shown, never interpreted. `local_copy`
+    `written` is results.json. Text from documents, queries and labels is shown, never interpreted. `local_copy`
     takes the place of the results' lists, with passages of documents that are not ours, and the page says so.
     """
-    written = rounded(results.model_dump())
-    stored = Results.model_validate(written)
+    stored = Results.model_validate_json(written)
     passages = stored.lists if local_copy is None else RankedLists.model_validate(rounded(local_copy.model_dump()))
     shown = inert(stored.model_copy(update={"lists": passages}))
     decided = None if decision is None else inert(decision)
@@ -78,10 +76,10 @@ def page(
         local_copy=local_copy is not None,
         receipt=measured,
         embedded=embedded(measured.backends if measured else {}, shown.plan.baseline),
-        results_sha256=sha256(json_bytes(written)),
+        results_sha256=sha256(written),
         plan_lines=plan.splitlines(),
-        commands=inert(_commands(results)),
-        double_command=inert(f"{COMMAND} labels double {shlex.quote(results.source)}"),
+        commands=inert(_commands(stored)),
+        double_command=inert(f"{COMMAND} labels double {shlex.quote(stored.source)}"),
         judges_say=inert(_judges_say(stored.judging)),
         template_version=TEMPLATE_VERSION,
     )

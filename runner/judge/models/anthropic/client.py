@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runner.base.canonical import JSON
-from runner.base.errors import BackendError, InputError
+from runner.base.errors import BackendError, InputError, PackageMissing
 from runner.base.http_client import (
     CHECKED,
     CONNECT_SECONDS,
@@ -68,7 +68,7 @@ class AnthropicClient:
             import httpx2
         except ModuleNotFoundError as error:
             advice = "`pip install 'per-source-eval[judge]'`" if INSTALLED else "`make setup`"
-            raise BackendError(
+            raise PackageMissing(
                 f"Judging by Claude needs the package {error.name}, which is not installed. {advice} installs it."
             ) from error
         place = judge_address(way.url or URL)
