@@ -125,7 +125,7 @@ def init(arguments: Sequence[str]) -> int:
 
     version = _sized(version_of(options, begins=True), options.size)
     Evening(version, options.corpus_path, live=options.live).begin()
-    answer(str(following(version)))
+    answer(str(following(version, "begun")))
     return 0
 
 

@@ -42,7 +42,8 @@ is red so far: each encoder of the plan embeds 32 texts as a run would, and each
 """
 _EPILOG = """\
 A run looks at machines and services by itself. Nothing is written but what the trial costs, in the version's ledger.
-exit codes: 0 the evening can begin, 1 something is red: what to do is listed, 2 usage, 5 no backend, or the budget
+exit codes: 0 the evening can begin, 1 something is red: what to do is listed, 2 usage, 4 what is frozen changed,
+5 no backend, or the budget
 """
 
 
@@ -50,7 +51,12 @@ def preflight(arguments: Sequence[str]) -> int:
     """0 if no tick is red, else 1."""
     parser = version_parser("preflight", _DESCRIPTION, _EPILOG)
     add = parser.add_argument
-    add("--corpus-path", type=Path, metavar="PATH", help="other documents than the version's own")
+    add(
+        "--corpus-path",
+        type=Path,
+        metavar="PATH",
+        help="a folder with the version's documents, or with others to look at",
+    )
     not_the_plans = "look at this one's chunks, not the plan's; without a total (repeatable)"
     add("--chunkers", action="append", default=[], metavar="NAME", help=not_the_plans)
     add("--rehearse", action="store_true", help="the rehearsal's plan")
@@ -63,11 +69,16 @@ def preflight(arguments: Sequence[str]) -> int:
     check_backend_flags(parser, options)
     check_judge_flags(parser, options)
     from runner.embed.chunk_corpus import stored_chunk_tokens
+    from runner.eval_set.lock import verify_version
+    from runner.eval_set.preregistration import verified_preregistration
     from runner.eval_set.version import to_read
     from runner.evening.costs import Asked
     from runner.tools.preflight import Flight
 
     version = to_read(version_of(options, begins=options.corpus_path is not None))
+    verify_version(version)
+    if version.preregistration_path.exists():
+        verified_preregistration(version)
     remote = remote_options(options)
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
     asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)

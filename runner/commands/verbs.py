@@ -127,7 +127,9 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "record the baseline of a source with weak structure",
             "adopt gao_reports --by 'A. Person'",
         ),
-        "bulk-gate": Verb("governance:bulk_gate", "may a source of N documents be embedded?", "bulk-gate demo 9000"),
+        "bulk-gate": Verb(
+            "governance:bulk_gate", "whether a source of N documents may be embedded", "bulk-gate demo 9000"
+        ),
         "post-bulk": Verb(
             "governance:post_bulk",
             "a decision against the production database",

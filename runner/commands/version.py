@@ -54,7 +54,7 @@ def view(arguments: Sequence[str]) -> int:
         version = version_of(options)
         page = newest_page(version)
         if page.parent != version.record and _has_newer_labels(version, page):
-            say("labels came in since this page was made; `run` makes it anew")
+            say("labels came in or were taken back since this page was made; `run` makes it anew if there are any")
     else:
         from runner.decide.roster import roster
         from runner.tools.roster import write_index

@@ -79,6 +79,11 @@ def is_report(folder: Path) -> bool:
     return folder.parent.name == REPORTS and REPORT.fullmatch(folder.name) is not None
 
 
+def from_git(record: Path) -> str:
+    """The command that restores a record; that of a rehearsal rests on files beside its folder too."""
+    return f"git checkout -- {record.parent if record.name == 'rehearsal' else record}"
+
+
 def way_out(record: Path) -> str:
     """What to do about a record or a report that changed."""
     if is_report(record):
@@ -86,9 +91,9 @@ def way_out(record: Path) -> str:
     if LOCK_NAME in ignored(record):
         return (
             f"git ignores it, so it is made anew: delete results.json, decision.json and {LOCK_NAME} in {record}, put "
-            f"back what git has (git checkout -- {record}), and decide again."
+            f"back what git has ({from_git(record)}), and decide again."
         )
     return (
-        f"Restore it (git checkout -- {record}); a change of queries, labels or rule belongs in the next version, "
+        f"Restore it ({from_git(record)}); a change of queries, labels or rule belongs in the next version, "
         "with a new baseline run."
     )

@@ -117,8 +117,10 @@ def _meanwhile(version: Version) -> list[str]:
     ]
     if rehearsed := locked_decision(replace(version, record=version.folder / "rehearsal", rehearsal=True)):
         chosen = rehearsed.chosen.cell
-        would = f"keep its baseline, {chosen}" if chosen == rehearsed.baseline else f"switch to {chosen}"
-        lines.append(f"rehearsed: it would {would}; a rehearsal never counts")
+        kept = chosen == rehearsed.baseline
+        would = f"keep its baseline, {chosen}" if kept else f"switch to {chosen}"
+        tier = "there was a candidate" if kept and rehearsed.tier == "candidate" else rehearsed.tier
+        lines.append(f"rehearsed: it would {would} ({tier}); a rehearsal never counts")
     return lines
 
 

@@ -97,7 +97,7 @@ class Preflight:
             Check(
                 "judges' keys",
                 "looked for the key of each of the plan's judges, and asked the service about it where it answers",
-                "Set the key that the message names.",
+                "Set the key that the message names, or have the pairs judged by file where it says so.",
                 self._keys,
             ),
             Check(
@@ -194,6 +194,8 @@ class Preflight:
                 continue
             try:
                 (encoding,) = encodings(tokenizer(tokenizer_folder(self._spec(name))), [_TEXT])
+            except HubSilent as error:
+                raise Skipped("they are not on this machine, and the model hub cannot be reached") from error
             except EvalError:
                 raise
             except Exception as error:  # the library's own, of a file that it cannot read

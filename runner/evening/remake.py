@@ -14,7 +14,7 @@ from runner.base.errors import EvalError, IntegrityError
 from runner.base.records import Run
 from runner.decide.decide import remade
 from runner.decide.results import make_results
-from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.door import LOCK_NAME, from_git
 from runner.eval_set.looks import kept_look, kept_looks
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
@@ -61,7 +61,7 @@ def remade_look(version: Version, plan: Plan, frozen: Preregistration, kept: Kep
     if json_bytes(kept_look(results).model_dump()) != json_bytes(kept.model_dump()):
         raise IntegrityError(
             f"{version.record}: runs and labels do not make look {kept.look.number} as it is kept. Restore the record "
-            f"from git (git checkout -- {version.record})."
+            f"from git ({from_git(version.record)})."
         )
     return results
 
@@ -110,7 +110,7 @@ def remake(version: Version) -> str:
     if wrong and not other:
         raise IntegrityError(
             f"{version.record}: runs and labels do not make {', '.join(wrong)}{_fields(version, made)}. What is locked "
-            f"was not scored from them. Restore it (git checkout -- {version.record})."
+            f"was not scored from them. Restore it ({from_git(version.record)})."
         )
     alike = ", ".join(name for name in made if name not in wrong)
     said = f"{alike} made anew byte for byte" if alike else "nothing made anew"

@@ -7,6 +7,7 @@ from pathlib import Path
 from runner.base.errors import InputNeeded
 from runner.base.given_files import display
 from runner.base.places import DRIVER
+from runner.base.records import PEOPLE
 from runner.decide.decide import decision_sentence, needs_choice
 from runner.eval_set.batches import Pair, batch_files, read_batch
 from runner.eval_set.corpus import archive_path
@@ -23,6 +24,7 @@ from runner.eval_set.version import Version, is_trial, load_corpus, load_decisio
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import due_regrading, judges_of, second_reading_stop
+from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_stop
 from runner.retrieve.pool import unjudged
 from runner.score.looks import Look, look_after
@@ -77,6 +79,13 @@ def doubts(version: Version) -> list[str]:
             )
         if version.queries_path.exists():
             found += missing_documents(version)
+    if version.queries_path.exists() and not version.preregistration_path.exists():
+        own = sum(query.origin in PEOPLE for query in load_queries(version.queries_path))
+        if own < WANTED_HAND:
+            found.append(
+                f"{own} queries are a person's own, and {WANTED_HAND} are wanted: what a model writes is near to the "
+                "words of its document."
+            )
     labels = version_labels(version)
     if labels and all(len(judges) < 2 for judges in judges_of(labels).values()):
         way = f"{DRIVER} labels double {version.flags}"
@@ -146,7 +155,7 @@ def choice_stop(version: Version, results: Results) -> InputNeeded:
     )
 
 
-def next_step(version: Version) -> InputNeeded:
+def next_step(version: Version, title: str = "your turn (this is not an error)") -> InputNeeded:
     """Where the version stands and what to do now, as every stop says it; nothing is written."""
     verify_version(version)
     if (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists():
@@ -158,7 +167,7 @@ def next_step(version: Version) -> InputNeeded:
         return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
     if version.preregistration_path.exists():
         verified_preregistration(version)
-    return _outstanding(version).at(version.name, steps(version), doubts(version))
+    return _outstanding(version).at(version.name, steps(version), doubts(version), title)
 
 
 def _outstanding(version: Version) -> InputNeeded:

@@ -46,8 +46,10 @@ def _following(results: Results) -> str:
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
     """The cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
-    head = ("nDCG@10", "difference", "p", "Recall@10", "recall falls", "gate")
+    head: tuple[str, ...] = ("nDCG@10", "difference", "p", "Recall@10", "recall falls", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
+    if not any(row[head.index("p")] for row in rows):
+        head, *rows = [(*row[:2], *row[3:]) for row in (head, *rows)]
     named = [(row.cell, *figures) for row, figures in zip(results.cells, rows, strict=True)]
     lines = table(("cell", *head), named, width)
     share = whole_percent(1 - results.plan.significance.alpha)

@@ -32,7 +32,7 @@ from runner.embed.reranker import FILES, reranker_for
 from runner.embed.weights import hub_has, is_here
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
-from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents, sample_of, sample_to_draw
+from runner.eval_set.corpus import archived_documents, listed_documents, sample_of, sample_to_draw
 from runner.eval_set.plan import query_count_problem
 from runner.eval_set.shapes.cell import ChunkHealth
 from runner.eval_set.shapes.labels import JudgeSpec
@@ -76,7 +76,7 @@ class Flight:
     backend: Backend
     asked: Asked
     corpus_path: Path | None = None
-    """Other documents than the version's own, of which its plan's sample is drawn."""
+    """Where the version's documents lie, or others, of which its plan's sample is drawn."""
     chunkers: Sequence[str] = ()
     """Others than the plan's."""
     rows: list[ChunkerRow] = field(default_factory=list, init=False)
@@ -194,20 +194,27 @@ class Flight:
         return f"it answered in the form that is asked for: grade {ask_once(self.version, judge, self.asked.judge)}"
 
     def _documents(self) -> str:
-        version = self.version
+        version, others = self.version, ""
         place = self.corpus_path or version.embedded_corpus
-        if place is not None and (self.corpus_path is not None or not version.corpus_path.exists()):
-            if not place.exists():
-                raise InputError(f"{place} does not exist.")
-            drawn = sample_of(version.source, sample_to_draw(version), place)
-            self.drawn = drawn.documents
-            return "\n".join((f"{len(self.drawn):,} are drawn from {display(place)}", *lines(drawn.report)))
-        if not version.corpus_path.exists():
+        if place is not None and not place.exists():
+            raise InputError(f"{place} does not exist.")
+        if version.corpus_path.exists():
+            found = archived_documents(version) if self.corpus_path is None else None
+            if found is not None:
+                self.drawn = found
+                return f"{len(self.drawn):,} in the archive, as listed"
+            try:
+                self.drawn = listed_documents(version, place)
+                return f"{len(self.drawn):,} of {version.number_name}, as listed, in {place}"
+            except InputError:
+                if self.corpus_path is None:
+                    raise
+                others = f"; they are not those of {version.number_name}, which alone can be run"
+        if place is None:
             raise InputError(f"{version.name} has no corpus yet, and none was given.")
-        found = archived_documents(version)
-        self.drawn = listed_documents(version, place) if found is None else found
-        where = f"from {place}, since {archive_fault(version)}" if found is None else "in the archive, as listed"
-        return f"{len(self.drawn):,} {where}"
+        drawn = sample_of(version.source, sample_to_draw(version), place)
+        self.drawn = drawn.documents
+        return "\n".join((f"{len(self.drawn):,} are drawn from {display(place)}{others}", *lines(drawn.report)))
 
     def _chunks(self) -> str:
         if not self.drawn:

@@ -38,7 +38,7 @@ class PairShown(FrozenModel):
     """A document for one query: its scored judgment, `grade` null if there is none.
 
     `document` is the place in `RankedLists.documents`; `spans` are the characters that the judge marked; `passages`
-    are empty if texts are not ours to show.
+    are those that the page shows, none if texts are not ours to show.
     """
 
     document: Count
@@ -53,8 +53,8 @@ class PairShown(FrozenModel):
 class QueryLists(FrozenModel):
     """One query: its documents, highest grade first, and every cell's hits down to the depth shown.
 
-    A hit is [place in `documents`, start, end] of the evidence that ranked it. A relevant document is there though no
-    cell lists it, unless the collection lacks it: `relevant` counts those too, as Recall does.
+    A hit is [place in this query's `documents`, start, end] of the evidence that ranked it. A relevant document is
+    there though no cell lists it, unless the collection lacks it: `relevant` counts those too, as Recall does.
     """
 
     id: str

@@ -198,4 +198,6 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     written = version.queries_path.exists()
     n_queries = len(load_queries(version.queries_path)) if written else MIN_QUERIES
     likely = round(n_queries * pairs_a_query(version, plan, plan.pool_depth, n_documents))
-    return likely, likely, "about, before the cells are run" if written else f"about, for {n_queries} queries"
+    judged = len({(label.query_id, label.doc_id) for label in version_labels(version)})
+    among = f"; {judged:,} judged already, of which some are among them" if judged else ""
+    return likely, likely, f"about, before the cells are run{among}" if written else f"about, for {n_queries} queries"

@@ -241,7 +241,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
         found += _judging_doubts(results.judging, len(results.labels.judges))
     if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
         later = " of a cell that is not tested first" if one and one.cell not in results.plan.first else ""
-        rest = f" seldom confirm gains below {places(said.detectable, 2)}{later}."
+        rest = f" confirm less than four in five true gains below {places(said.detectable, 2)}{later}."
         found.append(Doubt("queries", f"{n} queries", rest))
     if compared and compared.bound.state == "open" and compared.bound.low < 0:
         lost = f" could fall by up to {places(-compared.bound.low, 2)} in {short(compared.row.cell, results)}."
