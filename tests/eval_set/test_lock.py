@@ -19,7 +19,7 @@ from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import locked_files, verify_lock, verify_version, write_lock
 from runner.eval_set.plan import default_cells
-from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.preregistration import preregister, verified_preregistration
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.report.results_page.render import TEMPLATE_VERSION
@@ -30,7 +30,7 @@ from runner.tools.tripwire.runs import noise_tolerance
 from runner.tools.verify import verify_record
 from tests.conftest import called
 from tests.support.evening_process import run
-from tests.support.small_set import make_version
+from tests.support.small_set import begin, make_version
 
 CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
 LOCKED = sorted(
@@ -240,6 +240,26 @@ def test_a_locked_rehearsal_holds_the_labels_that_it_was_scored_with_and_lets_mo
         labels.write_bytes(content)
         with pytest.raises(IntegrityError, match=rf"labels\.jsonl: the first {lines} lines changed"):
             verify_version(make_version(tmp_path))
+
+
+def test_what_restores_a_rehearsal_is_the_versions_folder_whose_files_its_lock_holds(record):
+    _rehearse(record)
+    (record / LOCK_NAME).unlink()
+    (record / "queries.yaml").write_bytes(b"other: queries\n")
+    with pytest.raises(IntegrityError, match=rf"git checkout -- {re.escape(str(record))}\)"):
+        verify_lock(record / "rehearsal")
+
+
+def test_a_version_that_is_frozen_and_not_locked_is_held_to_what_was_frozen(tmp_path, command, capsys):
+    version = begin(tmp_path)
+    preregister(version)
+    assert command("verify") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "demo v1: plans, queries and judge's instructions as they were frozen"
+    )
+    version.judge_path.write_text("other words")
+    assert command("verify") == 4
+    assert "judge-v1.md changed" in capsys.readouterr().err
 
 
 def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, command, capsys):

@@ -27,7 +27,7 @@ from runner.judge.answers import Importer
 from runner.judge.carried_labels import NOTHING, carry_labels
 from runner.queries.reading_pack import reading_folder
 from tests.support.evening_process import few_draws_in_plans
-from tests.support.small_set import answers, fake_encoders, make_version, query_rows, write_corpus
+from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows, write_corpus
 
 DAY = "2026-01-31"
 
@@ -235,6 +235,16 @@ def test_few_documents_and_queries_without_their_document_are_said(waiting):
     own = replace(waiting, source=replace(waiting.source, corpus=""))  # the embedded corpus is what it is
     first, _ = doubts(own)
     assert first.startswith(f"16 documents, where the plan asks for {own.plan().sample.size}")
+
+
+def test_few_queries_of_a_persons_own_are_said_until_queries_are_frozen(tmp_path):
+    version, rows = begin(tmp_path), query_rows()
+    for row in rows:
+        row["origin"] = "claude"
+    version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    assert doubts(version)[-1].startswith("0 queries are a person's own, and 8 are wanted")
+    preregister(version)
+    assert not [note for note in doubts(version) if "person's own" in note]
 
 
 def test_a_query_for_which_a_document_was_graded_does_not_lack_its_source(waiting):

@@ -53,6 +53,17 @@ def test_figures_are_no_finer_than_their_intervals_allow_and_carry_their_sign(fo
     assert "0.5300" not in better
 
 
+def test_where_no_cell_has_a_p_there_is_no_column_for_it(found):
+    assert "  p  " in table_of(found)[0]
+    cells = [
+        one if one.test is None else one.model_copy(update={"test": one.test.model_copy(update={"p_gain": None})})
+        for one in found.cells
+    ]
+    head, better, *_ = table_of(found.model_copy(update={"cells": cells}))
+    assert head.split() == ["cell", "nDCG@10", "difference", "Recall@10", "recall", "falls", "gate"]
+    assert "+0.03 [-0.02, +0.08]  0.61 (+0.010)  1" in better
+
+
 def test_the_baseline_has_no_difference_to_itself(found):
     line = next(line for line in ranking_table(found).splitlines() if " baseline " in line)
     assert "[" not in line

@@ -23,7 +23,8 @@ from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.weights import download_mark, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
-from runner.eval_set.corpus import archive_path
+from runner.eval_set.corpus import archive_path, archived_documents
+from runner.eval_set.preregistration import preregister
 from runner.evening.costs import Asked
 from runner.judge.models.prices import Price
 from runner.judge.models.run_judges import JudgeOptions
@@ -33,7 +34,7 @@ from tests.support.embedding_server import Server
 from tests.support.hub_server import HubServer
 from tests.support.loopback import Wire, served
 from tests.support.modal_words import SPEC, benches, probe_passed_in
-from tests.support.small_set import make_version
+from tests.support.small_set import make_version, write_corpus
 
 MINILM = catalog.encoder("minilm-l6-v2")
 HUB = EncoderSpec("elsewhere", "planted/elsewhere", "a" * 40, 384, 256)
@@ -348,6 +349,24 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     said = capsys.readouterr().out
     assert "1. total: " in said
     assert len(judge.asked) == 2, "nothing is tried where something is red"
+
+
+def test_the_versions_own_documents_are_found_in_a_folder_and_others_are_said_to_be_others(version, tmp_path):
+    found = flight(version)
+    found.corpus_path = write_corpus(tmp_path / "same")
+    own = archived_documents(version)
+    assert looked(found, "documents").result.startswith(f"{len(own)} of demo v1, as listed, in ")
+    assert found.drawn == own
+    next(iter(found.corpus_path.iterdir())).unlink()
+    assert "are drawn from" in looked(found, "documents").result
+    assert "they are not those of demo v1" in looked(found, "documents").result
+
+
+def test_what_was_frozen_and_changed_ends_it(version, capsys):
+    preregister(version)
+    version.judge_path.write_text("other words")
+    assert cli.main(["preflight", "demo", f"--eval-set-path={version.folder.parent}"]) == 4
+    assert "judge-v1.md changed" in capsys.readouterr().err
 
 
 def test_where_a_library_is_not_installed_the_advice_is_to_install_it(version, judge, monkeypatch):
