@@ -320,8 +320,9 @@ _ROWS = (
         sample_size=500,
         corpus="eval-sets/demo/corpus",
         feeds="its corpus is in the repository, under eval-sets/demo/corpus",
-        weakness="Invented bills, and a plan that was changed when the grades existed: one author wrote bills, queries "
-        "and grades together with a language model. The demo shows how an evaluation works, and is no evidence about "
+        weakness="Invented bills, and a plan that was changed when the grades existed: its first challenger, prior, "
+        "switching cost and test, on all of which the decision rests. One author wrote bills, queries and grades "
+        "together with a language model. The demo shows how an evaluation works, and is no evidence about "
         "real bills.",
         queries=_OF_BILLS,
     ),

@@ -54,7 +54,7 @@ def view(arguments: Sequence[str]) -> int:
         version = version_of(options)
         page = newest_page(version)
         if page.parent != version.record and _has_newer_labels(version, page):
-            say("labels came in or were taken back since this page was made; `run` makes it anew if there are any")
+            say("grades came in or were taken back since this page was made; `run` makes it anew")
     else:
         from runner.decide.roster import roster
         from runner.tools.roster import write_index
@@ -75,9 +75,15 @@ def _has_newer_labels(version: Version, page: Path) -> bool:
 
 
 def newest_page(version: Version) -> Path:
-    """The version's page, or the provisional one while grades are missing; InputNeeded if there is neither."""
-    provisional = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
-    pages = [path for path in (version.record / "results.html", provisional / "results.html") if path.exists()]
+    """The version's page, or the provisional one while grades are missing; InputNeeded if there is neither.
+
+    A provisional page all of whose grades were taken back is none.
+    """
+    from runner.eval_set.labels import load_labels
+
+    provisional = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional") / "results.html"
+    places = [version.record / "results.html", *([provisional] if load_labels(version.labels_path) else [])]
+    pages = [path for path in places if path.exists()]
     if not pages:
         other = "" if version.rehearsal else f" That of its rehearsal: {DRIVER} view {version.flags} --rehearse"
         other = other if (version.folder / "rehearsal" / "results.html").exists() else ""

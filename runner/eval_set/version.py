@@ -63,8 +63,9 @@ class Version:
 
     @property
     def name(self) -> str:
-        """As messages say it: "bills v1", "bills v1 (rehearsal)"."""
-        return self.number_name + (" (rehearsal)" if self.rehearsal else "")
+        """As messages say it: "bills v1", "bills v1 (rehearsal)", "bills v1 (trial)"."""
+        view = "trial" if self.tried_from is not None else "rehearsal" if self.rehearsal else ""
+        return self.number_name + (f" ({view})" if view else "")
 
     @property
     def number_name(self) -> str:

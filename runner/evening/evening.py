@@ -13,6 +13,7 @@ from runner.evening.session import Session
 from runner.evening.stages import (
     check_choice,
     check_frozen,
+    check_judges_named,
     drop_encoders,
     look_ahead,
     make_runs,
@@ -54,6 +55,7 @@ class Evening(Session):
     def _decided(self) -> str:
         check_frozen(self)
         check_choice(self)
+        check_judges_named(self)
         drop_encoders(self)
         look_ahead(self)
         with self.timed("corpus"):

@@ -23,6 +23,8 @@ from runner.evening.next_version import begin_version
 from runner.evening.preflight import Preflight
 from runner.evening.session import Session
 from runner.evening.stops import FREEZES, missing_documents
+from runner.judge.models.estimate import pooled_pairs
+from runner.judge.models.run_judges import asked_judges
 from runner.queries.reading_pack import queries_stop, write_reading_pack
 from runner.retrieve.make_runs import Wanted
 
@@ -46,6 +48,15 @@ def check_choice(session: Session) -> None:
     version, choice = session.version, session.choice
     if choice and choice.cell != RECOMMENDED and version.plan_path(rehearsal=version.rehearsal).exists():
         need_cell(choice.cell, version.plan().cells)
+
+
+def check_judges_named(session: Session) -> None:
+    """Check that the plan names a service if one is to be asked, before hours of embedding."""
+    version = session.version
+    if session.judge is None or closed(version) or not version.plan_path(rehearsal=version.rehearsal).exists():
+        return
+    if pooled_pairs(version, version.plan()) is None:
+        asked_judges(version, version.plan())
 
 
 def sample(session: Session) -> None:

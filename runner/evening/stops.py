@@ -191,7 +191,10 @@ def _outstanding(version: Version) -> InputNeeded:
         fetch = f"{DRIVER} fetch {version.origin.flags} --again {display(version.corpus_path)} --to FOLDER"
         return InputNeeded(
             "cells to embed and search; the documents are not on this machine",
-            [f"Get those that the manifest names:\n{fetch}", f"{run} --corpus-path FOLDER"],
+            [
+                f"Get those that the manifest names, unless you have a folder with them:\n{fetch}",
+                f"{run} --corpus-path FOLDER",
+            ],
         )
     look = look_after(plan, kept_looks(version, plan).digests)
     pooled = pooled_pairs(version, plan) or []

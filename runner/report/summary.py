@@ -176,6 +176,7 @@ def recorded_json(version: Version, lines: list[str], *, recorded: bool) -> dict
         "tier": None if decision is None else decision.tier,
         "kind": None if decision is None else decision.kind,
         "chosen": None if decision is None else chosen_json(decision),
+        "in_production": version.source.trigger_order > 0,
         "weakness": version.source.weakness,
         "lines": [*lines],
         "exit_code": 0 if recorded else 1,

@@ -33,6 +33,7 @@ def _table_row(standing: Standing) -> tuple[str, ...]:
         standing.observed_best or "-",
         "-" if standing.state == "not begun" else f"v{standing.version.number}",
         (standing.state if source.policy == "evaluate" or standing.decision else "baseline not adopted yet")
+        + (", rehearsed" if standing.rehearsed else "")
         + (f"; {standing.beside}" if standing.beside else ""),
         standing.live,
     )
@@ -54,8 +55,7 @@ def data_row(standing: Standing) -> dict[str, JSON]:
         "recorded": standing.is_decided,
         "beside": standing.beside,
         "rehearsed": None if standing.rehearsed is None else standing.rehearsed.chosen.cell,
-        "rehearsed_tier": None if standing.rehearsed is None else standing.rehearsed.tier,
-        "rehearsed_standing": None if standing.rehearsed is None else standing.rehearsed.chosen.standing,
+        "rehearsed_standing": None if standing.rehearsed is None else _standing(standing.rehearsed),
         "live": standing.live,
         "decision": None if decision is None else decision.model_dump(),
         "decided_elsewhere": None

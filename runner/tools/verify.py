@@ -37,6 +37,7 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         f"{version.name} {name}: "
         + (f"{len(lock.files)} files as locked, root {lock.root_sha256}" if lock else "not locked")
         for name, lock in named
+        if lock or name != "rehearsal" or (version.folder / "rehearsal" / "results.json").exists()
     ]
     views = (version, replace(version, record=version.folder / "rehearsal", rehearsal=True))
     lines += [line for view, lock in zip(views, locks, strict=True) if not lock for line in _looks(view, deep=deep)]

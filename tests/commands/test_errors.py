@@ -235,7 +235,7 @@ def test_too_few_queries_are_the_operators_turn_with_the_number(tmp_path, comman
 def test_a_version_that_was_never_run_is_not_locked(command):
     code, out, _ = command("verify")
     assert code == 0
-    assert out == "demo v1 record: not locked\ndemo v1 rehearsal: not locked\n"
+    assert out == "demo v1 record: not locked\n"
 
 
 def test_a_place_that_cannot_be_written_exits_5(tmp_path, command):

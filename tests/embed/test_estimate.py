@@ -254,7 +254,7 @@ def test_the_ceiling_that_a_refusal_names_is_enough(before, embedding, judging):
     total = Total(0.01, before, embedding, judging, held=judging / 7)
     with pytest.raises(BudgetError) as error:
         total.check()
-    named = float(str(error.value).rpartition("--max-usd ")[2].partition(",")[0])
+    named = float(str(error.value).rpartition("--max-usd ")[2].partition(" ")[0])
     replace(total, max_usd=named).check()
 
 

@@ -99,7 +99,12 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
 
     judged(bills)
     assert view(["demo", where]) == 0
-    assert "labels came in" in capsys.readouterr().err
+    assert "grades came in" in capsys.readouterr().err
+    labels = bills.labels_path.read_bytes()
+    bills.labels_path.unlink()
+    with pytest.raises(InputNeeded, match="no results page yet"):  # nothing of the provisional one is judged any more
+        view(["demo", where])
+    bills.labels_path.write_bytes(labels)
     with pytest.raises(InputNeeded, match=r"choose demo .*'CELL' --reason 'WHY' --by NAME") as stopped:
         evening(bills).run()
     assert any("labels double demo" in note for note in stopped.value.notes), "nobody read a pair twice"

@@ -185,6 +185,14 @@ def plans_by_file(version, model=FIRST):
         path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"judges": judges}))
 
 
+def test_that_no_service_can_be_asked_is_said_before_anything_is_embedded(opened, corpus):
+    version, server = opened
+    plans_by_file(version)
+    with pytest.raises(InputError, match="answer by file"):
+        hired(version, corpus, server).run()
+    assert not list(version.record.glob("runs/*"))
+
+
 @pytest.mark.slow
 def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(opened, corpus, judged, capsys):
     version, server = opened

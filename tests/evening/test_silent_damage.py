@@ -432,7 +432,7 @@ def test_plan_and_view_know_the_trial_and_write_nothing(version, command):
     trial = tried(version)
     before = contents(version.work.parent)
     code, out, _ = command("plan", "--try")
-    assert (code, str(trial.folder.parent) in out or "rehearsal" in out.splitlines()[0]) == (1, True)
+    assert (code, str(trial.folder.parent) in out or "(trial)" in out.splitlines()[0]) == (1, True)
     assert command("view", "--try")[0] == 3
     assert contents(version.work.parent) == before
 

@@ -12,6 +12,7 @@ import yaml
 from huggingface_hub import constants
 
 from runner.base.checks import INSTALL, examine
+from runner.base.errors import PackageMissing
 from runner.base.places import CACHE_VARIABLE
 from runner.commands import flags
 from runner.commands import main as cli
@@ -360,6 +361,19 @@ def test_the_versions_own_documents_are_found_in_a_folder_and_others_are_said_to
     next(iter(found.corpus_path.iterdir())).unlink()
     assert "are drawn from" in looked(found, "documents").result
     assert "they are not those of demo v1" in looked(found, "documents").result
+
+
+def test_without_libraries_and_hub_no_tokenizer_is_called_damaged(version, hub, monkeypatch):
+    hub("http://127.0.0.1:9")
+    found = flight(version, encoder=HUB.name)
+
+    def nowhere(_spec):
+        raise PackageMissing("needs the package torch")
+
+    monkeypatch.setattr(found.backend, "located", nowhere)
+    outcomes = looked(found)
+    assert {outcomes[name].state for name in ("tokenizers", "model hub")} == {"skipped"}
+    assert outcomes[f"encoder {HUB.name}"].next_step == INSTALL
 
 
 def test_what_was_frozen_and_changed_ends_it(version, capsys):

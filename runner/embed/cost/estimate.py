@@ -286,9 +286,9 @@ class Total:
             return
         figures = "\n".join((*lines, self.line))
         raise BudgetError(
-            f"What is left would cost more than is allowed, and nothing was started.\n{figures}\nAllow more with "
-            f"--max-usd {next_cents(self.spent + self.usd):.2f}, or ask for less: another --gpu, a cheaper judge, "
-            "fewer queries."
+            f"What is left would cost more than is allowed, and nothing was started.\n{figures}\nAllow "
+            f"--max-usd {next_cents(self.spent + self.usd):.2f} or more, or ask for less: another --gpu, a cheaper "
+            "judge, fewer queries."
         )
 
 

@@ -240,8 +240,8 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if results.judging:
         found += _judging_doubts(results.judging, len(results.labels.judges))
     if said.detectable is not None and said.detectable > results.plan.rule.min_gain:
-        later = " of a cell that is not tested first" if one and one.cell not in results.plan.first else ""
-        rest = f" confirm less than four in five true gains below {places(said.detectable, 2)}{later}."
+        which = "a cell that is not tested first" if one and one.cell not in results.plan.first else "a cell"
+        rest = f" are few: {which} must truly gain {places(said.detectable, 2)} to be confirmed four times in five."
         found.append(Doubt("queries", f"{n} queries", rest))
     if compared and compared.bound.state == "open" and compared.bound.low < 0:
         lost = f" could fall by up to {places(-compared.bound.low, 2)} in {short(compared.row.cell, results)}."

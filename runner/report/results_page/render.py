@@ -52,7 +52,8 @@ def page(
     decided = None if decision is None else inert(decision)
     measured = None if receipt is None else inert(Receipt.model_validate(rounded(receipt.model_dump())))
     by_query = matrix(shown)
-    plan = yaml.safe_dump(shown.plan.model_dump(), sort_keys=False, allow_unicode=True, width=1000)
+    whole = shown.plan.model_dump() | {"switching_cost": shown.plan.switching_cost}  # though it is the default
+    plan = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=1000)
     return rendered(
         "results.html.j2",
         styles=STYLES,
