@@ -57,8 +57,6 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 def _laid_out(value: JSON, margin: str) -> str:
     """The JSON of a rounded value, its keys texts or numbers; `margin` stands before the lines after the first."""
-    if isinstance(value, str):
-        return encode_basestring(value)
     inner = margin + " "
     if isinstance(value, dict):
         brackets = "{}"

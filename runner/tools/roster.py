@@ -136,8 +136,8 @@ def _unmeasured(standings: Sequence[Standing]) -> str:
     if not any(one.rehearsed for one in standings):
         return ""
     return (
-        "**No production cell was measured.** A rehearsal runs the packaged encoders over the same documents, queries and\n"
-        "grades, and decides nothing: no production encoder was run over any of these sources, so none has a\n"
+        "**No production plan was run.** A rehearsal runs encoders that a small machine can over the same documents, queries\n"
+        "and grades, and decides nothing: the production baseline was run over none of these sources, so none has a\n"
         "`v1/results.html` of its record. What the rehearsals say: [findings.md](findings.md).\n\n"
     )
 

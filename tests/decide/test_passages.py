@@ -149,7 +149,6 @@ def test_of_what_the_judge_marked_the_best_is_there_and_each_chunk_that_ranked_t
     assert len(found) == 3
     for low, high in ((0, 590), (600, 1190), marks[1]):
         assert any(each.start < high and low < each.end for each in found)
-    assert all(one.end <= other.start for one, other in pairwise(found))
 
 
 def test_a_chunk_of_another_cell_or_below_the_first_hits_has_no_passage():
@@ -172,10 +171,15 @@ def test_a_mark_has_its_passage_though_no_cell_lists_the_document():
     assert shown(LEVEE, lists(pair(), hits={})) == []
 
 
-def test_spans_that_overlap_are_shown_once():
-    text = LEVEE * 8
-    hits = {cell: [[0, 10 * n, len(text) - n]] for n, cell in enumerate("abcdef")}
-    assert len(shown(text, lists(pair(), hits=hits))) == 1
+@given(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 900)), min_size=1, max_size=6), st.integers(0, 900))
+def test_every_chunk_has_a_passage_that_lies_in_it_wherever_others_and_marks_are(drawn, mark):
+    text = (FILLER + LEVEE) * 15
+    spans = [(start, start + length) for start, length in drawn]
+    hits = {f"c{n}": [[0, *span]] for n, span in enumerate(spans)}
+    found = shown(text, lists(pair(spans=[(mark, mark + 60)]), hits=hits))
+    for low, high in spans:
+        assert not text[low:high].strip() or any(low <= each.start and each.end <= high for each in found)
+    assert len({(each.start, each.end) for each in found}) == len(found)
 
 
 def test_a_chunk_is_shown_from_its_beginning_where_it_has_no_word_of_the_query():

@@ -35,9 +35,9 @@ def with_passages(
 ) -> RankedLists:
     """The lists with the titles of `documents` (by id), and with passages for every query (its text by id).
 
-    One passage is of what the judge marked in a document, and one of each chunk that ranked it among the first SEEN
-    hits of these `cells`, unless another passage meets that chunk already. Each holds as many of the query's words as
-    it can; those of a document are in text order. A document that is not in `documents` has neither title nor passages.
+    One passage is of what the judge marked in a document, and one lies wholly in each chunk that ranked it among the
+    first SEEN hits of these `cells`. Each holds as many of the query's words as it can; those of a document are in text
+    order and may overlap. A document that is not in `documents` has neither title nor passages.
     """
     asked = [query_terms(queries[query.id]) for query in lists.queries]
     shown = _shown(lists, documents, asked, cells)
@@ -89,10 +89,10 @@ class _Reader:
     words: AskedWords
 
     def passages(self, marked: Iterable[Sequence[int]], ranked: Iterable[Sequence[int]]) -> list[ShownPassage]:
-        """The best window of what is marked, and one of each chunk that ranked the document, in text order."""
+        """The best window of what is marked, and one in each chunk that ranked the document, in text order."""
         chosen = sorted(self.windows(marked), key=lambda each: each.rank)[:1]
         for start, end in ranked:
-            if not any(each.start < end and start < each.end for each in chosen):
+            if not any(start <= each.start and each.end <= end for each in chosen):
                 chosen += self.windows([(start, end)])
         chosen.sort(key=lambda each: each.start)
         return [ShownPassage(start=each.start, end=each.end, text=self.text[each.start : each.end]) for each in chosen]

@@ -60,7 +60,10 @@ class QueryLists(FrozenModel):
     id: str
     relevant: Count
     documents: list[PairShown]
-    hits: dict[str, list[Annotated[list[Count], Field(min_length=3, max_length=3)]]]
+    hits: Annotated[
+        dict[str, list[Annotated[list[Count], Field(min_length=3, max_length=3)]]],
+        Field(description="by cell: [place in this query's `documents`, start, end]"),
+    ]
 
 
 class RankedLists(FrozenModel):

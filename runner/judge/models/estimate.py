@@ -195,9 +195,13 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     if pooled is not None:
         said = f"not judged yet at {look.name}" if look else "not judged yet"
         return len(unjudged(pooled, version_labels(version))), len(pooled), said
-    written = version.queries_path.exists()
-    n_queries = len(load_queries(version.queries_path)) if written else MIN_QUERIES
-    likely = round(n_queries * pairs_a_query(version, plan, plan.pool_depth, n_documents))
-    judged = len({(label.query_id, label.doc_id) for label in version_labels(version)})
-    among = f"; {judged:,} judged already, of which some are among them" if judged else ""
-    return likely, likely, f"about, before the cells are run{among}" if written else f"about, for {n_queries} queries"
+    a_query = pairs_a_query(version, plan, plan.pool_depth, n_documents)
+    if not version.queries_path.exists():
+        likely = round(MIN_QUERIES * a_query)
+        return likely, likely, f"about, for {MIN_QUERIES} queries"
+    asked = [query.query_id for query in load_queries(version.queries_path)][: look.queries if look else None]
+    likely = round(len(asked) * a_query)
+    judged = len({(label.query_id, label.doc_id) for label in version_labels(version) if label.query_id in set(asked)})
+    of = f", for the {len(asked)} queries of {look.name}" if look else ""
+    less = f"; less those of them that are among the {judged:,} judged already" if judged else ""
+    return likely, likely, f"about{of}, before the cells are run{less}"

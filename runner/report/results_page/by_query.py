@@ -233,10 +233,11 @@ class _Panel:
         return frozenset(term for term in self.asked if 2 * having[term] <= len(texts))
 
     def passages(self, row: int, span: Span | None) -> tuple[list[ShownPassage], list[ShownPassage]]:
-        """Of a document at most one passage of the chunk that ranked it, and at most one more that the judge marked."""
+        """At most one passage in the chunk that ranked a document, and at most one apart from it that is marked."""
         pair = self.pairs[row]
-        chunk = _meets(pair.passages, [span])[:1] if span else []
-        return chunk, [each for each in _meets(pair.passages, pair.spans) if each not in chunk][:1]
+        chunk = [each for each in pair.passages if span and span[0] <= each.start and each.end <= span[1]][:1]
+        near = [(each.start, each.end) for each in chunk]
+        return chunk, [each for each in _meets(pair.passages, pair.spans) if not _meets([each], near)][:1]
 
     def best(self, row: int) -> str:
         """The best rank that any cell gives a document, with the cell."""
