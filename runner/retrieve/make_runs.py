@@ -147,7 +147,7 @@ class CellRuns:
         if missing:
             again = " and the baseline once more (A/A)" if len(wanted) > n_cells else ""
             kept = f"{len(wanted) - len(missing)} in the record, {len(missing) - len(unmade)} in the cache"
-            say(f"{n_cells} cells{again}: {kept}, {len(unmade)} to make")
+            say(f"{n_cells} cells{again}: {kept}, {len(unmade)} to make, from kept vectors where there are any")
         for place, each in enumerate(wanted, start=1):
             if each.embedding is not None and each in unmade:
                 called = "A/A, the baseline once more" if each.noise_floor else f"cell {place} of {n_cells}"

@@ -242,7 +242,8 @@ def digest_of(name: str) -> str:
 def test_output_by_name_never_changes(name: str) -> None:
     assert digest_of(name) == GOLDEN[name], (
         f"{name} does not chunk as it did. If it was ever released, results under that name are on record: keep it, "
-        "and give the changed chunker a new name (…_v2). A chunker that is still being written takes the new line."
+        f"and give the changed chunker a new name (…_v2). A chunker that is still being written takes the new line:\n"
+        f"{lines_for([name])}"
     )
 
 
