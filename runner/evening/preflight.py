@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from runner.base.checks import Check, Skipped, writable_folders
-from runner.base.errors import BackendError, EvalError
+from runner.base.errors import BackendError, EvalError, PackageMissing
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.cost.prices import size
@@ -85,7 +85,7 @@ class Preflight:
             Check(
                 "tokenizers",
                 "read each encoder's tokenizer and counted a text",
-                "Delete the damaged file, so that it is fetched again, or install the tool again (`make setup`).",
+                "Run where the model hub can be reached; delete a damaged file, so that it is fetched again.",
                 self._tokenizers,
             ),
             Check(
@@ -151,13 +151,14 @@ class Preflight:
 
     def _hub(self) -> str:
         """Whether the hub answers, if anything has to come from it; an encoder that fails has a check of its own."""
-        unsure = False
         for name in self._with_weights:
             try:
                 if self._where(name):
                     continue
+            except PackageMissing:
+                if self._spec(name).package:  # which brings the weights
+                    continue
             except EvalError:
-                unsure = True
                 continue
             try:
                 hub_has(self._spec(name))
@@ -173,7 +174,7 @@ class Preflight:
             except BackendError:
                 pass  # the encoder's own check says what is wrong with it
             return "it answers"
-        raise Skipped("not asked: " + ("the encoders below say why" if unsure else "nothing has to come from it"))
+        raise Skipped("not asked: nothing has to come from it")
 
     def _encoder(self, name: str) -> str:
         if place := self._where(name):
@@ -188,14 +189,14 @@ class Preflight:
         return f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
 
     def _tokenizers(self) -> str:
+        if self.refused:
+            raise Skipped("Modal does not answer to this token")
         counts = []
         for name in self._with_weights:
-            if self.refused or (self.hubless and not self.located.get(name) and self.backend.rented is None):
+            if self.hubless and not self.located.get(name) and self.backend.rented is None:
                 continue
             try:
                 (encoding,) = encodings(tokenizer(tokenizer_folder(self._spec(name))), [_TEXT])
-            except HubSilent as error:
-                raise Skipped("they are not on this machine, and the model hub cannot be reached") from error
             except EvalError:
                 raise
             except Exception as error:  # the library's own, of a file that it cannot read
