@@ -60,6 +60,17 @@ def _by_query(labels: Iterable[Label]) -> dict[str, dict[str, list[Label]]]:
     return said
 
 
+def with_scores(lists: RankedLists, runs: Mapping[str, Run], cells: Sequence[str], first: int) -> RankedLists:
+    """The lists with what the `first` hits of these `cells` scored."""
+    queries = [
+        query.model_copy(
+            update={"scores": {cell: [hit.score for hit in runs[cell].hits[query.id][:first]] for cell in cells}}
+        )
+        for query in lists.queries
+    ]
+    return lists.model_copy(update={"queries": queries})
+
+
 def _wanted(query_id: str, runs: Mapping[str, Run], qrels: Qrels, depth: int, relevant_grade: int) -> list[str]:
     judged = qrels.get(query_id, {})
     best = dict.fromkeys(_relevant(judged, relevant_grade), depth)

@@ -13,9 +13,9 @@ from runner.decide.look_end import look_result, with_look
 from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
 from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.passages.passages import with_passages
+from runner.decide.passages.passages import SEEN, with_passages
 from runner.decide.previous_version import previous_version
-from runner.decide.ranked_lists import ranked_lists
+from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.tiers import beside_baseline
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
@@ -111,7 +111,7 @@ def lists_of(
     texts: Mapping[str, Document] | None = None,
     cells: Sequence[str] = (),
 ) -> RankedLists:
-    """What every cell returned for every query; if `texts` holds the documents, with passages, above all of `cells`."""
+    """What every cell returned for every query; if `texts` holds the documents, with passages and scores of `cells`."""
     plan = comparison.plan
     lists = ranked_lists(
         comparison.query_ids,
@@ -123,7 +123,9 @@ def lists_of(
         relevant_grade=plan.relevant_grade,
     )
     asked = {query.query_id: query.text for query in comparison.queries}
-    return with_passages(lists, texts, asked, cells) if texts else lists
+    if not texts:
+        return lists
+    return with_scores(with_passages(lists, texts, asked, cells), comparison.runs, cells, SEEN)
 
 
 def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:

@@ -124,5 +124,5 @@ def _basis(plan: Plan) -> Iterator[str]:
     yield f"other: any other cell's. SD of differences a query {planned_sd(plan):g}, {known}."
     yield f"shows: the true gain of the first that is confirmed in {100 * POWER:.0f} % of evaluations."
     needed = queries_to_exclude(rule.max_recall_loss, alpha=plan.significance.alpha)
-    yield f"loss: if no query loses Recall@10, a mean loss up to this cannot be excluded; {needed} such queries exclude"
-    yield f"{rule.max_recall_loss:g}. hours: for one person, at {PERSON_SECONDS} seconds a pair."
+    yield f"loss: if Recall@10 changes in no query, a mean loss up to this cannot be excluded; {needed} such queries"
+    yield f"exclude {rule.max_recall_loss:g}. hours: for one person, at {PERSON_SECONDS} seconds a pair."

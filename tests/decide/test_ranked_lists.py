@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runner.base.records import Hit, Run, Span
 from runner.decide import ranked_lists as module
-from runner.decide.ranked_lists import SHORT_DEPTH, ranked_lists
+from runner.decide.ranked_lists import SHORT_DEPTH, ranked_lists, with_scores
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label
 from tests.support.example_results import SHA
@@ -61,6 +61,15 @@ def test_every_hit_is_there_with_its_place_and_its_evidence_and_none_below_the_d
     }
     assert "d4" not in [document.doc_id for document in made.documents]
     assert (made.depth, made.texts) == (3, False)
+
+
+def test_scores_are_of_the_first_hits_of_the_cells_asked_for_and_a_file_without_any_stays_as_it_was():
+    runs = [run("a", "d2", "d1", "d3"), run("b", "d5"), run("c", "d6")]
+    made = lists(runs, {"q1": {}})
+    assert "scores" not in made.model_dump()["queries"][0]
+    scored = with_scores(made, {one.cell: one for one in runs}, ["a", "b"], 2)
+    assert scored.queries[0].scores == {"a": [1.0, 0.99], "b": [1.0]}
+    assert type(made).model_validate_json(scored.model_dump_json()) == scored
 
 
 def test_documents_stand_as_in_the_corpus_with_their_address_and_without_title_and_text():

@@ -172,3 +172,18 @@ def test_an_anchor_is_never_one_of_the_page(html):
 def test_dots_stand_where_a_chunk_goes_on_beside_the_passage_that_is_shown(chunk, parts):
     passage = ShownPassage(start=10, end=20, text="words")
     assert [text for text, _ in _cut([("words", False)], passage, chunk)] == parts
+
+
+def test_each_hit_has_its_score_where_scores_were_kept():
+    found = listed_results()
+    queries = [
+        query.model_copy(update={"scores": {BASELINE: [0.25, 0.12345], BETTER: [17.5]}})
+        for query in found.lists.queries
+    ]
+    plain = {row.query.id: row.sides for row in matrix(inert(found)).rows}
+    scored = inert(found.model_copy(update={"lists": found.lists.model_copy(update={"queries": queries})}))
+    for row in matrix(scored).rows:
+        for side, expected, before in zip(row.sides, (["0.25", "0.123"], ["17.5"]), plain[row.query.id], strict=True):
+            assert [hit.document for hit in side.hits] == [hit.document for hit in before.hits]
+            assert [hit.score for hit in side.hits] == [*expected, *[""] * 9][: len(side.hits)]
+    assert {hit.score for sides in plain.values() for side in sides for hit in side.hits} == {""}

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.base.schema import Count, FrozenModel
+from runner.base.schema import Count, FrozenModel, Sparse
 from runner.eval_set.shapes.labels import CharacterSpan, Grade
 
 
@@ -50,7 +50,7 @@ class PairShown(FrozenModel):
     passages: list[ShownPassage]
 
 
-class QueryLists(FrozenModel):
+class QueryLists(Sparse):
     """One query: its documents, highest grade first, and every cell's hits down to the depth shown.
 
     A hit is [place in this query's `documents`, start, end] of the evidence that ranked it. A relevant document is
@@ -64,6 +64,9 @@ class QueryLists(FrozenModel):
         dict[str, list[Annotated[list[Count], Field(min_length=3, max_length=3)]]],
         Field(description="by cell: [place in this query's `documents`, start, end]"),
     ]
+    scores: dict[str, list[float]] = Field(
+        default_factory=dict, description="of the first hits of the cells that the page shows, with texts alone"
+    )
 
 
 class RankedLists(FrozenModel):

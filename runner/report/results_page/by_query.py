@@ -90,11 +90,12 @@ class Hit(NamedTuple):
 
     `span` is the chunk that ranked it, `chunk` its words, or what was kept of them, and `marks` what the judge marked,
     in parts: which of them are telling words of the query. `elsewhere` is its rank in the other list, 0 if it is not
-    in it.
+    in it; `score` is "" where it was not kept.
     """
 
     rank: int
     elsewhere: int
+    score: str
     document: ListedDocument
     url: str
     pair: PairShown
@@ -193,6 +194,7 @@ class _Panel:
     def __init__(self, lists: QueryLists | None, ranked: RankedLists, query: QueryRow, judge: str) -> None:
         self.pairs = lists.documents if lists else []
         self.hits = lists.hits if lists else {}
+        self.scores = lists.scores if lists else {}
         self.relevant = lists.relevant if lists else 0
         self.documents = ranked.documents
         self.judge = judge
@@ -219,12 +221,13 @@ class _Panel:
         sides = []
         for one in first:
             other = next((ranks[cell] for cell in lists if cell != one.cell), {})
+            scores = [*(f"{score:.3g}" for score in self.scores.get(one.cell, [])), *[""] * TOP]
             found = [
-                self.hit(rank, other.get(row, 0), row, (start, end))
-                for rank, (row, start, end) in enumerate(lists[one.cell], 1)
+                self.hit(rank, other.get(row, 0), score, row, (start, end))
+                for rank, ((row, start, end), score) in enumerate(zip(lists[one.cell], scores, strict=False), 1)
             ]
             sides.append(SideList(one.cell, one.score, found))
-        return sides, [(self.hit(0, 0, row, None), self.best(row)) for row in left[:TOP]], len(left[TOP:])
+        return sides, [(self.hit(0, 0, "", row, None), self.best(row)) for row in left[:TOP]], len(left[TOP:])
 
     def telling(self, shown: Iterable[tuple[int, Span | None]]) -> Terms:
         """The terms that at most half of the passages shown have: a word that all have tells nothing."""
@@ -244,7 +247,7 @@ class _Panel:
         ranks = [(rank, cell) for cell, hits in self.hits.items() for rank, hit in enumerate(hits, 1) if hit[0] == row]
         return "{} in {}".format(*min(ranks)) if ranks else ""
 
-    def hit(self, rank: int, elsewhere: int, row: int, span: Span | None) -> Hit:
+    def hit(self, rank: int, elsewhere: int, score: str, row: int, span: Span | None) -> Hit:
         """A document with the chunk that ranked it, then what the judge marked."""
         pair = self.pairs[row]
         document = self.documents[pair.document]
@@ -252,6 +255,7 @@ class _Panel:
         return Hit(
             rank=rank,
             elsewhere=elsewhere,
+            score=score,
             document=document,
             url=document.url if _LINK.fullmatch(document.url) else "",
             pair=pair,

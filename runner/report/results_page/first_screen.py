@@ -311,8 +311,8 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
         return said.next_step, ""
     return (
         f"Test it again in a new version: about {said.queries_needed:,} new queries in place of these, and "
-        f"{short(one.cell, results)} first in plan.yaml. By what is believed of its gain and scatter now, the chance "
-        f"to confirm it is {whole_percent(said.assurance)}.",
+        f"{short(one.cell, results)} first in plan.yaml. By its own scores alone, not those of all cells as under "
+        f"Expected losses, the chance to confirm it is {whole_percent(said.assurance)}.",
         f"{COMMAND} version new {source}",
     )
 
