@@ -57,8 +57,8 @@ def preflight(arguments: Sequence[str]) -> int:
         metavar="PATH",
         help="a folder with the version's documents, or with others to look at",
     )
-    not_the_plans = "look at this one's chunks, not the plan's; without a total (repeatable)"
-    add("--chunkers", action="append", default=[], metavar="NAME", help=not_the_plans)
+    not_the_plans = "look at the chunks of these, with commas between, not at the plan's; without a total"
+    add("--chunkers", type=lambda names: names.split(","), default=[], metavar="NAMES", help=not_the_plans)
     add("--rehearse", action="store_true", help="the rehearsal's plan")
     add_trial_flag(parser)
     add("--yes", action="store_true", help="try encoders and judges in earnest, and spend the money")
@@ -68,6 +68,7 @@ def preflight(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     check_backend_flags(parser, options)
     check_judge_flags(parser, options)
+    from chunkers.registry import limit_of
     from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.eval_set.lock import verify_version
     from runner.eval_set.preregistration import verified_preregistration
@@ -76,6 +77,8 @@ def preflight(arguments: Sequence[str]) -> int:
     from runner.tools.preflight import Flight
 
     version = to_read(version_of(options, begins=options.corpus_path is not None))
+    for name in options.chunkers:
+        limit_of(name)
     verify_version(version)
     if version.preregistration_path.exists():
         verified_preregistration(version)

@@ -40,10 +40,10 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         if lock or name != "rehearsal" or (version.folder / "rehearsal" / "results.json").exists()
     ]
     views = (version, replace(version, record=version.folder / "rehearsal", rehearsal=True))
-    lines += [line for view, lock in zip(views, locks, strict=True) if not lock for line in _looks(view, deep=deep)]
     if not locks[0] and version.preregistration_path.exists():
         verified_preregistration(version)
         lines.append(f"{version.name}: plans, queries and judge's instructions as they were frozen")
+    lines += [line for view, lock in zip(views, locks, strict=True) if not lock for line in _looks(view, deep=deep)]
     if deep:
         lines += [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
     return lines
