@@ -174,7 +174,7 @@ def recorded_json(version: Version, lines: list[str], *, recorded: bool) -> dict
         "undecided": None if recorded else lines[-1].removeprefix("undecided: "),
         "live": standing(version).live,
         "tier": None if decision is None else decision.tier,
-        "kind": None if decision is None else decision.kind,
+        "kind": None if decision is None else "policy" if decision.kind == "policy" else "evaluation",
         "chosen": None if decision is None else chosen_json(decision),
         "in_production": version.source.trigger_order > 0,
         "weakness": version.source.weakness,

@@ -196,6 +196,7 @@ def test_a_dry_run_is_an_object_too(decided, command):
     code, out, _ = command("--dry-run", "--json")
     told = json.loads(out)
     assert (code, told["recorded"], told["exit_code"]) == (0, True, 0)
+    assert (told["kind"], told["in_production"], bool(told["weakness"])) == ("evaluation", False, True)
     assert told["chosen"] == json.loads(command("--json")[1])["chosen"]
     assert told["chosen"]["cell"] in told["lines"][-2]
     assert command("--dry-run")[1].splitlines() == told["lines"]
