@@ -60,15 +60,22 @@ def _by_query(labels: Iterable[Label]) -> dict[str, dict[str, list[Label]]]:
     return said
 
 
-def with_scores(lists: RankedLists, runs: Mapping[str, Run], cells: Sequence[str], first: int) -> RankedLists:
-    """The lists with what the `first` hits of these `cells` scored."""
-    queries = [
-        query.model_copy(
-            update={"scores": {cell: [hit.score for hit in runs[cell].hits[query.id][:first]] for cell in cells}}
+def with_scores(
+    lists: RankedLists, runs: Mapping[str, Run], qrels: Qrels, cells: Sequence[str], first: int
+) -> RankedLists:
+    """The lists with what the `first` hits of these `cells` scored, and what nDCG counts though nothing lists it."""
+
+    def scored(query: QueryLists) -> QueryLists:
+        listed = {lists.documents[pair.document].doc_id for pair in query.documents}
+        judged = sorted(qrels.get(query.id, {}).items())
+        return query.model_copy(
+            update={
+                "scores": {cell: [hit.score for hit in runs[cell].hits[query.id][:first]] for cell in cells},
+                "unlisted": {doc_id: grade for doc_id, grade in judged if grade > 0 and doc_id not in listed},
+            }
         )
-        for query in lists.queries
-    ]
-    return lists.model_copy(update={"queries": queries})
+
+    return lists.model_copy(update={"queries": [scored(query) for query in lists.queries]})
 
 
 def _wanted(query_id: str, runs: Mapping[str, Run], qrels: Qrels, depth: int, relevant_grade: int) -> list[str]:

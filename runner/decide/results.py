@@ -125,7 +125,7 @@ def lists_of(
     asked = {query.query_id: query.text for query in comparison.queries}
     if not texts:
         return lists
-    return with_scores(with_passages(lists, texts, asked, cells), comparison.runs, cells, SEEN)
+    return with_scores(with_passages(lists, texts, asked, cells), comparison.runs, comparison.qrels, cells, SEEN)
 
 
 def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:

@@ -67,8 +67,9 @@ def test_scores_are_of_the_first_hits_of_the_cells_asked_for_and_a_file_without_
     runs = [run("a", "d2", "d1", "d3"), run("b", "d5"), run("c", "d6")]
     made = lists(runs, {"q1": {}})
     assert "scores" not in made.model_dump()["queries"][0]
-    scored = with_scores(made, {one.cell: one for one in runs}, ["a", "b"], 2)
+    scored = with_scores(made, {one.cell: one for one in runs}, {"q1": {"d4": 1, "d3": 1, "gone": 0}}, ["a", "b"], 2)
     assert scored.queries[0].scores == {"a": [1.0, 0.99], "b": [1.0]}
+    assert scored.queries[0].unlisted == {"d4": 1}
     assert type(made).model_validate_json(scored.model_dump_json()) == scored
 
 

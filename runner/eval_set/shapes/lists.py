@@ -67,6 +67,9 @@ class QueryLists(Sparse):
     scores: dict[str, list[float]] = Field(
         default_factory=dict, description="of the first hits of the cells that the page shows, with texts alone"
     )
+    unlisted: dict[str, int] = Field(
+        default_factory=dict, description="grades above 0 of documents that are not in `documents`, with texts alone"
+    )
 
 
 class RankedLists(FrozenModel):

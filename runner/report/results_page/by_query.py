@@ -118,6 +118,7 @@ class MatrixRow(NamedTuple):
 
     `sides` are the lists of the first, `missed` the first TOP relevant documents in neither, with the best
     rank of any cell, "" without one, and `further` counts the others; `absent` counts those that the collection lacks.
+    `lower` are ids and grades of documents in neither list that nDCG counts though they are not relevant.
     """
 
     query: QueryRow
@@ -130,6 +131,7 @@ class MatrixRow(NamedTuple):
     missed: Sequence[tuple[Hit, str]]
     further: int
     absent: int
+    lower: Sequence[tuple[str, int]]
 
 
 class Matrix(NamedTuple):
@@ -176,6 +178,7 @@ def matrix(results: Results) -> Matrix:
             missed=missed,
             further=further,
             absent=panel.relevant - panel.known(results.plan.relevant_grade),
+            lower=panel.lower(results.plan.relevant_grade, [one.cell for one in of_cells[: len(first)]]),
         )
 
     shown = order[:MOST_QUERIES]
@@ -195,6 +198,7 @@ class _Panel:
         self.pairs = lists.documents if lists else []
         self.hits = lists.hits if lists else {}
         self.scores = lists.scores if lists else {}
+        self.unlisted = lists.unlisted if lists else {}
         self.relevant = lists.relevant if lists else 0
         self.documents = ranked.documents
         self.judge = judge
@@ -204,6 +208,16 @@ class _Panel:
     def known(self, least: int) -> int:
         """How many documents of the collection have this grade or a higher one."""
         return sum(pair.grade is not None and pair.grade >= least for pair in self.pairs)
+
+    def lower(self, least: int, cells: Sequence[str]) -> list[tuple[str, int]]:
+        """Documents graded above 0 and below `least` that none of these cells has among its first TOP, by id."""
+        seen = {hit[0] for cell in cells for hit in self.hits.get(cell, [])[:TOP]}
+        found = [
+            (self.documents[pair.document].doc_id, pair.grade)
+            for row, pair in enumerate(self.pairs)
+            if row not in seen and pair.grade is not None and 0 < pair.grade < least
+        ]
+        return sorted([*found, *((doc_id, grade) for doc_id, grade in self.unlisted.items() if grade < least)])
 
     def sides(
         self, first: Sequence[Difference], relevant_grade: int
