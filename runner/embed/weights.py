@@ -222,8 +222,7 @@ def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
         hub_has(spec)
         return get(local_files_only=False)
     except Exception as error:
-        kind = HubSilent if isinstance(error, HubSilent) else BackendError
-        raise kind(
+        raise BackendError(
             f"{spec.name} ({spec.hub_id} at revision {spec.revision}) is not on this machine and the model hub "
             f"cannot be reached ({type(error.__cause__ or error).__name__}). {_INSTALL.get(spec.name, _REHEARSE)} Or "
             "run again where the hub can be reached: cells that are finished are kept. Nothing else is embedded in its "

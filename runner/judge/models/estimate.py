@@ -203,5 +203,5 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     likely = round(len(asked) * a_query)
     judged = len({(label.query_id, label.doc_id) for label in version_labels(version) if label.query_id in set(asked)})
     of = f", for the {len(asked)} queries of {look.name}" if look else ""
-    less = f" and at most: {judged:,} are judged already, and the run says which of them recur" if judged else ""
+    less = f"; those among the {judged:,} judged already are not asked again" if judged else ""
     return likely, likely, f"about{of}, before the cells are run{less}"
