@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,17 +20,6 @@ from runner.commands.verbs import EXIT_CODES, VERBS, near
 from runner.eval_set.version import Version, existing_version, is_trial, newest_version
 
 
-class Captured(Exception):  # no error: it hands a parser to whoever describes it
-    """A command's parser, in place of its run."""
-
-    def __init__(self, parser: "Parser") -> None:
-        self.parser = parser
-
-
-CAPTURE: ContextVar[bool] = ContextVar("capture", default=False)
-"""Whether commands hand over their parsers instead of running."""
-
-
 class Parser(argparse.ArgumentParser):
     """A verb's parser: no flag can be abbreviated, texts keep their line breaks, misspelt flags get the nearest.
 
@@ -40,8 +28,6 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Sequence[str]) -> argparse.Namespace:  # type: ignore[override]
         """The options; flags may stand between positional arguments."""
-        if CAPTURE.get():
-            raise Captured(self)
         if any(action.dest == "source" and not action.option_strings for action in self._actions):
             args = source_first(args)
         return self.parse_intermixed_args(args)

@@ -1,4 +1,4 @@
-"""`fetch`: documents of a source from its publisher; `collection`: a public collection in BEIR's layout."""
+"""`fetch`: documents of a source from its publisher."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,14 +6,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.base.places import DRIVER, cache_folder
+from runner.base.places import cache_folder
 from runner.base.progress import say
-from runner.commands.console import Parser, answer, command_parser, whole_number
+from runner.commands.console import answer, command_parser
 from runner.eval_set.catalog import source
 from runner.tools.fetch import check_same, manifest, summary
 
 if TYPE_CHECKING:
-    from samplers.feeds.public_collections import Imported
     from samplers.feeds.request import FetchRequest
 
 _DESCRIPTION = """\
@@ -98,54 +97,4 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
         demo_key=options.demo_key,
         cache=cache_folder(),
         **listed,
-    )
-
-
-_COLLECTION_EPILOG = """\
-docs/collections.md has the layouts. collection-source.json keeps where the files came from and their SHA-256.
-exit codes: 0 done, 2 usage or input error, 5 server, network, disk or limit
-"""
-
-
-def collection_fetch(arguments: Sequence[str]) -> int:
-    """`collection fetch`: NAME of BEIR's archives, or OWNER/NAME of Hugging Face's datasets, into a new folder."""
-    parser = _collection_parser("collection fetch")
-    add = parser.add_argument
-    add("name", metavar="NAME", help="scifact (BEIR's archive), or mteb/scifact (a dataset of Hugging Face)")
-    add("--revision", default="", metavar="COMMIT", help="of a dataset; default its newest, which is recorded")
-    add("--max-mb", type=whole_number("a number of megabytes", 1), default=500, metavar="N", help="most to fetch, 500")
-    add("--endpoint", action="append", default=[], metavar="NAME=URL", help="a mirror in place of a service")
-    options = parser.parse_args(arguments)
-    if options.revision and "/" not in options.name:
-        parser.error("--revision is of a dataset of Hugging Face; BEIR's archives have none")
-    from samplers.feeds.public_collections import FetchPlan, fetch_collection
-
-    mirrors = dict(endpoint.partition("=")[::2] for endpoint in options.endpoint)
-    plan = FetchPlan(options.revision, options.split, mirrors, options.max_mb)
-    answer(_imported(fetch_collection(options.name, options.to, plan, cache_folder(), say), options.to))
-    return 0
-
-
-def collection_import(arguments: Sequence[str]) -> int:
-    """`collection import`: a folder or ZIP in Hugging Face's or BEIR's layout into a new folder."""
-    parser = _collection_parser("collection import")
-    parser.add_argument("place", type=Path, metavar="PLACE", help="a folder or a ZIP")
-    options = parser.parse_args(arguments)
-    from samplers.feeds.public_collections import import_collection
-
-    answer(_imported(import_collection(options.place, options.to, options.split), options.to))
-    return 0
-
-
-def _collection_parser(verb: str) -> Parser:
-    parser = command_parser(verb, epilog=_COLLECTION_EPILOG)
-    parser.add_argument("--to", required=True, type=Path, metavar="FOLDER", help="a new folder")
-    parser.add_argument("--split", default="test", metavar="NAME", help="whose judgments; default test")
-    return parser
-
-
-def _imported(imported: "Imported", to: Path) -> str:
-    return (
-        f"{to}: {imported.documents:,} documents, {imported.queries:,} queries, {imported.pairs:,} judged pairs, from "
-        f"{imported.files} files\nNext: {DRIVER} run beir --corpus-path {to}"
     )

@@ -11,7 +11,6 @@ from runner.base.progress import say
 from runner.commands.console import Parser, add_trial_flag, answer, answer_json, version_of, version_parser
 from runner.eval_set.version import Version
 
-_LISTS = ("quepid", "opensearch")
 _CODES = "exit codes: 0 done, 2 usage or input (file and line are named), 4 a frozen file changed, 5 disk"
 
 
@@ -26,7 +25,6 @@ def import_(arguments: Sequence[str]) -> int:
     who.add_argument("--person", action="store_true", help="a person judged")
     add("--judged-on", metavar="DATE", help="YYYY-MM-DD, default today")
     add("--unbatched", action="store_true", help="take pairs of no batch too, judged on whole documents")
-    add("--format", choices=_LISTS, help="a judgment list of another tool; its judges keep their names")
     version, options = _asked(parser, arguments)
     from runner.base.schema import is_date
     from runner.evening.stops import counting
@@ -36,34 +34,9 @@ def import_(arguments: Sequence[str]) -> int:
     if not is_date(judged_on):
         raise InputError(f"--judged-on: {judged_on!r} is not a date (YYYY-MM-DD).")
     given = {"judge": options.judge, "model": options.model, "judged_on": judged_on, "unbatched": options.unbatched}
-    given["form"] = options.format
     added = import_files(version, options.files, **given)
     say(f"note: {counting(version)}")
     answer(f"{version.name}: {added} labels added")
-    return 0
-
-
-def export(arguments: Sequence[str]) -> int:
-    """`labels export`: the labels as a judgment list of another tool; stdout without --output."""
-    parser = version_parser("labels export", epilog=f"docs/judging.md has both forms.\n{_CODES}")
-    add = parser.add_argument
-    add("--format", choices=_LISTS, required=True, help="Quepid's CSV, or the body of OpenSearch's import")
-    add("--judge", default="", metavar="NAME", help="of this judge alone; OpenSearch's list is one judge's")
-    add("--output", type=Path, metavar="FILE", help="where the list goes; default stdout")
-    version, options = _asked(parser, arguments)
-    from runner.base.canonical import write_atomic
-    from runner.base.store import disk_errors
-    from runner.eval_set.lock import verify_version
-    from runner.tools.judgment_lists import list_bytes
-
-    verify_version(version)
-    content = list_bytes(version, options.format, options.judge)
-    if options.output is None:
-        answer(content.decode().rstrip("\n"))
-        return 0
-    with disk_errors(options.output):
-        write_atomic(options.output, content)
-    answer(f"{version.name}: {options.output}")
     return 0
 
 

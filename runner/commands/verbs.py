@@ -1,6 +1,6 @@
 """Every verb in one table: its name, group, one line and example.
 
-Help, docs/commands.md, completion and suggestions for misspelt words are made from it.
+Help and suggestions for misspelt words are made from it.
 """
 
 import importlib
@@ -57,9 +57,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "a judge's answers into labels.jsonl",
             "labels import demo answers.jsonl --judge=ann --person",
         ),
-        "labels export": Verb(
-            "labels:export", "a judgment list for Quepid or OpenSearch", "labels export demo --format quepid"
-        ),
         "labels page": Verb("labels:page", "one offline page to judge by keyboard", "labels page demo --judge=ann"),
         "labels double": Verb(
             "labels:double", "a share of the pairs again, for a second judge", "labels double demo --share 0.1"
@@ -103,13 +100,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "corpus unpack": Verb(
             "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"
         ),
-        "collection": Verb("", "public collections into a folder of BEIR's layout", ""),
-        "collection fetch": Verb(
-            "fetch:collection_fetch", "from BEIR's archives or Hugging Face", "collection fetch scifact --to scifact"
-        ),
-        "collection import": Verb(
-            "fetch:collection_import", "from a folder or a ZIP", "collection import dataset --to scifact"
-        ),
         "matrix": Verb("tools:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
             "tools:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"
@@ -118,7 +108,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "tools:playground", "a page on which to play with the null gate", "playground --output playground.html"
         ),
         "mcp": Verb("tools:mcp", "serve these tools to a language model", "mcp --root eval-sets"),
-        "completion": Verb("reference:completion", "completion for bash, zsh or fish", "completion bash"),
     },
     "Governance": {
         "verify": Verb("version:verify", "a version, or any folder, against its lock", "verify demo"),

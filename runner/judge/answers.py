@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,17 +42,13 @@ def import_rows(version: Version, answers: Iterable[Given], host: str = "") -> I
 
 
 class Importer:
-    """Appends answers to labels.jsonl; `unbatched` takes pairs of no batch too, as judged on whole documents.
-
-    With `whole`, every answer is of a whole document, whatever batch holds its pair.
-    """
+    """Appends answers to labels.jsonl; `unbatched` takes pairs of no batch too, as judged on whole documents."""
 
     def __init__(
         self,
         version: Version,
         *,
         unbatched: bool = False,
-        whole: bool = False,
         by_people: bool = False,
         host: str = "",
     ) -> None:
@@ -60,7 +56,7 @@ class Importer:
         self._host = host
         self._path = version.labels_path
         self._known = {label.key: label for label in load_labels(version.labels_path)}
-        self._check = _AnswerCheck(version, self._known.values(), unbatched=unbatched, whole=whole)
+        self._check = _AnswerCheck(version, self._known.values(), unbatched=unbatched)
 
     def take_file(self, path: Path, *, judge: str, model: str, judged_on: str) -> Imported:
         """Append a file of answers, all of them or none.
@@ -76,13 +72,10 @@ class Importer:
         if not rows:
             raise InputError(f"{path} holds no answers.")
         named = _NAMED_AFTER_BATCH.fullmatch(path.name)
-        return self.take_given(rows, judge=judge, model=model, batch=named[1] if named else "")
-
-    def take_given(self, rows: Sequence[Given], *, judge: str, model: str, batch: str = "") -> Imported:
-        """Append somebody's answers, all or none: `take`, which refuses copies and models that pass for people too."""
         if self._by_people:
             for given in rows:
                 _refuse_model(given, given.answer.judge or judge)
+        batch = named[1] if named else ""
         return self.take(rows, judge=judge, model=model, batch=batch, refuse_copies=True)
 
     def take(
@@ -195,14 +188,14 @@ _NOTHING = "Nothing of the file was imported."
 class _AnswerCheck:
     """What answers of one version are held to."""
 
-    def __init__(self, version: Version, known: Iterable[Label], *, unbatched: bool, whole: bool = False) -> None:
+    def __init__(self, version: Version, known: Iterable[Label], *, unbatched: bool) -> None:
         self.queries = {query.query_id for query in load_queries(version.queries_path)}
         self.corpus = {row.doc_id: row for row in load_corpus(version.corpus_path)[1]}
         self.prompt = file_sha256(version.judge_path)
         self.name = version.number_name
         self.batch = ""
         """Which batch is meant if an answer does not say."""
-        self.unbatched, self.whole = unbatched, whole
+        self.unbatched = unbatched
         self._first_judge: dict[Pair, str] = {}
         self._answered: dict[tuple[str, Pair, str], int] = {}
         self.know(known)
@@ -308,8 +301,6 @@ class _AnswerCheck:
 
     def _row(self, answer: Answer, where: str) -> BatchRow | None:
         """The exported row that is answered; None for a pair of no batch, if such are taken."""
-        if self.whole:
-            return None
         rows = self._exported.get((answer.query_id, answer.doc_id), [])
         wanted = answer.batch or self.batch
         meant = [row for row in rows if row.batch == wanted] or ([] if answer.batch else rows)

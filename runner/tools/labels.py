@@ -17,7 +17,6 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, alone, load_queries
 from runner.judge.answers import Importer
 from runner.judge.carried_labels import carry_labels
-from runner.tools.judgment_lists import ListFormat, list_answers
 
 
 def import_files(
@@ -28,23 +27,15 @@ def import_files(
     model: str | None,
     judged_on: str,
     unbatched: bool,
-    form: ListFormat | None = None,
 ) -> int:
-    """How many labels the files added, each file reported on stderr; `model` is None if a person judged.
-
-    With `form` the files are judgment lists of another tool, whose ratings are of whole documents.
-    """
+    """How many labels the files added, each file reported on stderr; `model` is None if a person judged."""
     added = 0
     with open_for_labels(version):
         before = load_labels(version.labels_path)
-        importer = Importer(version, unbatched=unbatched, whole=form is not None, by_people=model is None)
+        importer = Importer(version, unbatched=unbatched, by_people=model is None)
         for path in paths:
             _tell_of_its_form(path)
-            if form is not None:
-                rows = list_answers(version, path, form, judged_on)
-                done = importer.take_given(rows, judge=judge, model=model or "")
-            else:
-                done = importer.take_file(path, judge=judge, model=model or "", judged_on=judged_on)
+            done = importer.take_file(path, judge=judge, model=model or "", judged_on=judged_on)
             added += done.added
             say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
         _tell_of_other_models(version.plan(), load_labels(version.labels_path)[len(before) :])

@@ -13,7 +13,6 @@ MEDIA_TYPES: Mapping[Kind, frozenset[str]] = {
     "html": frozenset(("text/html", "application/xhtml+xml")),
     "zip": frozenset(("application/zip", "application/x-zip-compressed")),
     "json": frozenset(("application/json",)),
-    "file": frozenset(),
 }
 _UNSPECIFIC = frozenset(("", "application/octet-stream", "binary/octet-stream", "text/plain"))
 """Types that say nothing; the content decides."""
@@ -34,8 +33,6 @@ class Cut(Busy):
 def check_type(kind: Kind, content_type: str, url: str) -> None:
     """Raise Refused, which names what came instead, unless the declared type can be that of `kind`."""
     declared = content_type.partition(";")[0].strip().lower()
-    if kind == "file" and declared not in MEDIA_TYPES["html"]:
-        return  # a dataset's files come under many types; their reader looks closer
     if declared in MEDIA_TYPES[kind] or declared in _UNSPECIFIC or (kind == "json" and declared.endswith("+json")):
         return
     raise Refused(f"{url} is {_named(declared)} where {_NAMES[kind]} is due.")
@@ -89,7 +86,6 @@ _NAMES: Mapping[Kind, str] = {
     "html": "an HTML page",
     "zip": "a ZIP",
     "json": "JSON",
-    "file": "a file",
 }
 
 

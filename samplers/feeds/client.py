@@ -47,7 +47,6 @@ _ACCEPT = {
     "htm": "text/html",
     "html": "text/html",
     "zip": "application/zip",
-    "file": "*/*",
     "json": "application/json",  # govinfo's listings answer 406 without it
 }
 

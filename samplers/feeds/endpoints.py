@@ -18,15 +18,7 @@ class Endpoint:
     also: tuple[str, ...] = ()
     key: str = ""
     max_rate: float = float("inf")
-    leads_to: tuple[str, ...] = ()
-    """Other endpoints that its redirects may lead to, such as where it keeps large files."""
 
-
-_HUB_FILES = (
-    *("cdn-lfs.hf.co", "cdn-lfs-us-1.hf.co", "cdn-lfs-eu-1.hf.co", "cdn-lfs.huggingface.co"),
-    *("cdn-lfs-us-1.huggingface.co", "cas-bridge.xethub.hf.co", "us.aws.cdn.hf.co", "us.gcp.cdn.hf.co"),
-)
-"""Where the Hugging Face hub keeps large files, as its documentation lists them (2026)."""
 
 ENDPOINTS: Mapping[str, Endpoint] = {
     "govinfo": Endpoint("https://www.govinfo.gov", also=("govinfo.gov",)),
@@ -37,9 +29,6 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "olrc": Endpoint("https://uscode.house.gov"),
     "congress-api": Endpoint("https://api.congress.gov", key="PER_SOURCE_EVAL_CONGRESS_KEY"),
     "congress": Endpoint("https://www.congress.gov", also=("congress.gov",)),
-    "beir": Endpoint("https://public.ukp.informatik.tu-darmstadt.de"),
-    "huggingface": Endpoint("https://huggingface.co", leads_to=_HUB_FILES),
-    **{host: Endpoint(f"https://{host}") for host in _HUB_FILES},
 }
 
 DEMO_KEY = "DEMO_KEY"
@@ -89,7 +78,7 @@ class Endpoints:
         except ValueError:
             joined = location
         target = self.official(joined)
-        if self.name(target) not in (self.name(url), *ENDPOINTS[self.name(url)].leads_to):
+        if self.name(target) != self.name(url):
             raise Refused(
                 f"{without_key(url)} leads to another host ({urlsplit(target).netloc}), which is not followed."
             )

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 Say = Callable[[str], None]
 """Takes one line of progress."""
 
-Kind = Literal["xml", "htm", "html", "zip", "json", "file"]
+Kind = Literal["xml", "htm", "html", "zip", "json"]
 """What an answer has to be: XML, text of govinfo in a <pre>, a page, a ZIP with one XML file, JSON."""
 
 

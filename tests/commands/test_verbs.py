@@ -1,23 +1,20 @@
-"""Every verb's help shows an example, every example runs, and shells complete them."""
+"""Every verb's help shows an example, and every example runs."""
 
 import shlex
 import shutil
-import subprocess
 
 import pytest
 
 from runner.base import places
 from runner.base.places import DRIVER
 from runner.commands import main as cli
-from runner.commands.reference import parser_of, words_by_place
 from runner.commands.verbs import VERBS, command_of, found_verb, runnable
 from runner.eval_set.corpus import pack
+from tests.support.parsers import parser_of
 from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {
     "fetch": "asks the publisher",
-    "collection fetch": "asks the publisher",
-    "collection import": "reads a collection that is not ours to keep",
     "mcp": "waits for a client",
     "case-study": "reads a collection that is not ours to keep",
     "compare": "reads files of the reader's",
@@ -33,7 +30,6 @@ ELSEWHERE = {
 
 WAITING = (
     "labels import",
-    "labels export",
     "labels page",
     "labels double",
     "labels agreement",
@@ -148,31 +144,3 @@ def test_next_says_whose_turn_it_is_in_every_state(state, said, request, tmp_pat
     for line in commands:
         verb, words = found_verb(shlex.split(line.split("      ")[0].replace(" ...", "")))
         assert parser_of(verb).parse_args(words)
-
-
-def test_completion_offers_what_may_come_next(capsys):
-    places = words_by_place()
-    assert {"run", "labels", "completion"} <= set(places[""])
-    assert set(places["labels"]) == {"import", "export", "page", "double", "agreement", "withdraw"}
-    assert {"bills", "demo", "--rehearse", "--modal"} <= set(places["run"])
-    assert "bills" not in places["grade"]
-    for shell in ("fish", "bash", "zsh"):
-        assert cli.main(["completion", shell]) == 0
-        script = capsys.readouterr().out
-        assert all(name in script for name in VERBS if " " not in name)
-        if program := shutil.which(shell):
-            assert subprocess.run([program, "-n"], input=script, text=True, check=False).returncode == 0
-    assert script.index("compinit -i") < script.index("bashcompinit")  # which calls what compinit defines
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [(["comp"], ["compare", "completion"]), (["labels", "im"], ["import"]), (["run", "--reh"], ["--rehearse"])],
-)
-def test_bash_completes_verbs_actions_and_flags(typed, offered, capsys):
-    cli.main(["completion", "bash"])
-    script = capsys.readouterr().out
-    words = " ".join(map(shlex.quote, ["per-source-eval.py", *typed]))
-    script += f'\nCOMP_WORDS=({words}); COMP_CWORD={len(typed)}; _per_source_eval; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == offered

@@ -14,9 +14,9 @@ import yaml
 
 from runner.base.places import CHECKOUT
 from runner.commands import version
-from runner.commands.reference import PAGE, page, parser_of
 from runner.commands.verbs import runnable
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
+from tests.support.parsers import parser_of
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -151,15 +151,11 @@ def test_the_index_of_the_documents_names_every_page() -> None:
     assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == pages
 
 
-def test_every_flag_of_the_documents_exists_and_every_flag_is_in_the_reference() -> None:
+def test_every_flag_of_the_documents_exists() -> None:
     existing = {flag for name, _ in runnable() for action in parser_of(name)._actions for flag in action.option_strings}
     existing |= {"--dry-run", "--post-bulk", "--cells", "--source", "--version"} | flags(version.FOLDER_FORM)
     named = flags("".join(path.read_text(encoding="utf-8") for path in documents() if path.name != "CHANGELOG.md"))
     assert named - existing - FOREIGN_FLAGS == set()
-
-
-def test_the_reference_of_commands_is_that_of_the_parsers() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: .venv/bin/python -m runner.commands.reference"
 
 
 def documents() -> list[Path]:

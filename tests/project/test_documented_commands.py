@@ -16,16 +16,16 @@ import pytest
 from runner.base import places
 from runner.base.places import CHECKOUT, DRIVER
 from runner.commands import main as cli
-from runner.commands.reference import parser_of
 from runner.commands.verbs import VERBS, found_verb, runnable
 from runner.decide.decide import decision_sentence
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import pack
-from runner.eval_set.version import Workspace, load_decision, load_queries, load_results, open_version
+from runner.eval_set.version import Workspace, load_decision, load_results, open_version
+from tests.support.parsers import parser_of
 from tests.support.small_set import answers, make_version
 
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
-GENERATED = ("commands.md", "matrix.md", "data-status.md")
+GENERATED = ("matrix.md", "data-status.md")
 """Pages that the tool writes; tests of their own hold them to it, and tests/commands runs the examples."""
 
 NEEDS = {
@@ -33,7 +33,7 @@ NEEDS = {
     r"--encoder-url|--encoder NAME": "server|weights",
     r"^judge |--judge( batches)?$|--answers": "language model|service",
     r"^fetch|--live": "publisher",
-    r"^matrix|^case-study|^collection|^run (--source=)?beir|docs/matrix/": "collection|made again",
+    r"^matrix|^case-study|^run (--source=)?beir|docs/matrix/": "collection|made again",
     r"^post-bulk|--against post-bulk": "production",
     r"^replay": "decided|embed it again",
     r"^tripwire|demo/v1/results.json": "make demo",
@@ -49,7 +49,7 @@ NEEDS = {
 
 ELSEWHERE = {
     r"^sources --(write|html)|^playground": "writes into the checkout; tests/report and tests/tools run it",
-    r"^completion|^adopt": "an example of tests/commands",
+    r"^adopt": "an example of tests/commands",
     r"YOUR_CHUNKER|explorations/": "names what a reader would have made",
 }
 
@@ -147,8 +147,6 @@ def _folder(
             (version.record / name).unlink()
     if line.startswith("labels"):
         answers(version)[0].rename(tmp_path / "FILE")
-        text = load_queries(version.queries_path)[0].text
-        (tmp_path / "ratings.csv").write_text(f"query,docid,rating\n{text},BILLS-117hr101ih,2\n")
         if not line.startswith(("labels import", "labels page")):
             where = f"--eval-set-path={version.folder.parent}"
             assert cli.main(["labels", "import", "demo", where, "--judge=NAME", "--person", "FILE"]) == 0

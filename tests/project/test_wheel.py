@@ -138,12 +138,3 @@ results.html("page.html")
     assert Path(place).is_relative_to(installed.environment)
     assert ast.literal_eval(gates) == {"bm25 x whole_doc": "pass", "trec:mine": "pass", "trec:stuck": "fail"}
     assert b"trec:mine" in (installed.folder / "page.html").read_bytes()
-
-
-def test_bash_completes_by_the_file_that_the_wheel_brings(installed: Installed) -> None:
-    file = installed.environment / "share" / "bash-completion" / "completions" / "per-source-eval"
-    typed = "COMP_WORDS=(per-source-eval comp); COMP_CWORD=1; _per_source_eval"
-    script = f'source {file}; complete -p per-source-eval; {typed}; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    own = {"PATH": f"{installed.environment / 'bin'}:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(["bash", "-c", script], env=own, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[1:] == ["compare", "completion"]
