@@ -90,7 +90,6 @@ def choose(arguments: Sequence[str]) -> int:
     parser = _evening_parser("choose", epilog)
     parser.add_argument("cell", metavar="CELL", help="what goes to production, or 'recommended'")
     add_signature(parser, "why; not needed for 'recommended'")
-    parser.add_argument("--pooled", type=Path, metavar="FILE", help="cite what `pooled --output` says")
     options = _parsed(parser, arguments)
     _refuse_external(options)
     return _evening(options, _again("run", _without_choice(arguments, options.cell)), choice=_choice(options))
@@ -339,7 +338,7 @@ def _again(verb: str, arguments: Sequence[str]) -> str:
 
 def _without_choice(arguments: Sequence[str], cell: str) -> list[str]:
     """The arguments without what belongs to a choice."""
-    kept, skip, ours = [], False, ("--reason", "--by", "--pooled")
+    kept, skip, ours = [], False, ("--reason", "--by")
     for argument in arguments:
         name = argument.partition("=")[0]
         if not skip and name not in ours and argument != cell:
@@ -363,12 +362,10 @@ def check_signature(options: argparse.Namespace) -> None:
 
 def _choice(options: argparse.Namespace) -> "Choice":
     from runner.decide.decide import RECOMMENDED, UNATTENDED, Choice
-    from runner.decide.pooled_gains import read_pooled
 
     if get_close_matches(options.cell, [RECOMMENDED], cutoff=0.8) and options.cell != RECOMMENDED:
         raise InputError(f"{options.cell!r} is no cell; did you mean {RECOMMENDED!r}?")
     if options.cell != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
         raise InputError("choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")
     check_signature(options)
-    pooled = None if options.pooled is None else read_pooled(options.pooled)
-    return Choice(options.cell, options.reason, options.by or UNATTENDED, pooled)
+    return Choice(options.cell, options.reason, options.by or UNATTENDED)

@@ -6,11 +6,10 @@ from difflib import get_close_matches
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
-from runner.base.figures import gain_text, whole_percent
+from runner.base.figures import gain_text
 from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_cell
 from runner.decide.judge_noise.model_change import change_sentence
 from runner.decide.outcome import CHOSEN
-from runner.decide.pooled_gains import PooledGains
 from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Chosen, Decision, Standing
@@ -29,12 +28,11 @@ RECOMMENDED = "recommended"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the operator says: a cell or `recommended`, why, who, and what pooling over other sources is cited."""
+    """What the operator says: a cell or `recommended`, why, and who."""
 
     cell: str
     reason: str
     by: str
-    pooled: PooledGains | None = None
 
 
 def needs_choice(results: Results) -> bool:
@@ -92,7 +90,6 @@ def decide(
         decided_on=today,
         results_sha256=results_sha256,
         reuse=reuse,
-        pooled=choice.pooled.cited(results, chosen) if choice is not None and choice.pooled is not None else None,
         left_out=results.plan.left_out,
     )
 
@@ -103,8 +100,7 @@ def remade(decision: Decision, results: Results) -> Decision:
     if decision.decided_by != AUTOMATIC:
         choice = Choice(decision.chosen.cell, decision.reason, decision.decided_by)
     results_sha256 = sha256(json_bytes(results.model_dump()))
-    made = decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
-    return made.model_copy(update={"pooled": decision.pooled})
+    return decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
 
 
 def _chosen(results: Results, name: str) -> Chosen:
@@ -164,14 +160,7 @@ def decision_sentence(decision: Decision) -> str:
     elif chosen.standing == "the baseline":
         said = f"the baseline, {chosen.cell} ({_beside(decision)})"
     told = f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
-    told = " ".join([told, *(one.sentence for one in decision.left_out)])
-    if (cited := decision.pooled) is None:
-        return told
-    gain, low, high = map(gain_text, (cited.gain, cited.low, cited.high))
-    return (
-        f"{told} Other sources put the gain of {cited.cell} at {gain} nDCG@10 ({low} to {high}), and the chance of "
-        f"any at {whole_percent(cited.p_above_0)}."
-    )
+    return " ".join([told, *(one.sentence for one in decision.left_out)])
 
 
 def _beside(decision: Decision) -> str:

@@ -20,7 +20,6 @@ from tests.support.small_set import begin, make_version, write_corpus
         (("--adopt-baseline",), "that is 'adopt SOURCE --by NAME' now"),
         (("--judge",), "that is 'judge SOURCE' now"),
         (("plan", "--by=me"), "unrecognized arguments: --by"),
-        (("plan", "--pooled=pooled.json"), "unrecognized arguments: --pooled"),
         (("choose",), "the following arguments are required: CELL"),
         (("choose", ""), "choose needs --reason TEXT and --by NAME"),
         (("choose", "bm25 x whole_doc", "--reason= ", "--by=me"), "choose needs --reason TEXT and --by NAME"),

@@ -43,7 +43,7 @@ NEEDS = {
     r"@int8 x": "packaged",
     r"practice/demo": "[Ss]tand-ins",
     r"^doctor": "checks|parity",
-    r"^pooled|--pooled": "locked",
+    r"^pooled": "locked",
 }
 """What a command needs that a small version has not, by its words, and how its page says so."""
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
+from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import BackendRecord
 from runner.eval_set.shapes.plan import LeftOut, Reuse
 from runner.eval_set.shapes.results import Tier
@@ -79,22 +79,8 @@ class Chosen(FrozenModel):
     chunker: str
 
 
-class CitedGain(FrozenModel):
-    """What pooling over other sources says of a cell's true gain in nDCG@10, with the digest of `pooled`'s file.
-
-    The cell is the chosen one, or the best challenger if the baseline was chosen; `low` and `high` hold 95 %.
-    """
-
-    sha256: Sha256
-    cell: str
-    gain: float
-    low: float
-    high: float
-    p_above_0: Share
-
-
 class Decision(Sparse):
-    """decision.json; one by policy rests on no results, and `pooled` is what was cited, if anything was."""
+    """decision.json; one by policy rests on no results."""
 
     schema_version: Literal[1]
     source: str
@@ -110,7 +96,6 @@ class Decision(Sparse):
     decided_on: str
     results_sha256: Sha256 | None
     reuse: Reuse | None = None
-    pooled: CitedGain | None = None
     left_out: list[LeftOut] = Field(default_factory=list)
 
 

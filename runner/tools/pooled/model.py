@@ -3,7 +3,7 @@
 A cell's gain over the baseline of its source is y = theta + e. Its error e is what other queries would have changed;
 cells of one source share queries and baseline, so errors come with a covariance. Its true gain is
 theta = effect of its encoder + effect of its kind of chunker + u, where u ~ N(0, tau^2) is the source's and cell's own.
-Effects are N(0, effect_sd^2) and tau is half-normal(tau_scale) (Gelman 2006), both weak beside what gains in nDCG@10
+Effects are N(0, EFFECT_SD^2) and tau is half-normal(TAU_SCALE) (Gelman 2006), both weak beside what gains in nDCG@10
 are. Given tau everything is Gaussian; tau is integrated over a grid. There is no sampler: the same input gives the
 same figures.
 """
@@ -19,20 +19,22 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-GRID = 80
-"""Values of tau, evenly from 0 to TOP scales; a value is the middle of its step, so none is 0."""
+EFFECT_SD = 0.1
+"""SD of an effect before any result, in nDCG@10."""
 
-TOP = 4.0
+TAU_SCALE = 0.03
+"""Scale of the scatter that no effect explains."""
+
+MIN_GAIN = 0.02
+"""The gain that counts."""
+
+TAUS = [4 * TAU_SCALE * (step + 0.5) / 80 for step in range(80)]
+"""The grid, evenly from 0 to four scales; a value is the middle of its step, so none is 0."""
+
+EXACT = 1e-9
+"""An SD up to which a gain counts as known; what lies below it is rounding."""
 
 _Z = NormalDist()
-
-
-class Priors(NamedTuple):
-    """SD of an effect, scale of tau, and the gain that counts, all in nDCG@10."""
-
-    effect_sd: float = 0.1
-    tau_scale: float = 0.03
-    min_gain: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class SourceGains:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A posterior: mean, SD, central 95 % interval, and the probabilities of a gain above 0 and above the bar."""
+    """A posterior: mean, SD, central 95 % interval, and the probabilities of a gain above 0 and above MIN_GAIN."""
 
     mean: float
     sd: float
@@ -76,10 +78,7 @@ class PooledCell:
 
 @dataclass(frozen=True, slots=True)
 class OddOne:
-    """How far a source's mean gain lies from what the other sources predict, and p of a distance so large.
-
-    `p` is two-sided and for this source alone.
-    """
+    """How far a source's mean gain lies from what the others predict, and this source's two-sided p."""
 
     source: str
     gain: float
@@ -91,20 +90,18 @@ class OddOne:
 class Pooled:
     """Effects by name, in the order of their first cells; cells in the order given; sources, the oddest one first.
 
-    Effects that always come together cannot be told apart, and stand as one: "bm25 + whole documents". `predicted` has,
-    by the effects of a cell, the true gain of such a cell in a source that is not among these. `tau` is the posterior
-    mean of the scatter that no effect explains. `odd` is empty for a single source.
+    Effects that always come together cannot be told apart, and stand as one: "bm25 + whole documents". `tau` is the
+    posterior mean of the scatter that no effect explains. `odd` is empty for a single source.
     """
 
     effects: dict[str, Estimate]
     cells: tuple[PooledCell, ...]
-    predicted: dict[tuple[str, ...], Estimate]
     odd: tuple[OddOne, ...]
     tau: float
 
 
-def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  # noqa: B008  # it is immutable
-    """The posterior given all sources; ValueError if there is none, or one without a cell.
+def pool(sources: Sequence[SourceGains]) -> Pooled:
+    """Return the posterior given all sources; ValueError if there is none, or one without a cell.
 
     >>> alone = SourceGains("bills", ("a",), (("structural",),), np.array([0.05]), np.array([[0.0004]]), 100)
     >>> round(pool([alone]).effects["structural"].mean, 3)
@@ -112,38 +109,37 @@ def pool(sources: Sequence[SourceGains], priors: Priors = Priors()) -> Pooled:  
     """
     if not sources or not all(source.cells for source in sources):
         raise ValueError("pooling takes one source or more, each with a cell beside its baseline")
-    kinds = [kind for source in sources for kind in source.effects]
     sources = _with_joint_effects(sources)
     names = _names(sources)
-    parts = _given(sources, names, priors)
-    weights = np.array([part.weight for part in parts])
-    effects = {
-        name: _estimate([(part.effects[i], part.effect_sds[i]) for part in parts], weights, priors.min_gain)
-        for i, name in enumerate(names)
-    }
-    cells, at = [], 0
-    for source in sources:
-        for place, cell in enumerate(source.cells):
-            known = _estimate([(part.gains[at], part.gain_sds[at]) for part in parts], weights, priors.min_gain)
-            error = math.sqrt(source.covariance[place, place])
-            cells.append(PooledCell(source.source, cell, float(source.gains[place]), error, known))
-            at += 1
-    design = dict(zip(kinds, _design(sources, names), strict=True))
-    predicted = {
-        kind: _estimate(
-            [(mean, math.sqrt(spread)) for mean, spread in _elsewhere(sources, names, row, parts, priors)],
-            weights,
-            priors.min_gain,
+    design = _design(sources, names)
+    n_effects, n_cells = len(names), len(design)
+    shared = np.vstack([np.eye(n_effects), design])
+    own = np.vstack([np.zeros((n_effects, n_cells)), np.eye(n_cells)])
+    found = posterior(sources, names, shared, own)
+    estimates = [_estimate(found, place) for place in range(n_effects + n_cells)]
+    cells = [
+        PooledCell(source.source, cell, float(gain), math.sqrt(variance), estimate)
+        for (source, cell, gain, variance), estimate in zip(
+            (
+                (source, *row)
+                for source in sources
+                for row in zip(source.cells, source.gains, np.diag(source.covariance), strict=True)
+            ),
+            estimates[n_effects:],
+            strict=True,
         )
-        for kind, row in design.items()
-    }
-    odd = [_odd_one(sources, names, place, priors) for place in range(len(sources))] if len(sources) > 1 else []
-    tau = float(weights @ np.array([part.tau for part in parts]))
-    return Pooled(effects, tuple(cells), predicted, tuple(sorted(odd, key=lambda one: one.p)), tau)
+    ]
+    odd = [_odd_one(sources, names, place) for place in range(len(sources))] if len(sources) > 1 else []
+    return Pooled(
+        dict(zip(names, estimates, strict=False)),
+        tuple(cells),
+        tuple(sorted(odd, key=lambda one: one.p)),
+        float(found.weights @ np.array(TAUS)),
+    )
 
 
-def pooled_apart(sources: Sequence[SourceGains], encoder: str, priors: Priors) -> Pooled:
-    """Cells that only keep the vectors of the baseline's encoder in fewer bits or numbers pooled by themselves.
+def pooled_apart(sources: Sequence[SourceGains], encoder: str) -> Pooled:
+    """Pool cells that only keep the vectors of the baseline's encoder in fewer bits or numbers by themselves.
 
     They lie within thousandths of the baseline in every source, so with them in it one scale of scatter would be near 0
     and pull every other cell onto its effect. `odd` and `tau` are those of the other cells, if there are any.
@@ -151,29 +147,20 @@ def pooled_apart(sources: Sequence[SourceGains], encoder: str, priors: Priors) -
 
     def one_kind(source: SourceGains, *, shrunk: bool) -> SourceGains:
         told = (len(of_cell) == 1 and of_cell[0].startswith(f"{encoder}@") for of_cell in source.effects)
-        return _cells_of(source, [at for at, is_shrunk in enumerate(told) if is_shrunk == shrunk])
+        places = [at for at, is_shrunk in enumerate(told) if is_shrunk == shrunk]
+        return replace(
+            source,
+            cells=tuple(source.cells[at] for at in places),
+            effects=tuple(source.effects[at] for at in places),
+            gains=source.gains[places],
+            covariance=source.covariance[np.ix_(places, places)],
+        )
 
     groups = ([one_kind(source, shrunk=shrunk) for source in sources] for shrunk in (False, True))
-    found = [pool(held, priors) for group in groups if (held := [source for source in group if source.cells])]
-    first, *others = found
+    first, *others = [pool(held) for group in groups if (held := [source for source in group if source.cells])]
     for other in others:
-        first = replace(
-            first,
-            effects=first.effects | other.effects,
-            cells=first.cells + other.cells,
-            predicted=first.predicted | other.predicted,
-        )
+        first = replace(first, effects=first.effects | other.effects, cells=first.cells + other.cells)
     return first
-
-
-def _cells_of(source: SourceGains, places: Sequence[int]) -> SourceGains:
-    return replace(
-        source,
-        cells=tuple(source.cells[at] for at in places),
-        effects=tuple(source.effects[at] for at in places),
-        gains=source.gains[list(places)],
-        covariance=source.covariance[np.ix_(places, places)],
-    )
 
 
 def _names(sources: Sequence[SourceGains]) -> list[str]:
@@ -181,7 +168,7 @@ def _names(sources: Sequence[SourceGains]) -> list[str]:
 
 
 def _with_joint_effects(sources: Sequence[SourceGains]) -> list[SourceGains]:
-    """The sources with one name for effects that the same cells have."""
+    """Return the sources with one name for effects that the same cells have."""
     together: dict[bytes, list[str]] = {}
     names = _names(sources)
     for name, column in zip(names, _design(sources, names).T, strict=True):
@@ -193,69 +180,64 @@ def _with_joint_effects(sources: Sequence[SourceGains]) -> list[SourceGains]:
     ]
 
 
-class _Part(NamedTuple):
-    """The posterior given one tau: its share, means and SDs of effects and gains."""
-
-    tau: float
-    weight: float
-    effects: Floats
-    effect_sds: Floats
-    gains: Floats
-    gain_sds: Floats
-
-
 def _design(sources: Sequence[SourceGains], names: Sequence[str]) -> Floats:
-    """(cells, effects): 1 where a cell has an effect."""
+    """Return (cells, effects): 1 where a cell has an effect."""
     rows = [[float(name in of_cell) for name in names] for source in sources for of_cell in source.effects]
     return np.array(rows).reshape(-1, len(names))
 
 
-def _covariance(sources: Sequence[SourceGains]) -> Floats:
-    """The errors of all cells: those of two sources are independent."""
-    size = sum(len(source.cells) for source in sources)
-    found, at = np.zeros((size, size)), 0
-    for source in sources:
-        end = at + len(source.cells)
-        found[at:end, at:end] = source.covariance
-        at = end
-    return found
+class Posterior(NamedTuple):
+    """Per value of TAUS its share (taus,), and means and SDs (taus, targets) given it."""
+
+    weights: Floats
+    means: Floats
+    sds: Floats
 
 
-def _given(sources: Sequence[SourceGains], names: Sequence[str], priors: Priors) -> list[_Part]:
-    """The posterior at every tau of the grid, weights adding up to 1."""
-    design, errors = _design(sources, names), _covariance(sources)
+def posterior(
+    sources: Sequence[SourceGains], names: Sequence[str], shared: Floats, own: Floats, fresh: float = 0.0
+) -> Posterior:
+    """Return the posterior of targets: `shared` (targets, effects) of the effects plus `own` (targets, cells) of the u.
+
+    `fresh` times tau^2 is the variance that a target has from cells of no source among these.
+    """
+    design = _design(sources, names)
     y = np.concatenate([source.gains for source in sources])
-    shared = priors.effect_sd**2 * design
-    parts, logs = [], []
-    for tau in (priors.tau_scale * TOP * (step + 0.5) / GRID for step in range(GRID)):
-        prior = shared @ design.T + tau**2 * np.eye(len(y))
-        whole = prior + errors
-        solved = np.linalg.solve(whole, np.column_stack([y, prior, shared]))
-        alpha, of_gains, of_effects = solved[:, 0], solved[:, 1 : 1 + len(y)], solved[:, 1 + len(y) :]
-        gain_variances = np.diag(prior) - np.einsum("ij,ij->j", prior, of_gains)
-        effect_variances = priors.effect_sd**2 - np.einsum("ij,ij->j", shared, of_effects)
-        logs.append(-0.5 * (np.linalg.slogdet(whole)[1] + y @ alpha) - 0.5 * (tau / priors.tau_scale) ** 2)
-        sds = [np.sqrt(np.maximum(0.0, variances)) for variances in (effect_variances, gain_variances)]
-        parts.append(_Part(tau, 0.0, shared.T @ alpha, sds[0], prior @ alpha, sds[1]))
+    errors = np.zeros((len(y), len(y)))
+    at = 0
+    for source in sources:  # Errors of two sources are independent.
+        end = at + len(source.cells)
+        errors[at:end, at:end] = source.covariance
+        at = end
+    logs, means, sds = [], [], []
+    for tau in TAUS:
+        whole = EFFECT_SD**2 * design @ design.T + tau**2 * np.eye(len(y)) + errors
+        reach = EFFECT_SD**2 * shared @ design.T + tau**2 * own
+        solved = np.linalg.solve(whole, np.column_stack([y, reach.T]))
+        before = EFFECT_SD**2 * (shared**2).sum(axis=1) + tau**2 * ((own**2).sum(axis=1) + fresh)
+        means.append(reach @ solved[:, 0])
+        sds.append(np.sqrt(np.maximum(0.0, before - np.einsum("ij,ji->i", reach, solved[:, 1:]))))
+        logs.append(-0.5 * (np.linalg.slogdet(whole)[1] + y @ solved[:, 0]) - 0.5 * (tau / TAU_SCALE) ** 2)
     weights = np.exp(np.array(logs) - max(logs))
-    weights /= weights.sum()
-    return [part._replace(weight=float(weight)) for part, weight in zip(parts, weights, strict=True)]
+    return Posterior(weights / weights.sum(), np.array(means), np.array(sds))
 
 
-def _estimate(parts: Sequence[tuple[float, float]], weights: Floats, bar: float) -> Estimate:
-    """The mixture of Gaussians, given their means and SDs."""
-    means, sds = (np.array(column) for column in zip(*parts, strict=True))
+def _estimate(found: Posterior, place: int) -> Estimate:
+    """Return the figures of a mixture of Gaussians, that of one target."""
+    weights, means, sds = found.weights, found.means[:, place], found.sds[:, place]
     mean = float(weights @ means)
     sd = math.sqrt(float(weights @ (sds**2 + (means - mean) ** 2)))
     low, high = (_quantile(share, means, sds, weights) for share in (0.025, 0.975))
-    above = [1 - _below(bound, means, sds, weights) for bound in (0.0, bar)]
+    above = [1 - _below(bound, means, sds, weights) for bound in (0.0, MIN_GAIN)]
     return Estimate(mean, sd, low, high, *above)
 
 
 def _below(value: float, means: Floats, sds: Floats, weights: Floats) -> float:
-    """The mixture's probability below a value."""
+    """Return the mixture's probability of a value or less; what is known to a billionth is known."""
     parts = zip(weights.tolist(), means.tolist(), sds.tolist(), strict=True)
-    return float(sum(w * (_Z.cdf((value - mean) / sd) if sd else mean < value) for w, mean, sd in parts))
+    return float(
+        sum(w * (_Z.cdf((value - mean) / sd) if sd > EXACT else mean <= value + EXACT) for w, mean, sd in parts)
+    )
 
 
 def _quantile(share: float, means: Floats, sds: Floats, weights: Floats) -> float:
@@ -266,39 +248,13 @@ def _quantile(share: float, means: Floats, sds: Floats, weights: Floats) -> floa
     return (low + high) / 2
 
 
-def _odd_one(sources: Sequence[SourceGains], names: Sequence[str], place: int, priors: Priors) -> OddOne:
-    """The source at `place` against what the others predict of the mean of its cells."""
+def _odd_one(sources: Sequence[SourceGains], names: Sequence[str], place: int) -> OddOne:
+    """Hold the source at `place` against what the others predict of the mean of its cells."""
     one, others = sources[place], [*sources[:place], *sources[place + 1 :]]
-    own = _design([one], names).mean(axis=0)
-    given = _given(others, names, priors)
-    n_cells, error = len(one.cells), float(one.covariance.mean())
-    predicted = _elsewhere(others, names, own, given, priors, n_cells)
-    weights = np.array([part.weight for part in given])
-    means, sds = np.array([(mean, math.sqrt(spread + error)) for mean, spread in predicted]).T
+    shared = _design([one], names).mean(axis=0, keepdims=True)
+    unknown = np.zeros((1, sum(len(source.cells) for source in others)))
+    found = posterior(others, names, shared, unknown, 1 / len(one.cells))
+    means, sds = found.means[:, 0], np.sqrt(found.sds[:, 0] ** 2 + float(one.covariance.mean()))
     gain = float(one.gains.mean())
-    below = _below(gain, means, sds, weights)
-    return OddOne(one.source, gain, float(weights @ means), 2 * min(below, 1 - below))
-
-
-def _elsewhere(
-    sources: Sequence[SourceGains],
-    names: Sequence[str],
-    row: Floats,
-    parts: Sequence[_Part],
-    priors: Priors,
-    n_cells: int = 1,
-) -> list[tuple[float, float]]:
-    """Mean and variance, at every tau, of the mean true gain of `n_cells` cells of another source.
-
-    `row` (effects,) is those cells' mean row of the design.
-    """
-    design, errors = _design(sources, names), _covariance(sources)
-    y = np.concatenate([source.gains for source in sources])
-    reach = priors.effect_sd**2 * design @ row
-    found = []
-    for part in parts:
-        whole = priors.effect_sd**2 * design @ design.T + part.tau**2 * np.eye(len(y)) + errors
-        solved = np.linalg.solve(whole, reach)
-        spread = priors.effect_sd**2 * row @ row - reach @ solved + part.tau**2 / n_cells
-        found.append((float(solved @ y), float(spread)))
-    return found
+    below = _below(gain, means, sds, found.weights)
+    return OddOne(one.source, gain, float(found.weights @ means), 2 * min(below, 1 - below))

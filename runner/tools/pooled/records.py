@@ -7,17 +7,20 @@ from typing import NoReturn
 
 import numpy as np
 
+from chunkers.registry import limit_of, uncut
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import checked
-from runner.decide.pooled_gains import effects_of
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set.catalog import SOURCES, source
 from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.shapes.results import Kind, Results
 from runner.tools.pooled.model import SourceGains
 
 MEASURE = "ndcg@10"
+FIXED = "fixed tokens"
+STRUCTURAL = "structural chunker"
+_OTHERS = {"whole_doc": "whole documents", "recursive_v1": "recursive chunker"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Given:
 
 
 def read_given(path: Path) -> Given:
-    """The results at a path, a version's folder or its results.json.
+    """Return the results at a path, a version's folder or its results.json.
 
     IntegrityError if its lock says otherwise, InputError if nothing locks it, if pairs are unjudged, or if it compares
     no cell with a baseline.
@@ -48,7 +51,7 @@ def read_given(path: Path) -> Given:
 
 
 def gains_of(results: Results) -> SourceGains:
-    """The gains of a version's preregistered cells over its baseline, with the covariance of their means."""
+    """Return the gains of a version's preregistered cells over its baseline, with the covariance of their means."""
     rows = [row for row in results.cells if row.role == "preregistered"]
     own = next(row for row in results.cells if row.role == "baseline").scores[MEASURE].per_query
     differences = np.array([row.scores[MEASURE].per_query for row in rows], float).reshape(len(rows), len(own))
@@ -69,7 +72,7 @@ def gains_of(results: Results) -> SourceGains:
 
 
 def checked_together(given: Sequence[Given]) -> list[Given]:
-    """The same, in the roster's order; InputError if two are of one source, of two kinds or over two baselines."""
+    """Return the same in the roster's order; InputError if two are of one source, of two kinds or two baselines."""
     sources = [one.gains.source for one in given]
     if len(set(sources)) < len(sources):
         _refuse("one version a source", given, sources)
@@ -84,3 +87,28 @@ def checked_together(given: Sequence[Given]) -> list[Given]:
 def _refuse(wanted: str, given: Sequence[Given], values: Sequence[str]) -> NoReturn:
     told = "; ".join(f"{one.path}: {value}" for one, value in zip(given, values, strict=True))
     raise InputError(f"Only results of {wanted} are pooled. Given are {told}.")
+
+
+def effects_of(cell: str, baseline: str, source_name: str) -> tuple[str, ...]:
+    """Return what a cell has that the baseline has not: its retriever by name, and its kind of chunker."""
+    retriever, _, chunker = cell.rpartition(" x ")
+    own_retriever, _, own_chunker = baseline.rpartition(" x ")
+    kind, own_kind = (_kind_of(name, source_name) for name in (chunker, own_chunker))
+    if kind == own_kind == FIXED and limit_of(chunker) != limit_of(own_chunker):
+        kind = f"{FIXED}, {limit_of(chunker):,}"
+    return tuple(([retriever] if retriever != own_retriever else []) + ([kind] if kind != own_kind else []))
+
+
+def _kind_of(chunker: str, source_name: str) -> str:
+    """Return the kind of a chunker.
+
+    It is fixed tokens of whatever size, the source's structural one, the same cut at an encoder's limit, or its name.
+    """
+    name = chunker.removesuffix("-bare")
+    if name.startswith("fixed_token_"):
+        kind = FIXED
+    elif uncut(name).rpartition("_v")[0] == source(source_name).structural_chunker.rpartition("_v")[0]:
+        kind = STRUCTURAL if uncut(name) == name else f"{STRUCTURAL} cut at {limit_of(name)}"
+    else:
+        kind = _OTHERS.get(name, name)
+    return kind if name == chunker else f"{kind}, without context"
