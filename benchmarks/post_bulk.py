@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from sizes import sized
 
 from runner.base.records import RUN_DEPTH, Chunk, Document, Span
-from runner.retrieve.engine.database import open_substrate
-from runner.retrieve.engine.search import REPEATS, Search, index_recall, latencies, percentiles, search_runs
 from runner.substrate.checks import Expected, check_substrate
+from runner.substrate.database import open_substrate
+from runner.substrate.search import REPEATS, Search, index_recall, latencies, percentiles, search_runs
 from runner.substrate.texts import Cut
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the builder belongs to the tests

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,55 +157,38 @@ _NAME = r"[a-z0-9][a-z0-9._-]*"
 _BM25_NAME = rf"bm25(?:-okapi|-plain|@(?:{'|'.join(LANGUAGES)}))?"
 _VARIANT = r"int8|bit|[1-9][0-9]{0,4}"
 
-ENGINE = "engine"
-"""The variant of a dense cell that sqlite-vec itself searches, bits first and floats after."""
-
-FTS5 = "fts5"
-"""The sparse arm that SQLite's FTS5 searches."""
-
-
-DocumentScore = Literal["max", "first", "top3"]
-"""By what a document is ranked: its best chunk, its first one, or the mean of its best three (of all, if fewer)."""
-
 
 @dataclass(frozen=True, slots=True)
 class DenseCell:
     """One encoder over one chunker's chunks.
 
     `variant` says what is searched in place of the whole float32 vectors: their first N dimensions ("256"), "int8"
-    codes, "bit" for signs with rescoring, or a database of sqlite-vec (ENGINE); "" for the vectors themselves. Of
-    these alone `by` may be other than "max", an ablation of how documents are ranked.
+    codes, or "bit" for signs with rescoring; "" for the vectors themselves.
     """
 
     encoder: str
     chunker: str
     variant: str = ""
-    by: DocumentScore = "max"
 
     def __str__(self) -> str:
-        if self.variant == ENGINE:
-            return f"{ENGINE}({self.encoder}) x {self.chunker}"
         stored = f"@{self.variant}" if self.variant else ""
-        return f"{self.encoder}{stored} x {self.chunker}{'' if self.by == 'max' else f'+{self.by}'}"
+        return f"{self.encoder}{stored} x {self.chunker}"
 
 
 @dataclass(frozen=True, slots=True)
 class BM25Cell:
-    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS, bm25@LANGUAGE, or FTS5."""
+    """A sparse cell; `variant` is a row of runner.retrieve.bm25.BM25_VARIANTS or bm25@LANGUAGE."""
 
     variant: str
     chunker: str
 
     def __str__(self) -> str:
-        return f"{f'{ENGINE}({FTS5})' if self.variant == FTS5 else self.variant} x {self.chunker}"
+        return f"{self.variant} x {self.chunker}"
 
 
 @dataclass(frozen=True, slots=True)
 class HybridCell:
-    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank.
-
-    Fused with FTS5, both arms are a database's searches of chunks.
-    """
+    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank."""
 
     method: Literal["rerank", "rrf"]
     variant: str
@@ -215,7 +198,7 @@ class HybridCell:
     def __str__(self) -> str:
         if self.method == "rerank":
             return f"{self.variant}>{self.encoder} x {self.chunker}"
-        return f"{ENGINE if self.variant == FTS5 else 'rrf'}({self.variant},{self.encoder}) x {self.chunker}"
+        return f"rrf({self.variant},{self.encoder}) x {self.chunker}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +239,6 @@ def bm25_in(language: str) -> str:
     return next(f"bm25@{code}" for code, name in LANGUAGES.items() if name == language)
 
 
-def is_engine(cell: OwnCell) -> bool:
-    """Whether a database of SQLite's ranks the cell's chunks, and not this tool."""
-    return str(cell).startswith(f"{ENGINE}(")
-
-
 def parse_cell(text: str) -> OwnCell:
     """The cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""
     retriever, separator, chunker = text.strip().rpartition(" x ")
@@ -273,19 +251,12 @@ def parse_cell(text: str) -> OwnCell:
             return HybridCell("rrf", match[1], match[2], chunker)
         if match := re.fullmatch(rf"rerank\(({_BM25_NAME}),({_NAME})\)", retriever):
             return CrossCell(match[1], match[2], chunker)
-        if retriever == f"{ENGINE}({FTS5})":
-            return BM25Cell(FTS5, chunker)
-        if match := re.fullmatch(rf"{ENGINE}\(({FTS5},)?({_NAME})\)", retriever):
-            return HybridCell("rrf", FTS5, match[2], chunker) if match[1] else DenseCell(match[2], chunker, ENGINE)
         if match := re.fullmatch(rf"({_NAME})(?:@({_VARIANT}))?", retriever):
             return DenseCell(match[1], chunker, match[2] or "")
-    if match := re.fullmatch(rf"(?!{_BM25_NAME} )({_NAME}) x ({_NAME})\+(first|top3)", text.strip()):
-        return DenseCell(match[1], match[2], by=cast(DocumentScore, match[3]))
     raise InputError(
         f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER', "
         "'rrf(bm25,ENCODER) x CHUNKER', 'rerank(bm25,MODEL) x CHUNKER', with @256, @int8 or @bit after a lone ENCODER "
-        "if its vectors are stored so or +first or +top3 after its CHUNKER, "
-        "or 'engine(fts5) x CHUNKER', 'engine(ENCODER) x CHUNKER', 'engine(fts5,ENCODER) x CHUNKER'. "
+        "if its vectors are stored so. "
         f"bm25@de is BM25 for German; others: {', '.join(sorted(LANGUAGES.keys() - {'de'}))}."
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
-from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, is_engine, parse_cell
+from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.judge_noise.model_change import change_sentence
 from runner.decide.sample_size import shown_by
@@ -323,12 +323,6 @@ def _cut_short(cells: Sequence[CellResult]) -> list[str]:
 
 def _exact_search(cells: Sequence[CellResult]) -> str:
     own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
-    engine = [str(cell) for cell in own if is_engine(cell)]
-    if engine:
-        return (
-            f"SQLite searched for {'; '.join(engine)}, over the sample alone, and this tool for all others. The "
-            "production database, which holds more documents, was not measured here; --post-bulk does."
-        )
     exact = "" if any(isinstance(cell, DenseCell) and cell.variant for cell in own) else "exact "
     return (
         f"Scores come from {exact}search in this tool; the production database (quantised vectors, its own full-text "

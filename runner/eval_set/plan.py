@@ -16,7 +16,7 @@ from chunkers.registry import chunker as find_chunker
 from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
-from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell, OwnCell, is_engine, parse_cell
+from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell, OwnCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
@@ -337,7 +337,7 @@ def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN, pinned: C
             f"{cell}: the vectors of {cell.encoder} have {dim} dimensions, so they cannot be cut to {cell.variant}. "
             f"Write a smaller number, or '{cell.encoder} x {cell.chunker}' for all of them."
         )
-    if dim % 8 and (is_engine(cell) or (isinstance(cell, DenseCell) and cell.variant == "bit")):
+    if dim % 8 and isinstance(cell, DenseCell) and cell.variant == "bit":
         raise InputError(f"{cell}: sqlite-vec keeps bits of 8, 16, 24, ... dimensions, and {cell.encoder} has {dim}.")
 
 
@@ -345,8 +345,8 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
     """What breaks a criterion; of an external collection, which decides nothing, only the baseline is asked for."""
     if source.policy == "external":
         return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
-    # How vectors are stored or documents ranked makes no cell more.
-    dense = [cell for cell in cells if isinstance(cell, DenseCell) and not cell.variant and cell.by == "max"]
+    # How vectors are stored makes no cell more.
+    dense = [cell for cell in cells if isinstance(cell, DenseCell) and not cell.variant]
     problems = []
     if len(dense) < MIN_DENSE_CELLS:
         problems.append(f"criterion 1: {len(dense)} model x chunker cells; at least {MIN_DENSE_CELLS} are needed")

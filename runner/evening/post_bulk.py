@@ -13,7 +13,7 @@ from runner.embed.local_encoder import encoder_for
 from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.version import Version, alone
 from runner.report.post_bulk_page import PAGE, place_report
-from runner.retrieve.engine.database import open_substrate
+from runner.substrate.database import open_substrate
 from runner.substrate.measure import report, search_substrate
 from runner.substrate.record import decided
 from runner.substrate.shapes import PostBulk

@@ -195,7 +195,7 @@ def _parts(name: str) -> Row:
         return {"retrieval": "bm25", "chunker": cell.chunker}
     if isinstance(cell, CrossCell):
         return {"retrieval": "cross-encoder", "encoder": cell.model, "chunker": cell.chunker}
-    retrieval = cell.method if isinstance(cell, HybridCell) else "dense" if cell.by == "max" else f"dense+{cell.by}"
+    retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
     return {"retrieval": retrieval, "encoder": cell.encoder, "chunker": cell.chunker}
 
 

@@ -14,7 +14,6 @@ from runner.base.canonical import JSON, file_sha256, json_bytes, sha256, write_a
 from runner.base.errors import IntegrityError
 from runner.base.progress import bars, say
 from runner.base.records import (
-    FTS5,
     WITHOUT_VECTORS,
     BM25Cell,
     CrossCell,
@@ -24,7 +23,6 @@ from runner.base.records import (
     OwnCell,
     Run,
     Vectors,
-    is_engine,
 )
 from runner.base.store import Store
 from runner.embed.backends import Backend
@@ -54,9 +52,7 @@ WINDOW_CHUNKER = "fixed_token_256_25"
 """Passages for judges: a cell over whole documents has none to show, so BM25 finds them in windows of this chunker."""
 
 METHODS = {
-    "max": "exact cosine over all chunks; a document by its best chunk",
-    "first": "exact cosine over all chunks; a document by its first chunk",
-    "top3": "exact cosine over all chunks; a document by the mean of its best three chunks",
+    "dense": "exact cosine over all chunks; a document by its best chunk",
     "bm25": "BM25 over all chunks; a document by its best chunk",
     "cross": "the first 100 documents of BM25 over all chunks, as a cross-encoder scores the best chunk of each",
     "rerank": "the first 100 documents of BM25 over whole documents, in the order of their best chunk by cosine",
@@ -71,29 +67,19 @@ METHODS = {
 
 def method_of(cell: OwnCell) -> str:
     """How a cell ranks, in words."""
-    if is_engine(cell):
-        from runner.retrieve.engine.cells import engine_method
-
-        return engine_method(cell)
     if isinstance(cell, HybridCell):
         return METHODS[cell.method]
     if isinstance(cell, DenseCell) and cell.variant.isdigit():
         first = f"exact cosine of the first {cell.variant} dimensions over all chunks"
         return f"{first}; a document by its best chunk"
     if isinstance(cell, DenseCell):
-        return METHODS[cell.variant or cell.by]
+        return METHODS[cell.variant or "dense"]
     return METHODS["bm25" if isinstance(cell, BM25Cell) else "cross"]
 
 
 def sparse_description(cell: OwnCell) -> dict[str, str | float] | None:
     """The settings of a cell's full-text search, None for a cell without one."""
-    if isinstance(cell, DenseCell):
-        return None
-    if cell.variant == FTS5:
-        from runner.retrieve.engine.cells import fts5_description
-
-        return fts5_description()
-    return bm25_description(cell.variant)
+    return None if isinstance(cell, DenseCell) else bm25_description(cell.variant)
 
 
 class Wanted(NamedTuple):
@@ -239,7 +225,6 @@ class CellRuns:
             "encoder": self._identity(cell),
             "bm25": sparse_description(cell),
             "order": "reversed" if wanted.noise_floor else "forward",
-            **({"method": method_of(cell)} if is_engine(cell) else {}),
             **({"asked": len(self.queries)} if self.is_cut else {}),
         }
 
@@ -296,15 +281,13 @@ class CellRuns:
     def _retrieve(self, cell: DenseCell | BM25Cell | HybridCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
         arm = None if embedded is None else self._arm(cell.chunker, *embedded)
-        if is_engine(cell):
-            return self._engine(cell, arm)
         if isinstance(cell, BM25Cell):
             return self._sparse(name, cell.variant, cell.chunker)
         assert arm is not None
         if isinstance(cell, DenseCell):
             if cell.variant:
                 return variant_run(name, cell.variant, arm, self.store)
-            return dense_run(name, arm, cell.by)
+            return dense_run(name, arm)
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
@@ -312,15 +295,6 @@ class CellRuns:
     def _arm(self, chunker: str, found: Vectors, asked: Vectors) -> DenseArm:
         query_ids = [query.query_id for query in self.queries]
         return DenseArm(query_ids, asked.rows, self.vectors.chunks(chunker), found.rows, self.vectors.table(chunker))
-
-    def _engine(self, cell: OwnCell, arm: DenseArm | None) -> Retrieval:
-        from runner.retrieve.engine.cells import engine_run
-
-        chunks, table = self.vectors.chunks(cell.chunker), self.vectors.table(cell.chunker)
-        queries = {query.query_id: query.text for query in self.queries}
-        documents = {document.doc_id: document.text for document in self.documents()}
-        texts = ((chunk.context, documents[chunk.doc_id][chunk.span.start : chunk.span.end]) for chunk in chunks)
-        return engine_run(str(cell), queries, chunks, table, None if isinstance(cell, DenseCell) else texts, arm)
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)

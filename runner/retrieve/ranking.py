@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, pairwise
 from operator import attrgetter, lt, ne
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import READ_TOKENS, RUN_DEPTH, Chunk, ChunkHit, DocumentScore, Hit, Ints, Reading, Run
+from runner.base.records import READ_TOKENS, RUN_DEPTH, Chunk, ChunkHit, Hit, Ints, Reading, Run
 
 SCORE_STEPS = 100_000
 """Scores are held as integers of 1e-5, so that equal means equal on every machine."""
@@ -19,8 +19,7 @@ SCORE_STEPS = 100_000
 class Retrieval(NamedTuple):
     """A retriever's result: ranked documents, the ranked chunks below them, and the index's size.
 
-    `index_bytes` are 4 per vector coordinate (less where it is stored as less) and 8 per posting of BM25; an engine's
-    are the pages of its indexes.
+    `index_bytes` are 4 per vector coordinate (less where it is stored as less) and 8 per posting of BM25.
     """
 
     run: Run
@@ -128,62 +127,28 @@ def best_chunks(documents: Ints) -> NDArray[np.intp]:
     return np.sort(np.unique(documents, return_index=True)[1])
 
 
-BEST = 3
-"""Chunks of a document whose scores "top3" averages."""
-
-
-def document_scores(scores: NDArray[Any], starts: Ints, by: DocumentScore) -> NDArray[np.float64]:
-    """Each document's score by its "first" chunk or its "top3", from the scores of all chunks.
-
-    They stand document by document, each in chunk order, from `starts` on.
-    """
-    if by == "first":
-        return scores[starts].astype(np.float64)
-    counts = np.diff(starts, append=len(scores))
-    documents = np.repeat(np.arange(len(starts)), counts)
-    order = np.lexsort((-scores, documents))
-    counted = np.where(np.arange(len(scores)) - starts[documents] < BEST, scores[order].astype(np.float64), 0.0)
-    means: NDArray[np.float64] = np.add.reduceat(counted, starts) / np.minimum(counts, BEST)
-    return means
-
-
 def retrieval(
     cell: str,
     chunks: Sequence[Chunk],
     table: ChunkTable,
     scored: Iterable[tuple[str, Ints, Ints]],
     index_bytes: int,
-    by: DocumentScore = "max",
 ) -> Retrieval:
-    """Final rankings from (query_id, rows, scores), with scores as integers of 1e-5; documents by MaxP unless `by` says
-    otherwise, means rounded halves to even.
+    """Final rankings from (query_id, rows, scores), with scores as integers of 1e-5; documents by MaxP.
 
     A query's rows must hold every chunk of each document that can be among its best RUN_DEPTH. The evidence is the
-    document's best chunk, of "first" its first one. The reading list has the ranked documents' chunks by score.
+    document's best chunk. The reading list has the ranked documents' chunks by score.
     """
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
     for query_id, rows, scores in scored:
         order = rank(scores, table.documents[rows], table.indices[rows])
         rows, scores = rows[order], scores[order]
-        documents, firsts, numbers = np.unique(table.documents[rows], return_index=True, return_inverse=True)
-        if by == "max":
-            best = np.sort(firsts)[:RUN_DEPTH]
-            found = zip(
-                map(chunks.__getitem__, rows[best].tolist()), (scores[best] / SCORE_STEPS).tolist(), strict=True
-            )
-            # Every row of a ranked document: its first one stands no deeper than the last document's.
-            read = rows[firsts[numbers] <= best.max(initial=-1)]
-        else:
-            grouped = np.lexsort((table.indices[rows], numbers))
-            starts = np.searchsorted(numbers[grouped], np.arange(len(documents)))
-            steps = np.rint(document_scores(scores[grouped], starts, by)).astype(np.int64)
-            best = rank(steps, documents, np.zeros_like(documents))[:RUN_DEPTH]
-            shown = rows[grouped[starts]] if by == "first" else rows[firsts]
-            found = zip(
-                map(chunks.__getitem__, shown[best].tolist()), (steps[best] / SCORE_STEPS).tolist(), strict=True
-            )
-            read = rows[np.isin(numbers, best)]
+        _, firsts, numbers = np.unique(table.documents[rows], return_index=True, return_inverse=True)
+        best = np.sort(firsts)[:RUN_DEPTH]
+        found = zip(map(chunks.__getitem__, rows[best].tolist()), (scores[best] / SCORE_STEPS).tolist(), strict=True)
+        # Every row of a ranked document: its first one stands no deeper than the last document's.
+        read = rows[firsts[numbers] <= best.max(initial=-1)]
         hits[query_id] = tuple([Hit(chunk.doc_id, score, chunk.span) for chunk, score in found])
         reading[query_id] = read_down(chunks, table, read)
     return Retrieval(Run(cell, hits), reading, index_bytes)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, ChunkHit, DocumentScore, Hit, Ints, Run
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, ChunkHit, Hit, Ints, Run
 from runner.embed.vectors import Matrix, gathered
 from runner.retrieve.ranking import ChunkTable, Retrieval, chunk_table, quantised, rank, read_down, retrieval
-from runner.retrieve.shortlist import shortlists, shortlists_by
+from runner.retrieve.shortlist import shortlists
 
 RRF_K = 60
 """Cormack, Clarke & Buettcher 2009; not the k of a top-k list."""
@@ -45,10 +45,8 @@ class DenseArm(NamedTuple):
         return 4 * math.prod(self.chunk_vectors.shape)
 
 
-def dense_run(cell: str, arm: DenseArm, by: DocumentScore = "max") -> Retrieval:
+def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     """The RUN_DEPTH documents nearest to each query by their best chunk (inner product), and their reading lists.
-
-    `by` ranks documents by their first chunk, or by the mean of their best three, instead.
 
     Equal to scoring every chunk in float64 and rounding to 1e-5; of equal chunks the first is the evidence. Raises
     ValueError for rows that do not fit or are not finite.
@@ -57,13 +55,12 @@ def dense_run(cell: str, arm: DenseArm, by: DocumentScore = "max") -> Retrieval:
     table, exact = arm.table, ExactScores(arm.chunk_vectors)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        vectors = arm.query_vectors, table, arm.chunk_vectors
-        found = shortlists(*vectors) if by == "max" else shortlists_by(*vectors, by)
+        found = shortlists(arm.query_vectors, table, arm.chunk_vectors)
         for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, found, strict=True):
             rows = table.rows_of(documents)
             yield query_id, rows, exact.of(query, rows)
 
-    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes, by)
+    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
 
 
 def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:

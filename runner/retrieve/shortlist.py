@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import RUN_DEPTH, DocumentScore, Ints
+from runner.base.records import RUN_DEPTH, Ints
 from runner.embed.vectors import Matrix, blocks
-from runner.retrieve.ranking import SCORE_STEPS, ChunkTable, document_scores
+from runner.retrieve.ranking import SCORE_STEPS, ChunkTable
 
 BLOCK_BYTES = 1 << 20
 """Rows that are read at once: a core reads, measures and multiplies them without leaving its caches."""
@@ -43,31 +43,6 @@ def shortlists(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) -> lis
             parts = list(pool.map(scan, _parts(len(chunk_vectors), _block_rows(chunk_vectors))))
         for contenders, *others in zip(*parts, strict=True):
             found += contenders.joined(others)
-    return found
-
-
-def shortlists_by(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix, by: DocumentScore) -> list[Ints]:
-    """The same for documents that are ranked by their first chunk or by a mean of several.
-
-    A mean's error is no larger than its terms'; rounding the terms and the mean joins scores less than four steps
-    apart. Every chunk's float32 score is held for QUERIES_TOGETHER queries at a time.
-    """
-    found: list[Ints] = []
-    for start in range(0, len(queries), QUERIES_TOGETHER):
-        asked = queries[start : start + QUERIES_TOGETHER]
-        scores, largest = np.empty((len(asked), len(chunk_vectors)), np.float32), 0.0
-        n_rows = _block_rows(chunk_vectors)
-        for first, block in blocks(chunk_vectors, n_rows, range(len(chunk_vectors))):
-            squared = float(np.vecdot(block, block).max())
-            if not math.isfinite(squared):
-                raise ValueError(f"chunk vectors {first} to {first + len(block)} hold a value that is not finite")
-            largest = max(largest, math.sqrt(squared))
-            np.matmul(asked, block.T, out=scores[:, first : first + len(block)])
-        for row, error in zip(scores, float32_errors(asked, 1.01 * largest).tolist(), strict=True):
-            documents = document_scores(row[table.order], table.starts[:-1], by)
-            nth = np.sort(documents)[-RUN_DEPTH:][:1]
-            floor = nth - 2 * error - 4 / SCORE_STEPS
-            found.append(np.flatnonzero(documents >= (floor[0] if len(documents) > RUN_DEPTH else -np.inf)))
     return found
 
 

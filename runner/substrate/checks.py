@@ -14,10 +14,10 @@ import numpy as np
 from runner.base.given_files import printable
 from runner.base.records import Document
 from runner.retrieve.bm25 import lucene_tokens
-from runner.retrieve.engine.database import Substrate, json_array
-from runner.retrieve.engine.search import match_expression
-from runner.retrieve.engine.tables import FTS_COLUMNS
+from runner.substrate.database import Substrate, json_array
+from runner.substrate.search import match_expression
 from runner.substrate.shapes import CoverageResult, FindingResult, chunk_names, finding, note
+from runner.substrate.tables import FTS_COLUMNS
 from runner.substrate.texts import Cut, chunks_finding, coverage, outside_finding, read_texts, text_findings
 from runner.substrate.vectors import (
     Embed,

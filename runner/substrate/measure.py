@@ -19,11 +19,11 @@ from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.version import load_queries
-from runner.retrieve.engine.database import Substrate
-from runner.retrieve.engine.search import IndexRecall, Search, index_recall, latencies, percentiles, search_runs
 from runner.retrieve.variants import cut_rows
 from runner.substrate.checks import Checks, Expected, check_substrate
+from runner.substrate.database import Substrate
 from runner.substrate.record import Decided, arm_results, counterparts, documents, quantisation, record
+from runner.substrate.search import IndexRecall, Search, index_recall, latencies, percentiles, search_runs
 from runner.substrate.shapes import ModelFacts, PostBulk, SubstrateFacts
 from runner.substrate.texts import Cut
 from runner.substrate.verdict import compared_findings, limits

@@ -7,8 +7,6 @@ from runner.base.canonical import sha256
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.records import (
-    ENGINE,
-    FTS5,
     WITHOUT_VECTORS,
     BM25Cell,
     DenseCell,
@@ -30,9 +28,9 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, load_decision, load_queries, load_results
-from runner.retrieve.engine.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels
+from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.substrate.shapes import ArmResult, Beside, IndexRecallResult, Quantisation
 
 INDEX_RECALL_FLOORS = {10: 0.95, 100: 0.9}
@@ -67,22 +65,22 @@ class Record:
 def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = "") -> dict[str, str]:
     """The cell that stands beside each arm, if one of `cells` (best first) resembles it.
 
-    The engine's own cell of this encoder and chunker, if there is one. Else, for vectors: the dense cell of this
-    encoder and chunker, else the best of this encoder, with `cut` as its variant; the fused arm: rank fusion likewise;
-    full text: BM25 over whole documents.
+    For vectors: the dense cell of this encoder and chunker, else the best of this encoder, with `cut` as its variant;
+    the binary arm has the cell of bits first. The fused arm: rank fusion likewise. Full text: BM25 over whole
+    documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
     own = [cell for cell, p in parsed.items() if not isinstance(p, WITHOUT_VECTORS) and p.encoder == encoder]
     own.sort(key=lambda cell: parsed[cell].chunker != chunker)
-    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and (p.variant, p.by) == (cut, "max")]
-    bits = [str(DenseCell(encoder, chunker, variant)) for variant in ((ENGINE, "bit") if not cut else ())]
+    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and p.variant == cut]
+    bits = [] if cut else [str(DenseCell(encoder, chunker, "bit"))]
     fused = [cell for cell in own if isinstance(p := parsed[cell], HybridCell) and p.method == "rrf"]
-    keyword = [str(BM25Cell(FTS5, chunker)), str(BM25Cell("bm25", "whole_doc"))]
+    keyword = [str(BM25Cell("bm25", "whole_doc"))]
     found = {
         EXACT: dense,
         BINARY: [*(cell for cell in bits if cell in parsed), *dense],
         KEYWORD: [cell for cell in keyword if cell in parsed],
-        FUSED: sorted(fused, key=lambda cell: cell != str(HybridCell("rrf", FTS5, encoder, chunker))),
+        FUSED: fused,
     }
     return {arm: candidates[0] for arm, candidates in found.items() if candidates}
 

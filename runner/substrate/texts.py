@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from runner.base.given_files import printable
 from runner.base.records import Chunk, Document
-from runner.retrieve.engine.database import Substrate, json_array
+from runner.substrate.database import Substrate, json_array
 from runner.substrate.shapes import EXAMPLES, CoverageResult, FindingResult, finding, note
 
 

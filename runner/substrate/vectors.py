@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.embed.encoder import UNIT_TOLERANCE
-from runner.retrieve.engine.database import Substrate, json_array
+from runner.substrate.database import Substrate, json_array
 from runner.substrate.shapes import FindingResult, chunk_names, finding
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from runner.base.figures import p_text, round4
 from runner.base.records import parse_cell
 from runner.eval_set.shapes.plan import Plan
-from runner.retrieve.engine.search import BINARY, EXACT, KEYWORD
+from runner.substrate.search import BINARY, EXACT, KEYWORD
 from runner.substrate.shapes import ArmResult, Beside, CoverageResult, FindingResult, PostBulk, Quantisation
 
 QUANTISATION_LOSS = "quantisation loss"

@@ -25,7 +25,7 @@ from runner.base.canonical import (
     write_atomic,
 )
 from runner.base.errors import InputError
-from runner.base.records import ENGINE, FTS5, BM25Cell, CrossCell, DenseCell, HybridCell
+from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell
 from runner.eval_set.catalog import ENCODERS, RERANKERS
 from runner.eval_set.version import NOISE_FLOOR_CELL
 
@@ -183,11 +183,7 @@ def test_no_two_cells_share_a_file_name():
             cells.append(BM25Cell(variant, chunker))
             cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]
             cells += [CrossCell(variant, model, chunker) for model in RERANKERS]
-        cells += [
-            DenseCell(encoder, chunker, kind) for encoder in ENCODERS for kind in ("", "256", "int8", "bit", ENGINE)
-        ]
-        cells += [DenseCell(encoder, chunker, by=by) for encoder in ENCODERS for by in ("first", "top3")]
-        cells += [BM25Cell(FTS5, chunker), *(HybridCell("rrf", FTS5, encoder, chunker) for encoder in ENCODERS)]
+        cells += [DenseCell(encoder, chunker, kind) for encoder in ENCODERS for kind in ("", "256", "int8", "bit")]
     names = [slug(str(cell)) for cell in cells]
     assert len(set(names)) == len(names)
     assert NOISE_FLOOR_CELL not in names

@@ -160,9 +160,9 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     version = decided
     tiny = tiny_reranker(tiny_folder(tmp_path / "tiny"))
     monkeypatch.setattr(make_runs, "reranker_for", lambda name: tiny)
-    cross, first = "rerank(bm25,ms-marco-minilm-l6) x recursive_v1", "minilm-l6-v2 x recursive_v1+first"
+    cross = "rerank(bm25,ms-marco-minilm-l6) x recursive_v1"
     before = {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()}
-    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1", cross, first]).run()
+    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1", cross]).run()
     assert "nothing is decided" in answer
     assert {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()} == before
     [results] = version.work.glob("explorations/*/results.json")

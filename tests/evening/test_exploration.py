@@ -74,18 +74,15 @@ def test_a_dense_cell_embeds_with_its_own_encoder_alone_and_makes_no_a_a_run(ver
 def test_what_production_stores_is_scored_from_vectors_that_are_embedded_once(version):
     encoder, chunker = "minilm-static-384", "recursive_v1"
     full, *stored = (f"{encoder}{kind} x {chunker}" for kind in ("", "@24", "@int8", "@bit"))
-    engine = [f"engine({arms}) x {chunker}" for arms in (encoder, "fts5", f"fts5,{encoder}")]
-    rows = explore(version, full, *stored, *engine, encoders=Counted())
-    assert set(rows) == {BASELINE, full, *stored, *engine}
+    rows = explore(version, full, *stored, encoders=Counted())
+    assert set(rows) == {BASELINE, full, *stored}
     keys = [json.loads(path.read_text())["inputs"] for path in version.cache.glob("vectors/*/manifest.json")]
     assert sorted(key["side"] for key in keys) == ["document", "query"]
     (folder,) = version.work.glob("explorations/*")
     files = {facts["cell"]: facts for facts in (json.loads(path.read_text()) for path in folder.glob("cells/*.json"))}
     n = files[full]["chunks"]["count"]
     assert [files[cell]["index_bytes"] for cell in (full, *stored)] == [n * 192, n * 96, n * 48, n * 198]
-    assert len({files[cell]["method"] for cell in (full, *stored, *engine)}) == 7
-    assert files[engine[1]]["encoder"] is files[engine[0]]["bm25"] is None
-    assert files[engine[1]]["bm25"]["library"] == files[engine[2]]["bm25"]["library"] == "SQLite FTS5"
+    assert len({files[cell]["method"] for cell in (full, *stored)}) == 4
     runs = [(folder / "runs" / f"{slug(cell)}.tsv").read_bytes() for cell in (full, stored[2])]
     assert runs[0] == runs[1], "with fewer chunks than candidates bits lose nothing"
 

@@ -31,12 +31,12 @@ from runner.eval_set.version import Version, load_queries
 from runner.evening.post_bulk import post_bulk
 from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
-from runner.retrieve.engine.database import open_substrate
-from runner.retrieve.engine.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
 from runner.retrieve.variants import cut_rows
+from runner.substrate.database import open_substrate
 from runner.substrate.measure import search_substrate
 from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_results, counterparts
 from runner.substrate.record import decided as decided_record
+from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
 from runner.substrate.shapes import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.substrate.verdict import compared_findings
 from tests.support.evening_process import run
@@ -479,11 +479,9 @@ def test_an_arm_stands_beside_the_cell_of_its_encoder_and_chunker_else_the_best_
     assert counterparts(["b x one"], "a", "one") == {}
 
 
-def test_an_arm_stands_beside_what_the_engine_or_as_little_of_a_vector_found():
-    stored = [*CELLS, "a@bit x one", "a@256 x one", "engine(fts5) x one", "engine(fts5,a) x one"]
-    beside = {EXACT: "a x one", BINARY: "a@bit x one", KEYWORD: "engine(fts5) x one", FUSED: "engine(fts5,a) x one"}
-    assert counterparts(stored, "a", "one") == beside
-    assert counterparts([*stored, "engine(a) x one"], "a", "one")[BINARY] == "engine(a) x one"
+def test_an_arm_stands_beside_the_cell_of_as_little_of_a_vector():
+    stored = [*CELLS, "a@bit x one", "a@256 x one"]
+    assert counterparts(stored, "a", "one")[BINARY] == "a@bit x one"
     cut = counterparts(stored, "a", "one", "256")
     assert cut[EXACT] == cut[BINARY] == "a@256 x one"
 

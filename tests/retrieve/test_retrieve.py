@@ -1,12 +1,11 @@
 import os
 import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
@@ -36,9 +35,9 @@ def apart(n):
     return [Chunk(f"d{i:05}", 0, Span(0, 5), "", 10) for i in range(n)]
 
 
-def ranked(queries, chunks, vectors, by="max"):
+def ranked(queries, chunks, vectors):
     """The hits of every query, which is numbered."""
-    run = dense_run("cell", DenseArm([f"q{i}" for i in range(len(queries))], queries, chunks, vectors), by).run
+    run = dense_run("cell", DenseArm([f"q{i}" for i in range(len(queries))], queries, chunks, vectors)).run
     return [list(hits) for hits in run.hits.values()]
 
 
@@ -63,45 +62,6 @@ def brute_force(chunks, vectors, queries):
         ordered = sorted(best, key=lambda doc_id: (best[doc_id][0][0], doc_id), reverse=True)[:RUN_DEPTH]
         rankings.append([Hit(doc_id, best[doc_id][0][0] / 100_000, best[doc_id][1]) for doc_id in ordered])
     return rankings
-
-
-def brute_force_by(chunks, vectors, queries, by):
-    """The same by the first chunk, or by the mean of the best three in fractions."""
-    rankings = []
-    for query in queries.astype(np.float64):
-        owned = {}
-        for chunk, row in zip(chunks, vectors.astype(np.float64), strict=True):
-            owned.setdefault(chunk.doc_id, []).append(
-                (round(float((row * query).sum()) * 100_000), -chunk.index, chunk)
-            )
-        found = []
-        for doc_id, parts in owned.items():
-            best = sorted(parts, key=lambda part: part[:2], reverse=True)[:3]
-            if by == "first":
-                best = [max(parts, key=lambda part: part[1])]
-            score = round(Fraction(sum(part[0] for part in best), len(best)))
-            found.append((score, doc_id, best[0][2].span))
-        rankings.append([Hit(d, score / 100_000, span) for score, d, span in sorted(found, reverse=True)[:RUN_DEPTH]])
-    return rankings
-
-
-@pytest.mark.parametrize("by", ["first", "top3"])
-@given(st.integers(1, 250), st.integers(0, 400), st.integers(0, 2**32), st.sampled_from([1, 2, 7, 60, 400]))
-@settings(max_examples=25)
-def test_documents_by_first_chunk_or_best_three_are_those_of_brute_force(by, n_documents, more, seed, distinct):
-    chunks, vectors, _, queries = corpus(n_documents, n_documents + more, seed, distinct)
-    turned = np.random.default_rng(seed).permutation(len(chunks))
-    mixed = [chunks[place] for place in turned.tolist()], vectors[turned]
-    assert ranked(queries, *mixed, by) == brute_force_by(*mixed, queries, by)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("by", ["first", "top3"])
-@given(st.integers(90, 700), st.integers(0, 700), st.integers(0, 2**32))
-@settings(max_examples=25)
-def test_close_calls_by_first_chunk_or_best_three_are_ranked_as_in_float64(by, n_documents, more, seed):
-    chunks, vectors, queries = close_calls(n_documents, more, seed)
-    assert ranked(queries, chunks, vectors, by) == brute_force_by(chunks, vectors, queries, by)
 
 
 @given(st.integers(1, 250), st.integers(0, 400), st.integers(0, 2**32), st.sampled_from([1, 2, 7, 60, 400]))

@@ -1,6 +1,5 @@
-"""Quantised, truncated and engine cells, against sqlite-vec, FTS5 and brute force."""
+"""Quantised and truncated cells, against sqlite-vec and brute force."""
 
-import errno
 from pathlib import Path
 
 import apsw
@@ -12,11 +11,7 @@ from hypothesis import strategies as st
 from runner.base.records import RUN_DEPTH
 from runner.base.store import Store
 from runner.embed import vectors as vector_files
-from runner.retrieve.engine import cells
-from runner.retrieve.engine.cells import engine_run
-from runner.retrieve.engine.database import load_vec0, open_substrate
-from runner.retrieve.engine.search import BINARY, FUSED, KEYWORD, Search, search_runs
-from runner.retrieve.ranking import SCORE_STEPS, chunk_table
+from runner.retrieve.ranking import SCORE_STEPS
 from runner.retrieve.retrieve import DenseArm, dense_run
 from runner.retrieve.variants import (
     CANDIDATES,
@@ -28,6 +23,8 @@ from runner.retrieve.variants import (
     sign_words,
     variant_run,
 )
+from runner.substrate.database import load_vec0, open_substrate
+from runner.substrate.search import BINARY, Search, search_runs
 from tests.support.substrate_builder import Build, build, fictional, unit_rows
 
 DIM = 32
@@ -36,11 +33,6 @@ VECTORS = unit_rows(len(CHUNKS), DIM, seed=2)
 QUERIES = {"q1": "bramonl clotine Section", "q2": "dreskul, (ficlo) dreral AND", "q3": "Section 17", "q4": "…"}
 ASKED = unit_rows(len(QUERIES), DIM, seed=5)
 ARM = DenseArm(list(QUERIES), ASKED, CHUNKS, VECTORS)
-TEXTS = {document.doc_id: document.text for document in DOCUMENTS}
-
-
-def texts():
-    return [(chunk.context, TEXTS[chunk.doc_id][chunk.span.start : chunk.span.end]) for chunk in CHUNKS]
 
 
 def variant(name: str, tmp_path: Path, arm: DenseArm = ARM):
@@ -129,8 +121,9 @@ def test_candidates_come_in_the_order_of_sqlite_vec_ties_included(vec0, n, count
 def production(tmp_path_factory):
     """The substrate's own searches of a database with these chunks."""
     path = build(tmp_path_factory.mktemp("production") / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS))
+    doc_ids = [document.doc_id for document in DOCUMENTS]
     with open_substrate(path, "bills") as substrate:
-        return search_runs(substrate, Search(QUERIES, ASKED, list(TEXTS), restricted=False))
+        return search_runs(substrate, Search(QUERIES, ASKED, doc_ids, restricted=False))
 
 
 def places(run):
@@ -144,28 +137,6 @@ def test_bits_with_rescoring_are_the_substrates_search_hit_by_hit(production, tm
     assert found.index_bytes == len(CHUNKS) * (4 * DIM + DIM // 8)
     for hits, theirs in zip(found.run.hits.values(), production[BINARY].hits.values(), strict=True):
         assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in theirs], abs=1.1 / SCORE_STEPS)
-
-
-def test_engine_cells_are_the_substrates_arms(production):
-    table = chunk_table(CHUNKS)
-    bits = engine_run("b", QUERIES, CHUNKS, table, None, ARM)
-    words = engine_run("w", QUERIES, CHUNKS, table, texts(), None)
-    both = engine_run("f", QUERIES, CHUNKS, table, texts(), ARM)
-    assert bits.run.hits == production[BINARY].hits
-    assert words.run.hits == production[KEYWORD].hits
-    assert both.run.hits == production[FUSED].hits
-    assert both.index_bytes > bits.index_bytes > len(CHUNKS) * 4 * DIM
-    assert words.index_bytes > 0
-    assert {hit.doc_id for hit in both.run.hits["q3"][:5]} == {read.doc_id for read in both.reading["q3"][:5]}
-    assert engine_run("none", QUERIES, [], chunk_table([]), [], None).run.hits == dict.fromkeys(QUERIES, ())
-
-
-def test_a_temporary_file_that_finds_no_room_is_a_full_disk(monkeypatch):
-    small = f"{cells.schema(cells._LAYOUT, DIM)} PRAGMA max_page_count = 40;"
-    monkeypatch.setattr(cells, "schema", lambda *_: small)
-    with pytest.raises(OSError, match="full") as raised:
-        engine_run("w", QUERIES, CHUNKS, chunk_table(CHUNKS), texts(), None)
-    assert raised.value.errno == errno.ENOSPC
 
 
 def test_with_as_many_candidates_as_chunks_bits_are_exact(tmp_path):

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
-from runner.retrieve.engine.database import open_substrate
-from runner.retrieve.engine.search import (
+from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
+from runner.retrieve.retrieve import RRF_K, DenseArm, dense_run
+from runner.substrate.database import open_substrate
+from runner.substrate.search import (
     ARMS,
     BINARY,
     EXACT,
@@ -24,9 +26,7 @@ from runner.retrieve.engine.search import (
     percentiles,
     search_runs,
 )
-from runner.retrieve.engine.searches import MOST_NEAREST
-from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
-from runner.retrieve.retrieve import RRF_K, DenseArm, dense_run
+from runner.substrate.searches import MOST_NEAREST
 from tests.support.substrate_builder import Build, build, edit, fictional, unit_rows
 
 DIM = 32

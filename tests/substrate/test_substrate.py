@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError
 from runner.base.records import Chunk, Document, Span
-from runner.retrieve.engine import database
-from runner.retrieve.engine.database import document_ids, open_substrate
-from runner.retrieve.engine.search import Search, index_recall, search_runs
-from runner.retrieve.engine.tables import Layout, schema
+from runner.substrate import database
 from runner.substrate.checks import Checks, Expected, check_substrate, tokenizer_finding
+from runner.substrate.database import document_ids, open_substrate
+from runner.substrate.search import Search, index_recall, search_runs
 from runner.substrate.shapes import FindingResult
+from runner.substrate.tables import Layout, schema
 from runner.substrate.texts import Cut, Stored, Texts, coverage, others
 from tests.support import substrate_builder
 from tests.support.substrate_builder import (

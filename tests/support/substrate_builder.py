@@ -1,4 +1,4 @@
-"""A substrate of fictional documents in the schema of runner/retrieve/engine/tables.py, with faults on demand."""
+"""A substrate of fictional documents in the schema of runner/substrate/tables.py, with faults on demand."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import apsw
 import numpy as np
 
 from runner.base.records import Chunk, Document, Span
-from runner.retrieve.engine.database import document_ids, load_vec0
-from runner.retrieve.engine.tables import TOKENIZER, Layout, schema
+from runner.substrate.database import document_ids, load_vec0
+from runner.substrate.tables import TOKENIZER, Layout, schema
 
 MODEL = ("fictional/encoder", "2")
 VERSION = "2026-11"

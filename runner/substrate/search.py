@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from runner.base.errors import InputError
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run
-from runner.retrieve.engine.database import Substrate
-from runner.retrieve.engine.searches import MOST_NEAREST, Indexes, Ranking, indexes
 from runner.retrieve.retrieve import fused_ids
 from runner.retrieve.variants import OVERSAMPLE
+from runner.substrate.database import Substrate
+from runner.substrate.searches import MOST_NEAREST, Indexes, Ranking, indexes
 
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"

@@ -16,7 +16,7 @@ from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
 from runner.base.given_files import display, printable
 from runner.eval_set import catalog
-from runner.retrieve.engine.tables import Layout, Metric, declared, version
+from runner.substrate.tables import Layout, Metric, declared, version
 
 BUSY_MS = 5000
 """How long a statement waits for a writer's lock."""
@@ -239,5 +239,5 @@ def _not_assumed(path: Path, layout: Layout, problems: Sequence[str]) -> str:
     listed = "\n".join(f"  - {problem}" for problem in problems)
     return (
         f"{display(path)} is not a substrate of {layout.source} as this tool reads it:\n{listed}\n"
-        "Give the substrate's database and the source that it holds; runner/retrieve/engine/tables.py has the schema."
+        "Give the substrate's database and the source that it holds; runner/substrate/tables.py has the schema."
     )

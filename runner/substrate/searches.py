@@ -11,9 +11,9 @@ import numpy as np
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.records import RUN_DEPTH, Hit, Span
-from runner.retrieve.engine.database import Substrate, json_array
-from runner.retrieve.engine.tables import Metric
 from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
+from runner.substrate.database import Substrate, json_array
+from runner.substrate.tables import Metric
 
 
 class Place(NamedTuple):
