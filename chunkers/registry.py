@@ -13,7 +13,7 @@ from chunkers.fixed_token import fixed_token
 from chunkers.recursive import recursive_v1
 from chunkers.sections import by_section
 from chunkers.speakers import speaker_exchange, speaker_turn
-from chunkers.structural import BILLS, CODE, MARKDOWN, MARKDOWN_V2, REGULATIONS, REGULATIONS_V2, REPORTS
+from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
 from chunkers.tokens import count_tokens
 from chunkers.whole_doc import whole_doc
 from runner.base.errors import InputError
@@ -36,16 +36,12 @@ CHUNKERS: dict[str, Row] = {
     "fixed_token_512_50": Row(partial(fixed_token, size=512, overlap=50), limit=512),
     "fixed_token_1024_100": Row(partial(fixed_token, size=1024, overlap=100), limit=1024),
     "markdown_header_v1": Row(partial(by_section, rules=MARKDOWN), limit=512),
-    "markdown_header_v2": Row(partial(by_section, rules=MARKDOWN_V2), limit=512),
     "recursive_v1": Row(recursive_v1, limit=512),
     "section_aware_bills_v1": Row(partial(by_section, rules=BILLS), limit=512),
     "section_aware_committee_v1": Row(partial(by_section, rules=REPORTS), limit=512),
     "section_aware_fr_v1": Row(partial(by_section, rules=REGULATIONS), limit=512),
-    "section_aware_fr_v2": Row(partial(by_section, rules=REGULATIONS_V2), limit=512),
-    "speaker_exchange_v1": Row(partial(speaker_exchange, repeats=True), limit=2048),
-    "speaker_exchange_v2": Row(speaker_exchange, limit=2048),
-    "speaker_turn_v1": Row(partial(speaker_turn, repeats=True), limit=2048),
-    "speaker_turn_v2": Row(speaker_turn, limit=2048),
+    "speaker_exchange_v1": Row(speaker_exchange, limit=2048),
+    "speaker_turn_v1": Row(speaker_turn, limit=2048),
     "usc_uslm_section_v1": Row(partial(by_section, rules=CODE), limit=512),
     "whole_doc": Row(whole_doc, limit=0),
 }

@@ -28,8 +28,8 @@ class SectionRules:
     kind inside is a container too, and nothing is merged across a container's ends. A section whose text is below
     `small` takes in the siblings after it while the chunk stays within `merged`; one above `largest` is split.
 
-    `repeats` is how the first versions work: a heading that stands in a chunk's text is in its context too, and a
-    heading that the text after it leaves no room for is a chunk by itself.
+    With `repeats` a heading that stands in a chunk's text is in its context too, and a heading that the text after it
+    leaves no room for is a chunk by itself.
     """
 
     containers: frozenset[str]

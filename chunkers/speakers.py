@@ -30,21 +30,19 @@ SPOKEN_UNDER = "heading"
 """The kind of the sections in a turn that are what was said under a heading; all others were printed or read."""
 
 
-def speaker_turn(document: Document, repeats: bool = False, most: int = 0) -> list[Chunk]:
+def speaker_turn(document: Document, most: int = 0) -> list[Chunk]:
     """Each turn by itself, split above 2,048 tokens; text outside turns by its sections, split above 512.
 
     Of a turn that is split, what was inserted above 512 tokens is cut by its sections as text outside turns is.
-    `repeats` is how the first version works: a long turn is cut at its breaks alone, and a heading that stands in a
-    chunk's text is in its context too. With `most`, each chunk is then cut further until an encoder of so many tokens
-    reads all of it (see `Narrow`).
+    With `most`, each chunk is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
     """
-    speech = _Speech(document, repeats)
+    speech = _Speech(document)
     return speech.chunks(speech.turn, most)
 
 
-def speaker_exchange(document: Document, repeats: bool = False, most: int = 0) -> list[Chunk]:
+def speaker_exchange(document: Document, most: int = 0) -> list[Chunk]:
     """Neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
-    speech = _Speech(document, repeats)
+    speech = _Speech(document)
     return speech.chunks(speech.exchanges, most)
 
 
@@ -69,9 +67,8 @@ _Stretch = tuple[Piece, str, int]
 class _Speech:
     """One document on its way into chunks."""
 
-    def __init__(self, document: Document, repeats: bool) -> None:
+    def __init__(self, document: Document) -> None:
         self.document = document
-        self.repeats = repeats
         self.text = document.text
         self.title = document.title
         self.tokens = tokenize(document.text)
@@ -84,8 +81,7 @@ class _Speech:
         found: Iterator[_Stretch] = chain.from_iterable(
             said(run) if isinstance(run, list) else self.unspoken(run) for run in runs
         )
-        if not self.repeats:
-            found = self.with_headings(found)
+        found = self.with_headings(found)
         if most:
             found = self.narrowed(found, most)
         return [
@@ -159,9 +155,6 @@ class _Speech:
             context, used = self.context((turn,))
             if used + turn.through - turn.before <= LARGEST_TURN:
                 yield turn.piece, context, used + turn.through - turn.before
-            elif self.repeats:
-                for piece in split_text(self.text, self.tokens, turn.piece, LARGEST_TURN - used):
-                    yield piece, context, used + self.tokens.count(*piece)
             else:
                 yield from map(self.stretch, self.long_turn(turn))
 
@@ -235,9 +228,8 @@ class _Speech:
         return packed
 
     def is_heading(self, piece: Piece) -> bool:
-        """Whether a piece would be a chunk of headings alone; the first version has such chunks."""
-        is_short = not self.repeats and self.tokens.count(*piece) < SHORT
-        return is_short and is_heading_alone(self.text, self.root, piece)
+        """Whether a piece would be a chunk of headings alone."""
+        return self.tokens.count(*piece) < SHORT and is_heading_alone(self.text, self.root, piece)
 
     def opened(self, heading: Piece, piece: Piece) -> list[Piece]:
         return opened(self.text, self.tokens, heading, piece, LARGEST - PATH_TOKENS, self.fits)
@@ -256,4 +248,4 @@ class _Speech:
 
     def stands(self, node: Node, piece: Piece) -> bool:
         """Whether a heading stands in the text of a piece, and so is no part of its context; speakers always are."""
-        return not self.repeats and node.kind not in _SPEAKERS and is_in_text(self.text, node, piece)
+        return node.kind not in _SPEAKERS and is_in_text(self.text, node, piece)

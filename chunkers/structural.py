@@ -1,7 +1,5 @@
 """The rules of chunkers that follow a source's structure: a section a chunk, small ones merged, long ones split."""
 
-from dataclasses import replace
-
 from chunkers.sections import SectionRules
 
 _APPROPRIATIONS = ("appropriations-major", "appropriations-intermediate", "appropriations-small")
@@ -26,10 +24,11 @@ REGULATIONS = SectionRules(
             *("amdpar", "section", "appendix", "signature"),
         )
     ),
+    repeats=False,
 )
 """Federal Register and CFR."""
 
-MARKDOWN = SectionRules(containers=frozenset(), sections=frozenset(("heading", "summary", "footnotes")))
+MARKDOWN = SectionRules(containers=frozenset(), sections=frozenset(("heading", "summary", "footnotes")), repeats=False)
 """Reports with headings alone."""
 
 CODE = SectionRules(
@@ -37,9 +36,6 @@ CODE = SectionRules(
     sections=BILLS.sections | {"courtRule", "note"},
 )
 """Sections of the U.S. Code and of public laws, statute and notes apart."""
-
-REGULATIONS_V2, MARKDOWN_V2 = replace(REGULATIONS, repeats=False), replace(MARKDOWN, repeats=False)
-"""The same without headings twice or alone."""
 
 REPORTS = SectionRules(
     containers=frozenset(("title",)),

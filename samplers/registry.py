@@ -28,7 +28,7 @@ _ROWS = (
     SourceSpec(
         name="crs_reports",
         trigger_order=1,
-        structural_chunker="markdown_header_v2",
+        structural_chunker="markdown_header_v1",
         policy="baseline",
         imported=ImportedDecision(
             1,
@@ -59,7 +59,7 @@ _ROWS = (
     SourceSpec(
         name="federal_register",
         trigger_order=2,
-        structural_chunker="section_aware_fr_v2",
+        structural_chunker="section_aware_fr_v1",
         format="samplers.sources.federal_register.reader",
         known_by=KnownBy(
             roots=("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU")
@@ -167,7 +167,7 @@ _ROWS = (
     SourceSpec(
         name="hearing_transcripts",
         trigger_order=6,
-        structural_chunker="speaker_turn_v2",
+        structural_chunker="speaker_turn_v1",
         format="samplers.sources.hearings.reader",
         known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d", r"\[Senate Hearing \d", r"^ *S\. Hrg\. \d")),
         feeds=FeedRows({"api": FeedRow("govinfo_api:HEARINGS.draw", _ALL)}, "govinfo_content:locate_prints"),
@@ -183,7 +183,7 @@ _ROWS = (
     SourceSpec(
         name="congressional_record",
         trigger_order=7,
-        structural_chunker="speaker_turn_v2",
+        structural_chunker="speaker_turn_v1",
         reuses="hearing_transcripts",
         format="samplers.sources.congressional_record.reader",
         known_by=KnownBy(lines=(r"\[Congressional Record (?:Volume|Vol\.)",)),
@@ -220,7 +220,7 @@ _ROWS = (
     SourceSpec(
         name="ecfr_and_cfr",
         trigger_order=9,
-        structural_chunker="section_aware_fr_v2",
+        structural_chunker="section_aware_fr_v1",
         reuses="federal_register",
         format="samplers.sources.cfr.reader",
         known_by=KnownBy(

@@ -16,7 +16,7 @@ from chunkers.contract import chunk_fault
 from chunkers.registry import BARE, CHUNKERS, NARROWED, chunker, limit_of, uncut
 from chunkers.sections import SectionRules
 from chunkers.splitting import split_text
-from chunkers.structural import BILLS, CODE, MARKDOWN, MARKDOWN_V2, REGULATIONS, REGULATIONS_V2, REPORTS
+from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.canonical import sha256
 from runner.base.errors import InputError
@@ -39,10 +39,8 @@ STRUCTURAL = "section_aware_bills_v1"
 BY_SECTION = {
     STRUCTURAL: BILLS,
     "section_aware_fr_v1": REGULATIONS,
-    "section_aware_fr_v2": REGULATIONS_V2,
     "usc_uslm_section_v1": CODE,
     "markdown_header_v1": MARKDOWN,
-    "markdown_header_v2": MARKDOWN_V2,
     "section_aware_committee_v1": REPORTS,
 }
 MINILM = encoder_for("minilm-l6-v2")
@@ -186,7 +184,7 @@ def test_a_chunk_cut_further_keeps_the_boundaries_and_leaves_its_encoder_nothing
     check_narrow(source, name)
 
 
-@pytest.mark.parametrize("name", ["recursive_256_v1", "speaker_turn_512_v2", "usc_uslm_section_512_v1"])
+@pytest.mark.parametrize("name", ["recursive_256_v1", "speaker_turn_512_v1", "usc_uslm_section_512_v1"])
 def test_words_and_titles_that_an_encoder_counts_quite_otherwise_are_read_whole(name: str) -> None:
     hostile = "".join(
         ("q" * 900, " ." * 900, "." * 3000, "퀠" * 900, "漢" * 700, "😀" * 300, "⅚ﬃ" * 400, "[SEP]" * 300)
@@ -220,7 +218,7 @@ def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit
     text = "😀 " + "\n" * 40 + "café " * 700 + "\n"
     division = Section(Span(0, len(text) - 1), 1, "division", "Title IV—" + "Very long heading " * 30)
     source = document(text, (division,), "Short Act")
-    check(source, "section_aware_fr_v2", chunker("section_aware_fr_v2")(source))
+    check(source, "section_aware_fr_v1", chunker("section_aware_fr_v1")(source))
 
 
 @pytest.mark.slow
@@ -361,7 +359,7 @@ def test_a_heading_of_many_words_is_not_encoded_again_for_each_section_in_it(
     assert sum(encoded) < 3 * len(text)
 
 
-@pytest.mark.parametrize("name", ["markdown_header_v2", "section_aware_fr_v2"])
+@pytest.mark.parametrize("name", ["markdown_header_v1", "section_aware_fr_v1"])
 def test_a_heading_of_a_whole_document_is_read_once_and_not_again_for_each_chunk(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -476,7 +474,7 @@ def test_the_documentation_names_every_chunker_and_every_prediction() -> None:
     assert [row for row in rows if row not in page] == []
 
 
-def test_the_second_versions_say_no_heading_twice_and_have_no_chunk_of_a_heading_alone() -> None:
+def test_reports_say_no_heading_twice_and_have_no_chunk_of_a_heading_alone() -> None:
     words = "The Keeper mends the ropes. " * 72
     head, first = "I. ROPES", f"A. Knots\n\n{words}".rstrip()
     text = f"{head}\n\n{first}\n\nB. Ends\n\nThe ends are burnt."
@@ -487,12 +485,9 @@ def test_the_second_versions_say_no_heading_twice_and_have_no_chunk_of_a_heading
         Section(Span(middle + 2, len(text)), 2, "heading", "B. Ends"),
     )
     source = document(text, parts)
-    found = {}
-    for version in ("v1", "v2"):
-        chunks = chunker(f"markdown_header_{version}")(source)
-        check(source, f"markdown_header_{version}", chunks)
-        found[version] = [(chunk.context, text[chunk.span.start : chunk.span.end][:12]) for chunk in chunks]
+    chunks = chunker("markdown_header_v1")(source)
+    check(source, "markdown_header_v1", chunks)
+    found = [(chunk.context, text[chunk.span.start : chunk.span.end][:12]) for chunk in chunks]
     outer, inner = "Harbors Act > I. Ropes", "Harbors Act > I. Ropes > A. Knots"
     rest = (inner, "The Keeper m")
-    assert found["v1"] == [(inner, f"{head}\n\nA."), rest, rest, (f"{outer} > B. Ends", "B. Ends\n\nThe")]
-    assert found["v2"] == [("Harbors Act", f"{head}\n\nA."), rest, (outer, "B. Ends\n\nThe")]
+    assert found == [("Harbors Act", f"{head}\n\nA."), rest, (outer, "B. Ends\n\nThe")]

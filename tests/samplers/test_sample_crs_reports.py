@@ -222,7 +222,7 @@ def test_real_products_keep_their_headings_and_no_marks(shared: Path) -> None:
 
 @pytest.mark.shared
 def test_real_products_chunk_into_sections_of_a_fair_size(shared: Path) -> None:
-    cut = chunker("markdown_header_v2")
+    cut = chunker("markdown_header_v1")
     sizes = []
     for path in real_files(shared, "crs_reports"):
         (document,) = read(path.read_bytes(), path.name).documents
