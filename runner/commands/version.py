@@ -13,11 +13,10 @@ from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.commands.console import add_trial_flag, answer, version_of, version_parser
-from runner.eval_set.version import Version, load_receipt, load_results
+from runner.eval_set.version import Version, load_results
 from runner.report.comparison.file import FORMS
 
 if TYPE_CHECKING:
-    from runner.eval_set.shapes.decision import Receipt
     from runner.eval_set.shapes.results import Results
 
 _VIEW_EPILOG = "exit codes: 0 the page is there, 2 usage or input error, 3 nothing is scored yet"
@@ -201,9 +200,9 @@ def corpus_unpack(arguments: Sequence[str]) -> int:
 
 
 _EXPORT_EPILOG = """\
-Tables: cells (one row a cell), queries (query, cell, measure, value), judgments, hits; docs/results-page.md lists their
-columns. They hold ids, grades and figures, no text of documents. In CSV a text that a spreadsheet would take for a
-formula gets an apostrophe before it. exit codes: 0 done, 2 usage or input error, 4 a locked record changed, 5 disk
+Tables: cells (one row a cell), queries (query, cell, measure, value) and hits. They hold ids, grades and figures of
+results.json, no text of documents. exit codes: 0 done, 2 usage or input error, or a file is there already, 4 a locked
+record changed, 5 disk
 """
 
 
@@ -222,18 +221,10 @@ def export(arguments: Sequence[str]) -> int:
     version = version_asked(options)
     verify_version(version)
     outside_records(options.output, version.work, version.folder.parent)
-    results, receipt = _results(version)
-    from runner.base.canonical import file_sha256
-    from runner.report.export import readings, tables, write_tables
+    from runner.report.export import write_tables
 
-    origin = {
-        "source": results.source,
-        "version": results.version,
-        "kind": results.kind,
-        "results_sha256": file_sha256(version.results_path),
-    }
-    counts = write_tables(tables(results, receipt, readings(version, results)), options.output, options.format, origin)
-    answer("\n".join(f"{display(options.output / name)}: {count:,} rows" for name, count in counts.items()))
+    rows = write_tables(_results(version), options.output, options.format)
+    answer("\n".join(f"{display(path)}: {count:,} rows" for path, count in rows.items()))
     return 0
 
 
@@ -243,11 +234,10 @@ def _folder(given: str) -> Path:
     return Path(given)
 
 
-def _results(version: Version) -> "tuple[Results, Receipt | None]":
-    """What the record holds; the receipt may be missing."""
+def _results(version: Version) -> "Results":
+    """Return what the record holds."""
     if not version.results_path.exists():
         from runner.report.rerender import missing
 
         raise InputError(missing(version, version.results_path))
-    receipt = version.record / "receipt.json"
-    return load_results(version), load_receipt(receipt) if receipt.exists() else None
+    return load_results(version)

@@ -74,22 +74,3 @@ def bootstrap_counts(n_queries: int, resamples: int, seed: int) -> Iterator[NDAr
 def _kept_counts(n_queries: int, resamples: int, seed: int) -> list[NDArray[np.float64]]:
     """The same, kept: every measure of a version is drawn alike."""
     return list(bootstrap_counts(n_queries, resamples, seed))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjusted p-values, in the order given; never above Bonferroni's (Holm 1979).
-
-    ValueError for no p-values or one outside [0, 1].
-
-    >>> holm([0.04, 0.01])
-    [0.04, 0.02]
-    """
-    p = np.asarray(p_values, np.float64)
-    if p.ndim != 1 or p.size == 0:
-        raise ValueError("p_values must be a non-empty 1-d sequence")
-    if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError("p_values must lie in [0, 1]")
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    return [float(value) for value in adjusted]

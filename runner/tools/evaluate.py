@@ -28,7 +28,6 @@ from runner.eval_set.version import load_receipt, load_results, newest_version
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from runner.report.export import Reading
     from runner.tools.compare.compare import Compared
 
 SOURCE = "beir"
@@ -55,7 +54,6 @@ class Evaluation:
 
     results: Results
     receipt: Receipt
-    _readings: "Sequence[Reading]" = field(repr=False)
     _page: bytes = field(repr=False)
 
     def __repr__(self) -> str:
@@ -70,17 +68,15 @@ class Evaluation:
         return self.results.outcome.sentence
 
     def table(self, name: str = "ranking") -> "DataFrame":
-        """A row per cell with its main figures; or the whole table `cells`, `queries`, `judgments` or `hits`.
+        """A row per cell with its main figures; or the whole table `cells`, `queries` or `hits`.
 
         Columns are those of `export`. An InputError names the extra to install if pandas is missing.
         """
-        from runner.report.export import COLUMNS, as_frame, tables
+        from runner.report.export import TABLES, table
 
-        if name not in ("ranking", *COLUMNS):
-            raise InputError(f"There is no table {printable(name)!r}. There are ranking, {', '.join(COLUMNS)}.")
-        whole = "cells" if name == "ranking" else name
-        frame = as_frame(whole, tables(self.results, self.receipt, self._readings)[whole])
-        return frame[list(RANKING)] if name == "ranking" else frame
+        if name not in ("ranking", *TABLES):
+            raise InputError(f"There is no table {printable(name)!r}. There are ranking, {', '.join(TABLES)}.")
+        return table(self.results, "cells")[list(RANKING)] if name == "ranking" else table(self.results, name)
 
     def compare(self, cell: str, other: str, measure: str = "ndcg@10") -> "Compared":
         """One cell less another, paired by query; a retriever may be named as it was given.
@@ -146,7 +142,6 @@ def evaluate(
     whatever is wrong with what was given.
     """
     from runner.evening.external import Given, GivenEvaluation
-    from runner.report.export import readings
 
     if (qrels is None) == (judge is None):
         raise InputError("Give either qrels or a judge, so that it is known what is relevant.")
@@ -170,7 +165,6 @@ def evaluate(
         return Evaluation(
             results=results,
             receipt=load_receipt(version.record / "receipt.json"),
-            _readings=readings(version, results),
             _page=(version.record / "results.html").read_bytes(),
         )
 

@@ -1,16 +1,10 @@
-import math
-from itertools import permutations
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runner.base.records import SCORE_UNIT, Scores
 from runner.score import bootstrap as significance
 from runner.score.bootstrap import (
     bootstrap_counts,
-    holm,
     mean_intervals,
     resampled_totals,
     score_matrix,
@@ -101,31 +95,3 @@ def test_a_matrix_is_made_only_of_cells_over_the_same_queries():
     other = Scores("c", ("q2", "q1"), {"ndcg@10": (3, 4)})
     with pytest.raises(ValueError, match="different queries: a, c"):
         score_matrix([first, other], "ndcg@10")
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=5))
-def test_holm_rejects_what_its_closed_family_of_bonferroni_tests_rejects(p_values):
-    """Adjusted p of one hypothesis: the largest Bonferroni p of any set of hypotheses that holds it."""
-    adjusted = holm(p_values)
-    for i, p in enumerate(p_values):
-        others = sorted(q for j, q in enumerate(p_values) if j != i)
-        sets = [[p, *others[len(others) - size :]] for size in range(len(others) + 1)]
-        assert adjusted[i] == pytest.approx(max(min(1, len(held) * min(held)) for held in sets), abs=1e-15)
-    assert all(
-        p <= h <= b for p, h, b in zip(p_values, adjusted, [min(1, len(p_values) * p) for p in p_values], strict=True)
-    )
-
-
-def test_holm_keeps_the_order_given():
-    for order in permutations(range(3)):
-        p_values = [(0.01, 0.04, 0.03)[i] for i in order]
-        assert holm(p_values) == [(0.03, 0.06, 0.06)[i] for i in order]
-
-
-def test_p_values_are_shares():
-    for wrong in ([], [[0.1]]):
-        with pytest.raises(ValueError, match="non-empty 1-d"):
-            holm(wrong)
-    for wrong in ([1.1], [-0.1], [math.nan]):
-        with pytest.raises(ValueError, match=r"must lie in \[0, 1\]"):
-            holm(wrong)
