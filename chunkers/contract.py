@@ -7,7 +7,7 @@ import numpy as np
 from chunkers.contexts import title_context
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.errors import InputError
-from runner.base.plug_ins import PlugIn, raised
+from runner.base.plug_ins import PlugIn
 from runner.base.records import Chunk, Document, Span
 
 
@@ -63,7 +63,7 @@ def held_to_contract(document: Document, *, of: PlugIn, cut: object, limit: int)
     try:
         chunks, again = (list(cut(document)) for _ in range(2))  # type: ignore[operator]  # whatever it is, it is told
     except Exception as error:
-        raise _broken(of, document, raised(error)) from error
+        raise _broken(of, document, f"{type(error).__name__}: {error}") from error
     if fault := chunk_fault(document, chunks, limit):
         raise _broken(of, document, fault)
     if chunks != again:
@@ -73,6 +73,6 @@ def held_to_contract(document: Document, *, of: PlugIn, cut: object, limit: int)
 
 def _broken(of: PlugIn, document: Document, said: str) -> InputError:
     return InputError(
-        f"The chunker {of.name} of {of.origin}, at {document.doc_id}: {said}. Mend the plug-in, or name another "
+        f"The chunker {of.entry.name} of {of.origin}, at {document.doc_id}: {said}. Mend the plug-in, or name another "
         "chunker."
     )

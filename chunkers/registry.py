@@ -17,7 +17,7 @@ from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
 from chunkers.tokens import count_tokens
 from chunkers.whole_doc import whole_doc
 from runner.base.errors import InputError
-from runner.base.plug_ins import PlugIn, plug_in, plug_ins
+from runner.base.plug_ins import PlugIn, plug_in
 from runner.base.records import Chunk, Document
 
 Chunker = Callable[[Document], list[Chunk]]
@@ -75,7 +75,7 @@ def chunker(name: str) -> Chunker:
 def plugged(name: str) -> PlugIn | None:
     """The plug-in that brings the chunker of that name, with or without "-bare"; None if it is built in or unknown."""
     base = name.removesuffix(BARE)
-    return None if base in BUILT_IN else plug_in("chunkers", base, BUILT_IN)
+    return None if base in BUILT_IN else plug_in("chunkers", base)
 
 
 def limit_of(name: str) -> int:
@@ -94,15 +94,16 @@ def _row(name: str) -> Row:
     if base in BUILT_IN:
         return CHUNKERS[base] if base in CHUNKERS else NARROWED[base]
     if found := plugged(name):
-        row = found.instance(Row)
+        row = found.load()
+        if not isinstance(row, Row):
+            raise found.wrong("is not a Row of chunkers.registry")
         return row._replace(cut=partial(held_to_contract, of=found, cut=row.cut, limit=row.limit))
-    others = [one.name for one in plug_ins("chunkers", BUILT_IN)]
-    near = get_close_matches(base, [*BUILT_IN, *others], n=1)
+    near = get_close_matches(base, BUILT_IN, n=1)
     hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
     raise InputError(
-        f"There is no chunker {name!r}{hint} Chunkers: {', '.join([*CHUNKERS, *others])}, each also with {BARE}; most "
+        f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}; most "
         "of them also cut further, such as section_aware_bills_256_v1. A new one is a row of chunkers/registry.py "
-        "or comes with an installed plug-in (docs/plug-ins.md)."
+        "or comes with an installed package (docs/chunking.md#adding-a-chunker)."
     )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from runner.base.plug_ins import PlugIn, plug_in
 from samplers.source import FeedRow, FeedRows, ImportedDecision, KnownBy, SourceSpec, Unread, query_kinds
 from samplers.source_format import SourceFormat
 
@@ -343,15 +342,7 @@ SAMPLERS: Mapping[str, str] = {row.name: row.format for row in _ROWS if row.form
 """The sources that have a reader of their own, with its module."""
 
 
-def plugged(name: str) -> PlugIn | None:
-    """The plug-in that brings the row of that source, None if it is built in or unknown."""
-    return None if name in SOURCES else plug_in("readers", name, SOURCES)
-
-
 def source_format(name: str) -> SourceFormat:
     """How the files of a source that has a reader of its own become documents."""
-    found = plugged(name)
-    if found is None:
-        row: SourceFormat = import_module(SAMPLERS[name]).FORMAT
-        return row
-    return found.instance(SourceFormat, f"{found.instance(SourceSpec).format}:FORMAT")
+    row: SourceFormat = import_module(SAMPLERS[name]).FORMAT
+    return row

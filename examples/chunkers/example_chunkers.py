@@ -1,4 +1,4 @@
-"""Three chunkers that per-source-eval finds by the entry points in pyproject.toml."""
+"""Two chunkers that per-source-eval finds by the entry points in pyproject.toml."""
 
 import re
 
@@ -29,14 +29,5 @@ def lines_with_headings(document: Document) -> list[Chunk]:
     return chunks
 
 
-def chonkie_recursive(document: Document) -> list[Chunk]:
-    """What chonkie's RecursiveChunker cuts, at most 2,048 characters each: at blank lines, lines, sentences, words."""
-    from chonkie import RecursiveChunker
-
-    cut = RecursiveChunker(tokenizer="character", chunk_size=2048).chunk(document.text)
-    return from_spans(document, ((part.start_index, part.end_index) for part in cut))
-
-
 PARAGRAPHS = Row(paragraphs, limit=0)
 LINES_WITH_HEADINGS = Row(lines_with_headings, limit=0)
-CHONKIE_RECURSIVE = Row(chonkie_recursive, limit=0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import TransformerEncoder, encoder_for
 from runner.embed.weights import is_here
-from runner.eval_set.catalog import ENCODERS, EncoderSpec
+from runner.eval_set.catalog import ENCODERS, EncoderSpec, plugged_encoder
 
 if TYPE_CHECKING:
     from runner.embed.cost.estimate import Total
@@ -122,7 +122,7 @@ class LocalBackend(Unmetered):
 
         A BackendError if the libraries that run it are not.
         """
-        if self.encoder is not encoder_for or spec.made_by:
+        if self.encoder is not encoder_for or plugged_encoder(spec.name):
             return "on this machine"
         one = self.encoder(spec.name) if spec.name in ENCODERS else self.encoder_of(spec)
         one.identity()

@@ -69,7 +69,7 @@ def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | Non
 def chunkers_sha256(chunker: str) -> str:
     """Digest of the source that cuts under that name: a chunker that is changed under its old name gets new scores."""
     found = registry.plugged(chunker)
-    return digest([_own_sha256(), found.pin]) if found else _own_sha256()
+    return digest([_own_sha256(), found.state]) if found else _own_sha256()
 
 
 @cache

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,8 +152,10 @@ class InProcessEncoder(ABC):
 
 
 class PlugInEncoder(InProcessEncoder):
-    """What a plug-in's encoder derives from; it writes `encode` and `token_counts`, and `method` in words."""
+    """What a plug-in's encoder derives from; it writes `row`, `encode` and `token_counts`, and `method` in words."""
 
+    row: ClassVar[EncoderSpec]
+    """As the catalog has it; its revision is what is installed."""
     method = "a plug-in's own"
 
     def __init__(self, spec: EncoderSpec) -> None:
@@ -164,7 +166,7 @@ class PlugInEncoder(InProcessEncoder):
         """Tokens per text, prompt and special tokens included, before truncation."""
 
     def identity(self) -> dict[str, JSON]:
-        """The row, whose revision is the plug-in's pin, and the method."""
+        """The row, whose revision is what is installed, and the method."""
         fixed: dict[str, JSON] = {"name": "local", "device": "cpu", "forward_tokens": self.batch_tokens}
         return {**catalogue_facts(self.spec), "method": self.method, "backend": fixed}
 

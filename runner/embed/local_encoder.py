@@ -38,8 +38,11 @@ def encoder_for(name: str) -> Encoder:
     """The local encoder of a catalogued name or of a plug-in, nothing loaded yet; an InputError for any other."""
     spec = catalog.encoder(name)
     if found := catalog.plugged_encoder(name):
-        made = found.subclass(PlugInEncoder, spec.made_by)  # type: ignore[type-abstract]  # a derived one is concrete
-        return made(spec)
+        made = found.load()
+        if not issubclass(made, PlugInEncoder):
+            raise found.wrong("is not derived from PlugInEncoder of runner.embed.encoder")
+        plugged: PlugInEncoder = made(spec)
+        return plugged
     kind = encoder_class(name)
     return OnnxEncoder(spec) if spec.package and kind is TransformerEncoder else kind(spec)
 

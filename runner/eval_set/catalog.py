@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from runner.base.errors import InputError
 from runner.base.plug_ins import PlugIn, plug_in
@@ -12,7 +12,6 @@ from runner.base.records import PromptSide
 from samplers.registry import EXTERNAL_BASELINE as EXTERNAL_BASELINE
 from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
 from samplers.registry import SOURCES as SOURCES
-from samplers.registry import plugged as _plugged_source
 from samplers.source import QueryKind as QueryKind
 from samplers.source import SourceSpec as SourceSpec
 
@@ -76,9 +75,6 @@ class EncoderSpec:
     """Why plans may not use this encoder, or "" when they may."""
     service: Service | None = None
     """The service that embeds; `hub_id` is then the model as the service calls it, without a revision."""
-    made_by: str = ""
-    """Of a plug-in's row: its class derived from PlugInEncoder, as "module:Class", imported on use. Its revision is the
-    plug-in's pin."""
 
     def prompt(self, side: PromptSide) -> str:
         """What stands before every text of a side, "" for nothing."""
@@ -254,8 +250,6 @@ def source(name: str) -> SourceSpec:
         return SOURCES[name]
     if name in REFUSED:
         raise InputError(f"{name} is not evaluated: {REFUSED[name]}.")
-    if found := _plugged_source(name):
-        return _named_alike(found, found.instance(SourceSpec))
     raise InputError(f"There is no source {name!r}{_suggestion(name, SOURCES)} Sources: {', '.join(SOURCES)}.")
 
 
@@ -268,7 +262,10 @@ def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
     if name in own:
         return own[name]
     if found := plugged_encoder(name):
-        return replace(_named_alike(found, found.instance(EncoderSpec)), revision=found.pin)
+        row = getattr(found.load(), "row", None)
+        if not isinstance(row, EncoderSpec) or row.name != name:
+            raise found.wrong(f"has no `row` of {name}, an EncoderSpec of runner.eval_set.catalog")
+        return replace(row, revision=found.state)
     if name not in ENCODERS:
         known = {**ENCODERS, **own}
         raise InputError(f"There is no encoder {name!r}{_suggestion(name, known)} Encoders: {', '.join(known)}.")
@@ -279,16 +276,7 @@ def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
 
 def plugged_encoder(name: str) -> PlugIn | None:
     """The plug-in that brings the encoder of that name, None if the catalog has it or it is unknown."""
-    return None if name in ENCODERS else plug_in("encoders", name, ENCODERS)
-
-
-_Row = TypeVar("_Row", SourceSpec, EncoderSpec)
-
-
-def _named_alike(found: PlugIn, row: _Row) -> _Row:
-    if row.name != found.name:
-        raise InputError(f"{found.origin} registers {found.name!r}, and its row says {row.name!r}. Give both one name.")
-    return row
+    return None if name in ENCODERS else plug_in("encoders", name)
 
 
 def reranker(name: str) -> EncoderSpec:

@@ -5,14 +5,14 @@ Criterion numbers are those of the per-source evaluation spec.
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
 from pydantic import ValidationError
 
-from chunkers.registry import BARE, uncut
 from chunkers.registry import chunker as find_chunker
+from chunkers.registry import uncut
 from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.given_files import read_yaml
@@ -21,8 +21,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
-from runner.eval_set.plug_in_pins import pin_lines, pin_problems
-from runner.eval_set.shapes.labels import Judges
+from runner.eval_set.shapes.labels import APIS, Judges
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Planning, Reuse
 
 _DATED = re.compile(r"-\d{8}$")
@@ -154,7 +153,6 @@ def default_plan_text(
         *_reuse_lines(source, sibling_result),
         *([] if external else [*JUDGES.splitlines(), *LOSS.splitlines()]),
         *_planning_lines(planning),
-        *pin_lines(source),
         f"pool_depth: {POOL_DEPTH}",
         f"relevant_grade: {1 if external else 2}",
     ]
@@ -227,6 +225,9 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int, *, rehearsa
 
 
 def _judge_problems(judges: Judges | None) -> list[str]:
+    unknown = [one.api for one in judges.each if one.api not in APIS] if judges else []
+    if unknown:
+        return [f"judges: there is no api {unknown[0]!r}; write {' or '.join(APIS)}"]
     if judges is None or judges.second is None or judges.second.by_file:
         return []
     if not same_model(judges.first.model, judges.second.model):
@@ -292,7 +293,7 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     for text in plan.cells:
         try:
             cell = parse_cell(text)
-            check_cell(cell, plan.own, plan.plug_ins)
+            check_cell(cell, plan.own)
         except InputError as error:
             problems.append(f"cells: {error}")
         else:
@@ -313,23 +314,16 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
         for text in plan.first
         if text not in plan.cells or text == plan.baseline or plan.first.count(text) > 1
     ]
-    problems += pin_problems(plan, cells, source, rehearsal=rehearsal)
     return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
 
 
-def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN, pinned: Collection[str] = ()) -> None:
-    """Raise InputError, which names the part that does not exist, unless the cell can be run; `own` are a plan's.
-
-    What is `pinned` need not be here: what was made with it is scored without it.
-    """
-    if cell.chunker.removesuffix(BARE) not in pinned:
-        find_chunker(cell.chunker)
+def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN) -> None:
+    """Raise InputError, which names the part that does not exist, unless the cell can be run; `own` are a plan's."""
+    find_chunker(cell.chunker)
     if isinstance(cell, CrossCell):
         catalog.reranker(cell.model)
         return
     if isinstance(cell, BM25Cell):
-        return
-    if cell.encoder in pinned and catalog.plugged_encoder(cell.encoder) is None:
         return
     dim = catalog.encoder(cell.encoder, own).dim
     if isinstance(cell, DenseCell) and cell.variant.isdigit() and int(cell.variant) >= dim:

@@ -13,7 +13,6 @@ from runner.embed.weights import HubSilent, encodings, hub_has, tokenizer, token
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.labels import closed
-from runner.eval_set.plug_in_pins import check_pins, judge_parts, parts_of, source_parts
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
 from runner.evening.costs import Asked, Costs, costs
@@ -66,7 +65,6 @@ class Preflight:
         """The checks of machines and services, at no cost but a word to each service of the plan's own."""
         return [
             *self._account(),
-            *self._plug_ins(),
             Check(
                 "model hub",
                 "asked it for an encoder that is not here yet",
@@ -120,17 +118,6 @@ class Preflight:
             ),
             Check("GPU quota", "", "", _no_quota),
         ]
-
-    def _plug_ins(self) -> list[Check]:
-        """Of what the plan pins, all that these cells, a corpus to read and judges to ask would run."""
-        plan, source = self.plan, self.version.source
-        reads = [] if self.version.corpus_path.exists() else source_parts(source)
-        asks = judge_parts(plan.judges) if self.asked.judge else []
-        parts = [*reads, *parts_of(map(parse_cell, self.cells), plan.encoders), *asks]
-        if not any(name in plan.plug_ins for _, name in parts):
-            return []
-        next_step = "Install what the plan pins."
-        return [Check("plug-ins", "held them to the plan's pins", next_step, partial(check_pins, plan.plug_ins, parts))]
 
     def _workspace(self) -> str:
         try:

@@ -16,7 +16,6 @@ from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_rece
 from runner.embed.backends import Backend, LocalBackend
 from runner.embed.cost.ledger import SPEND, spend_receipt
 from runner.eval_set.corpus import corpus_documents, fetched_corpus
-from runner.eval_set.plug_in_pins import check_pins, parts_of
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
@@ -95,11 +94,8 @@ class Session(ABC):
         return [*map(Wanted, cells), *again]
 
     def make_runs(self) -> None:
-        """Make the runs of the plan's cells that the record lacks; an InputError if a plug-in is not as pinned."""
-        wanted = self.wanted(noise_floor=False)
-        missing = [each.cell for each in self.runs.missing(wanted)]
-        check_pins(self.plan.plug_ins, parts_of(missing, self.plan.encoders))
-        self.runs.make(wanted)
+        """Make the runs of the plan's cells that the record lacks."""
+        self.runs.make(self.wanted(noise_floor=False))
 
     def remember_times(self) -> None:
         """Keep what was measured of each cell, beside what earlier runs measured."""

@@ -31,7 +31,6 @@ from runner.embed.chunk_health import chunk_health, lengths
 from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
-from runner.eval_set.catalog import plugged_encoder
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
@@ -331,14 +330,7 @@ class CellRuns:
             bm25=sparse_description(cell),
             imported=None,
             method=method_of(cell),
-            plug_ins=cell_plug_ins(cell),
         )
-
-
-def cell_plug_ins(cell: OwnCell) -> dict[str, str]:
-    """Pins of the plug-ins that bring the cell's chunker and its encoder, by name; empty if both are this tool's."""
-    encoder = None if isinstance(cell, WITHOUT_VECTORS) else plugged_encoder(cell.encoder)
-    return {found.name: found.pin for found in (registry.plugged(cell.chunker), encoder) if found}
 
 
 def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:

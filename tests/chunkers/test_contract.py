@@ -79,6 +79,5 @@ def cut(document):
 ROW = Row(cut, 0)
 """
     site.install("pse_broken", source, {"chunkers:broken_v1": "pse_broken:ROW"})
-    with pytest.raises(InputError, match=r"broken_v1 of pse_broken 0\.1, at d:") as refused:
+    with pytest.raises(InputError, match=r"broken_v1 of pse_broken 0\.1, at d:"):
         chunker("broken_v1")(DOCUMENT)
-    assert ("pse_broken.py:6" in str(refused.value)) == (body == "1 / 0")

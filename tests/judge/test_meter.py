@@ -222,7 +222,6 @@ def test_a_plan_that_asks_for_what_an_api_has_not_is_refused(tmp_path, monkeypat
         open_model(local, "messages", None, tmp_path, 1.0)
     with pytest.raises(InputError, match=PRICE_FLAG):
         open_model(JudgeSpec(api="anthropic", model="claude-nonesuch"), "messages", None, tmp_path, 1.0)
-    monkeypatch.setattr("runner.judge.models.api.APIS", ("anthropic", "openai", "files", "parrot"))
     unknown = local.model_copy(update={"api": "parrot"})
     with pytest.raises(InputError, match="no client speaks api: parrot"):
         open_model(unknown, "messages", None, tmp_path, 1.0, PRICE)

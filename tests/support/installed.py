@@ -16,7 +16,7 @@ class Site:
         self.folder = folder
         self.modules: set[str] = set()
 
-    def install(self, name: str, source: str, entries: dict[str, str], *, version: str = "0.1", requires=()) -> None:
+    def install(self, name: str, source: str, entries: dict[str, str], *, version: str = "0.1") -> None:
         """One distribution, or another version in its place; `entries` are "group:name" and "module:value"."""
         (self.folder / f"{name}.py").write_text(source, encoding="utf-8")
         info = self.folder / f"{name}.dist-info"
@@ -27,21 +27,15 @@ class Site:
             groups.setdefault(group, []).append(f"{part} = {value}")
         said = [f"[per_source_eval.{group}]\n" + "\n".join(lines) for group, lines in groups.items()]
         (info / "entry_points.txt").write_text("\n".join(said) + "\n", encoding="utf-8")
-        needed = "".join(f"Requires-Dist: {each}\n" for each in requires)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         (info / "RECORD").write_text(f"{name}.py,,\n{name}.dist-info/METADATA,,\n{name}.dist-info/RECORD,,\n")
         self.modules.add(name)
-        self.forget()
-
-    def uninstall(self, name: str) -> None:
-        """Leave the module, and nothing that registers it."""
-        (self.folder / f"{name}.dist-info" / "entry_points.txt").unlink()
         self.forget()
 
     def forget(self) -> None:
         """What a new process would not know."""
         importlib.invalidate_caches()
-        plug_ins._installed.cache_clear()
+        plug_ins._entries.cache_clear()
         for name in self.modules:
             sys.modules.pop(name, None)
 

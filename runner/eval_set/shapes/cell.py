@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
+from runner.base.schema import Count, FrozenModel, Sha256, Share
 
 
 class Lengths(FrozenModel):
@@ -67,11 +67,11 @@ class ImportedRun(FrozenModel):
     ties: Count
 
 
-class Provenance(Sparse):
+class Provenance(FrozenModel):
     """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
 
     `probe` holds the figures that it passed its probe with. An imported run has neither chunks nor an encoder, and
-    `imported` in their place. `plug_ins` are the pins of plug-ins that cut or embedded, by their names.
+    `imported` in their place.
     """
 
     schema_version: Literal[5]
@@ -87,7 +87,6 @@ class Provenance(Sparse):
     bm25: dict[str, Any] | None
     imported: ImportedRun | None
     method: str
-    plug_ins: dict[str, str] = Field(default_factory=dict)
 
 
 class BackendRecord(FrozenModel):

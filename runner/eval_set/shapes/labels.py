@@ -12,11 +12,11 @@ CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 APIS = ("anthropic", "openai", "files")
-"""What judges are asked through; any other name is a plug-in's."""
+"""What judges are asked through."""
 
 
 class JudgeSpec(FrozenModel):
-    """A language model that judges: what it is asked through, one of APIS or a plug-in, and its id there.
+    """A language model that judges: what it is asked through, one of APIS, and its id there.
 
     One with `files` is asked by nobody: it reads what is exported and hands in answer files.
     """

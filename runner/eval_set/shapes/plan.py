@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from runner.base.plug_ins import PIN
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.catalog import EncoderSpec, Service
 from runner.eval_set.shapes.labels import Judges
@@ -200,8 +199,7 @@ class Plan(Sparse):
     `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
     was frozen with, so no release changes them. `looks` are the numbers of queries after which results are looked at,
     ascending; empty for once, after all. `encoders` are the plan's own, by the names that its cells have for them.
-    `left_out` is what `run --without ENCODER` took out. `plug_ins` are the pins of parts that other distributions
-    bring, by their names: distribution, version and SHA-256.
+    `left_out` is what `run --without ENCODER` took out.
     """
 
     schema_version: Literal[2]
@@ -227,7 +225,6 @@ class Plan(Sparse):
     looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
     encoders: dict[str, OwnEncoder] = Field(default_factory=dict)
     left_out: list[LeftOut] = Field(default_factory=list)
-    plug_ins: dict[str, Annotated[str, Field(pattern=PIN)]] = Field(default_factory=dict)
 
     @property
     def own(self) -> dict[str, EncoderSpec]:

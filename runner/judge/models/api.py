@@ -7,10 +7,9 @@ from typing import Literal
 
 from runner.base.errors import InputError
 from runner.base.http_client import is_own
-from runner.base.plug_ins import plug_in
 from runner.base.progress import say
 from runner.embed.cost.ledger import SPEND
-from runner.eval_set.shapes.labels import APIS, JudgeSpec
+from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.anthropic.batches import AnthropicBatches
 from runner.judge.models.anthropic.client import AnthropicMessages
 from runner.judge.models.client import JudgeClient, JudgeMeter, Way, judge_address
@@ -53,8 +52,6 @@ def open_model(
         _say_uncounted(judge_address(url).url)
     meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches() if how == "batches" else charged)
     way = Way(url=url or "", in_clear=in_clear)
-    if found := plugged_judge(spec.api):
-        return found(spec.model, meter, way)
     if is_chat:
         return OpenAIChat(spec.model, meter, way)
     if spec.api != "anthropic":
@@ -77,22 +74,11 @@ def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
         return price_of(spec.model)
     if spec.api == "openai" and (not url or is_own(judge_address(url).host)):
         return FREE
-    if (found := plugged_judge(spec.api)) and found.price:
-        return found.price
     where = f" at {judge_address(url).url}" if url else ""
     raise InputError(
         f"What {spec.model} costs{where} is not known, and --max-usd could not hold it. Give {PRICE_FLAG} IN,OUT, in "
         f"dollars a million tokens read and written, or {PRICE_FLAG} 0,0 for a server that charges nothing."
     )
-
-
-def plugged_judge(api: str) -> type[JudgeClient] | None:
-    """The client of a plug-in's service, None for one of this tool's own; an InputError for one that nobody brings."""
-    if api in APIS:
-        return None
-    if found := plug_in("judges", api, APIS):
-        return found.subclass(JudgeClient)  # type: ignore[type-abstract]  # none is made here
-    raise InputError(f"There is no judge's api {api!r}. Write {' or '.join(APIS)}, or install its plug-in.")
 
 
 @cache

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 from urllib.parse import unquote
 
 from runner.base.canonical import JSON
@@ -18,7 +18,6 @@ from runner.base.errors import InputError
 from runner.base.http_client import Patience, Place, Unusable, parsed, plain_address, without_keys
 from runner.embed.cost.ledger import Kind
 from runner.embed.cost.request_meter import RequestMeter
-from runner.judge.models.prices import Price
 from runner.judge.models.requests import Ask, Reply, Usage, replies_in_flight
 
 
@@ -54,8 +53,6 @@ class JudgeClient(ABC):
     model: str
     meter: JudgeMeter
     way: Way
-    price: ClassVar[Price | None] = None
-    """Of a plug-in's service, if it is the same for all its models; else --judge-price says it."""
 
     def __post_init__(self) -> None:
         self.http, self.url = self.connected()

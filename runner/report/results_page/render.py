@@ -71,7 +71,6 @@ def page(
             "nulls": null_strips(shown),
             "lengths": length_rows(shown),
         },
-        plug_ins=_plug_ins(shown),
         at_first=AT_FIRST,
         decision=decided,
         local_copy=local_copy is not None,
@@ -84,12 +83,6 @@ def page(
         judges_say=inert(_judges_say(stored.judging)),
         template_version=TEMPLATE_VERSION,
     )
-
-
-def _plug_ins(results: Results) -> dict[str, str]:
-    """Pins of the plug-ins that the plan names or a run was made with, by the parts' names."""
-    used = [pin for row in results.cells for pin in row.provenance.plug_ins.items()]
-    return dict(sorted({*results.plan.plug_ins.items(), *used}))
 
 
 def _judges_say(panel: JudgePanel | None) -> list[str]:

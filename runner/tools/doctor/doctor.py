@@ -6,7 +6,6 @@ from pathlib import Path
 
 from runner.base.checks import Check, writable_folders
 from runner.base.places import CACHE_VARIABLE, INSTALLED, WORKPLACE, cache_folder
-from runner.base.plug_ins import any_installed
 from runner.tools.doctor import defects, parts
 
 _INSTALL = "`pip install --force-reinstall per-source-eval`" if INSTALLED else "`make setup` in the checkout"
@@ -56,9 +55,7 @@ def all_checks(workplace: Path = WORKPLACE) -> list[Check]:
         ),
     ]
     ours = [Check(name, did, _CODE, answer) for name, did, answer in _WORK]
-    advice = "Install the distribution that the message names again, or uninstall it."
-    theirs = Check("plug-ins", "imported each that is installed", advice, parts.plug_ins_are_usable)
-    return [*machine, *ours, *([theirs] if any_installed() else [])]
+    return [*machine, *ours]
 
 
 _WORK: tuple[tuple[str, str, Callable[[], str]], ...] = (

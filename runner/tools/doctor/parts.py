@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
@@ -99,27 +99,6 @@ def chunks_documents() -> str:
                 "bills; each bill needs a chunk, and every character that is not white space belongs in one"
             )
     return f"{len(CHUNKERS)} chunkers, every character in a chunk"
-
-
-def plug_ins_are_usable() -> str:
-    """Check that every installed plug-in is of its group's kind and takes no taken name; returns their pins."""
-    from chunkers.registry import chunker
-    from runner.base.plug_ins import plug_ins
-    from runner.embed.local_encoder import encoder_for
-    from runner.eval_set.plug_in_pins import BUILT_IN
-    from runner.judge.models.api import plugged_judge
-    from samplers.registry import source_format
-
-    made: dict[str, Callable[[str], object]] = {
-        "chunkers": chunker,
-        "readers": source_format,
-        "encoders": encoder_for,
-        "judges": plugged_judge,
-    }
-    found = [one for group, names in BUILT_IN.items() for one in plug_ins(group, names)]
-    for one in found:
-        made[one.group](one.name)
-    return "; ".join(f"{one.name}: {one.pin}" for one in found)
 
 
 def retrieves() -> str:
