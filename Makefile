@@ -57,7 +57,6 @@ simulate: setup
 	$(BIN)/python benchmarks/simulate_planning.py
 	$(BIN)/python benchmarks/simulate_pooled.py
 	$(BIN)/python benchmarks/simulate_choice.py
-	$(BIN)/python benchmarks/simulate_looks.py
 
 # Killed evenings, damaged files, flipped bits, failing services (docs/soak.md): two hours, and it goes on if stopped.
 soak: setup

@@ -13,7 +13,6 @@ NOT_BENCHMARKS = {
     "simulate_decision.py",
     "simulate_judges.py",
     "simulate_pooled.py",
-    "simulate_looks.py",
 }
 
 

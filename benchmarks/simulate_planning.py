@@ -77,7 +77,7 @@ def print_power(runs: int) -> None:
                     first += confirmed(first_is(place, drawn), seed)[0]
                     other += confirmed(drawn, seed)[place] if place else 0
                 said, after = (
-                    100 * power(n, gain, sd, error_for(plan_of(named), cell, n), bar=PLAN.rule.min_gain)
+                    100 * power(n, gain, sd, error_for(plan_of(named), cell), bar=PLAN.rule.min_gain)
                     for named in (cell, CHALLENGER)
                 )
                 row = [cell, f"{sd:.2f}", ties, f"{gain:+.2f}", n, f"{said:.1f}", percent(first, runs)]
@@ -136,7 +136,7 @@ def settled(kind: str, n: int, runs: int) -> list[object]:
         if not said.queries:
             continue
         new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
-        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER, said.queries), bar=PLAN.rule.min_gain)
+        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER), bar=PLAN.rule.min_gain)
         found.append((said.queries, said.chance, confirmed(first_is(place, new), runs + seed)[0], naive))
     named, chance, held, observed = np.array(found, float).reshape(-1, 4).T
     shares = [f"{100 * chance.mean():.1f}", percent(held.sum(), len(found)), f"{100 * observed.mean():.1f}"]

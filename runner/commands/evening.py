@@ -27,7 +27,6 @@ from runner.commands.flags import (
     backend_from,
     check_backend_flags,
     check_judge_flags,
-    dollars,
     judge_options,
     remote_options,
     with_own_encoders,
@@ -51,13 +50,6 @@ def run(arguments: Sequence[str]) -> int:
     parser = _evening_parser("run", f"Run it again after every stop: it goes on, and makes nothing twice.\n{_CODES}")
     add = parser.add_argument
     add("--live", action="store_true", help="documents from the source's live feed, where the version has none yet")
-    add(
-        "--without",
-        action="append",
-        default=[],
-        metavar="ENCODER",
-        help="take its cells out of a plan that is not frozen",
-    )
     add("--trec-run", action="append", default=[], type=Path, metavar="FILE", help="another system's run (repeatable)")
     options = _parsed(parser, arguments)
     if options.live and options.corpus_path:
@@ -184,7 +176,6 @@ def plan(arguments: Sequence[str]) -> int:
     """`plan`, or --dry-run: 0 if a decision is recorded, which the last line says, else 1."""
     parser = _evening_parser("plan", "Its last line is exactly `decision recorded` (exit 0), or begins `undecided: `.")
     add_judge_flags(parser, "what they would cost")
-    parser.add_argument("--budget", type=dollars, metavar="USD", help="what so much judging buys; default --max-usd")
     options = _parsed(parser, arguments)
     check_judge_flags(parser, options)
     version = (
@@ -208,9 +199,8 @@ def plan(arguments: Sequence[str]) -> int:
 
         server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
-    budget = None if options.budget is None else positive("--budget", options.budget)
     asked = Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
-    lines, recorded = describe(version, options.corpus_path, asked, budget)
+    lines, recorded = describe(version, options.corpus_path, asked)
     if options.json:
         from runner.report.summary import recorded_json
 
@@ -260,8 +250,7 @@ def _evening(
     version = _version(options)
     with _backend(options, version) as backend:
         live = getattr(options, "live", False)
-        without = getattr(options, "without", ())
-        evening = Evening(version, options.corpus_path, choice, again, backend, judge, live, without)
+        evening = Evening(version, options.corpus_path, choice, again, backend, judge, live)
         return _answer(evening, as_json=options.json)
 
 
@@ -276,7 +265,6 @@ def _compared(parser: Parser, options: argparse.Namespace) -> int:
         ("--rehearse", options.rehearse),
         ("--live", options.live),
         ("--try", options.trial),
-        ("--without", options.without),
     ):
         if given:
             parser.error(f"{flag}: an external collection is compared and never decided; its cells are in plan.yaml")

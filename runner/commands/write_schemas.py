@@ -15,7 +15,7 @@ from runner.eval_set.shapes.decision import Decision, Lock, Receipt
 from runner.eval_set.shapes.labels import Answer, Label
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.queries import Queries
-from runner.eval_set.shapes.results import KeptLook, Results
+from runner.eval_set.shapes.results import Results
 from runner.eval_set.shapes.versions import Abandoned, Opened
 from runner.substrate.shapes import PostBulk
 
@@ -32,7 +32,6 @@ SCHEMAS: dict[str, type[FrozenModel]] = {
     "answer": Answer,
     "cell": CellFile,
     "results": Results,
-    "look": KeptLook,
     "receipt": Receipt,
     "decision": Decision,
     "opened": Opened,

@@ -220,5 +220,5 @@ def test_of(comparison: Comparison, cell: str) -> PairedTestResult:
         test |= dict.fromkeys(("p_adjusted", "simultaneous"))
     if (gain := comparison.gain_tests.get(cell)) is not None and gain.p_step != gain.p:
         test["p_step"] = gain.p_step
-    test |= {"p_gain": gain and gain.p, "e_value": comparison.e_values.get(cell)}
+    test["p_gain"] = gain and gain.p
     return PairedTestResult(**test | {"influential": comparison.query_ids[test["influential"]]})

@@ -90,7 +90,6 @@ def decide(
         decided_on=today,
         results_sha256=results_sha256,
         reuse=reuse,
-        left_out=results.plan.left_out,
     )
 
 
@@ -158,8 +157,7 @@ def decision_sentence(decision: Decision) -> str:
         said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
     elif chosen.standing == "the baseline":
         said = f"the baseline, {chosen.cell} ({_beside(decision)})"
-    told = f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
-    return " ".join([told, *(one.sentence for one in decision.left_out)])
+    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
 
 
 def _beside(decision: Decision) -> str:

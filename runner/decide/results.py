@@ -9,7 +9,6 @@ import numpy as np
 from runner.base.canonical import file_sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
-from runner.decide.look_end import look_result, with_look
 from runner.decide.other_judges import blockers, judge_panel
 from runner.decide.outcome import outcome
 from runner.decide.outcome_inputs import OutcomeInputs
@@ -20,7 +19,7 @@ from runner.decide.tiers import beside_baseline
 from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
-from runner.eval_set.labels import label_prefix
+from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.gate import ControlResult
@@ -33,21 +32,18 @@ from runner.gate.controls import controls
 from runner.gate.graded_gate import GradedGate
 from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import HIGHEST_GRADE, Comparison, labels_of, paired_differences
+from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
 from runner.score.score import score
 from runner.score.slices import slices
 from runner.score.span_scores import span_scores
 
 
-def make_results(
-    version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind, kept: Sequence[str] = ()
-) -> Results:
+def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind) -> Results:
     """The results of a comparison of the version's runs.
 
-    `kept` are the digests of the looks that are over. Passages stand in them only if the corpus comes with this tool,
-    so that its words are ours to show.
+    Passages stand in them only if the corpus comes with this tool, so that its words are ours to show.
     """
-    plan, labels = comparison.plan, labels_of(version, comparison.runs[comparison.plan.baseline].hits)
+    plan, labels = comparison.plan, version_labels(version)
     pooled = pool(comparison.runs.values(), plan.pool_depth)
     missing = unjudged(pooled, labels)
     header, documents = load_corpus(version.corpus_path)
@@ -69,8 +65,6 @@ def make_results(
         beliefs=comparison.beliefs,
         best_gain_corrected=comparison.best_gain_corrected(),
     )
-    said = outcome(inputs)
-    at_look = None if kind == "exploration" else look_result(inputs, said, comparison.look, kept)
     results = Results(
         schema_version=9,
         source=version.source.name,
@@ -92,8 +86,7 @@ def make_results(
         slices=slices(comparison),
         lists=lists_of(comparison, documents, labels, texts_to_show(version), beside_baseline(rows, plan)),
         previous=None,
-        look=at_look,
-        outcome=with_look(said, inputs, at_look),
+        outcome=outcome(inputs),
         weaknesses=[
             *([version.source.weakness] if version.source.weakness else []),
             *declared_weaknesses(plan, query_rows, rows, len(documents), label_facts, panel, found),
@@ -131,9 +124,7 @@ def lists_of(
 def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
     """The reading lists of the cells that have one."""
     return {
-        cell: read_reading(
-            version.chunk_run_path(cell), [*comparison.query_ids, *comparison.later], len(comparison.queries)
-        )
+        cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)
         for cell, facts in comparison.facts.items()
         if facts.chunk_run_sha256 is not None
     }
@@ -148,8 +139,7 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     path, plan = version.run_path(NOISE_FLOOR_CELL), comparison.plan
     if not path.exists():
         return None
-    answered = [*comparison.query_ids, *comparison.later]
-    repeated = read_run(path, plan.baseline, answered, len(comparison.queries))
+    repeated = read_run(path, plan.baseline, comparison.query_ids)
     again = score(repeated, comparison.query_ids, comparison.qrels, plan.relevant_grade)
     values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
     changes = values[1] - values[0]

@@ -13,11 +13,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult
 from runner.score.expected_loss import Gain, believed
 from runner.score.gain_test import FIRST_SHARE
-from runner.score.looks import alphas
-from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain, power
-
-_LEAST_ERROR = 1e-9
-"""What an early look spends is given at nine places, and may be 0 there."""
+from runner.score.power import DEFAULT_SD, POWER, assurance, least_gain
 
 _STEPS = (25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 250, 300, 400, 500, 600, 750, 1000)
 """Numbers of new queries that are looked at: a finer one would promise more than a chance can hold."""
@@ -41,24 +37,13 @@ def planned_sd(plan: Plan) -> float:
     return DEFAULT_SD if plan.planning is None else plan.planning.sd
 
 
-def error_at(plan: Plan, n_queries: int) -> float:
-    """The error that may be spent after so many queries: with planned looks that of the look there, else of the last.
-
-    A cell that truly gains is confirmed a little more often than at the last look alone: some are at an earlier one.
-    """
-    if not plan.looks:
-        return plan.significance.alpha
-    at = dict(zip(plan.looks, alphas(plan.looks, plan.significance.alpha), strict=True))
-    return max(at.get(n_queries, at[plan.looks[-1]]), _LEAST_ERROR)
-
-
-def error_for(plan: Plan, cell: str, n_queries: int) -> float:
-    """The error that is left for the one-sided test of one cell of the plan after so many queries.
+def error_for(plan: Plan, cell: str) -> float:
+    """The error that is left for the one-sided test of one cell of the plan.
 
     The first challengers share FIRST_SHARE of it, the others the rest, by Bonferroni: a little less than max-T and
     its steps leave.
     """
-    alpha, n_first = error_at(plan, n_queries), len(plan.first)
+    alpha, n_first = plan.significance.alpha, len(plan.first)
     n_others = len(plan.cells) - 1 - n_first
     if not n_first or n_others < 1:
         return alpha / max(1, n_first + n_others)
@@ -70,14 +55,9 @@ def first_challenger(plan: Plan) -> str:
     return next(cell for cell in (*plan.first, *plan.cells) if cell != plan.baseline)
 
 
-def chance_to_show(plan: Plan, cell: str, n_queries: int, gain: float) -> float:
-    """The chance that so many queries confirm a cell that truly gains this, at the planned scatter."""
-    return power(n_queries, gain, planned_sd(plan), error_for(plan, cell, n_queries), bar=plan.rule.min_gain)
-
-
 def detectable(plan: Plan, cell: str, n_queries: int, sd: float) -> float | None:
     """The true gain that so many queries confirm with POWER at this scatter; None if differences do not scatter."""
-    return least_gain(n_queries, sd, error_for(plan, cell, n_queries), bar=plan.rule.min_gain) if sd else None
+    return least_gain(n_queries, sd, error_for(plan, cell), bar=plan.rule.min_gain) if sd else None
 
 
 def detectable_of(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> float | None:

@@ -37,7 +37,6 @@ def declared_weaknesses(
     Without a panel pairs were graded once, and without spans no passage is marked.
     """
     return [
-        *(one.sentence for one in plan.left_out),
         *_power(plan, len(queries), cells),
         *_recall(plan, cells),
         *_influence(plan.rule.min_gain, queries, cells),

@@ -31,7 +31,6 @@ from runner.eval_set.door import (
     read_lock,
     way_out,
 )
-from runner.eval_set.looks import LOOKS, look_files
 from runner.eval_set.plan import plan_digest, read_plan
 from runner.eval_set.shapes.decision import Lock
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
@@ -61,8 +60,7 @@ def locked_files(record: Path) -> list[str]:
     cells = [*map(slug, planned), NOISE_FLOOR_CELL]
     runs = (f"{folder}/{cell}{ending}" for cell in cells for folder, ending in _CELL_FILES)
     prompts = (path.name for path in record.glob("judge-v*.md"))
-    looks = (f"{LOOKS}/{path.name}" for path in look_files(record))
-    return sorted(name for name in (*_FILES, *prompts, *runs, *looks) if (record / name).is_file())
+    return sorted(name for name in (*_FILES, *prompts, *runs) if (record / name).is_file())
 
 
 def lock_over(folder: Path, names: Iterable[str]) -> Lock:
@@ -221,8 +219,6 @@ def _of_results(value: JSON, record: Path, home: Path, stem: str) -> Told:
     yield home / "corpus.jsonl", _at(value, "corpus", "manifest_sha256")
     for row in _at(value, "cells") or ():
         yield from _of_cell(_at(row, "provenance"), record, home, slug(str(_at(row, "cell"))))
-    for number, said in enumerate(_at(value, "look", "kept") or (), start=1):
-        yield record / "looks" / f"{number}.json", said
     before = home.with_name(f"v{_at(value, 'previous', 'version')}") / record.relative_to(home)
     yield before / "results.json", _at(value, "previous", "decision", "results_sha256")
 

@@ -220,7 +220,6 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int, *, rehearsa
         *_option_problems(plan, source),
         *_reuse_problems(plan.reuse, source),
         *_judge_problems(plan.judges),
-        *_look_problems(plan.looks, source, rehearsal=rehearsal),
     ]
 
 
@@ -233,34 +232,6 @@ def _judge_problems(judges: Judges | None) -> list[str]:
     if not same_model(judges.first.model, judges.second.model):
         return []
     return ["judges: the second judge must be another model than the first, unless it answers by file (api: files)"]
-
-
-def _look_problems(looks: Sequence[int], source: SourceSpec, *, rehearsal: bool) -> list[str]:
-    if not looks:
-        return []
-    if source.policy == "external":
-        return ["looks: a collection is compared and never decided, so it is looked at once; leave them out"]
-    problems = []
-    if (len(looks) == 1 and not rehearsal) or list(looks) != sorted(set(looks)):
-        wanted = sorted({MIN_QUERIES, *looks}) if max(looks) > MIN_QUERIES else [25, 50, 100]
-        problems.append(
-            f"looks: {looks} are not two or more numbers of queries in ascending order; write {wanted}, or leave "
-            "looks out to look once, after all queries"
-        )
-    if looks[0] < MIN_QUERIES:
-        problems.append(f"looks: the first is after {looks[0]} queries; write {MIN_QUERIES} or more")
-    return problems
-
-
-def look_count_problem(looks: Sequence[int], count: int, *, rehearsal: bool) -> str:
-    """What is wrong with looks whose last one is not after all queries, "" if nothing is, or no looks are planned.
-
-    Those of a rehearsal may end before: the other queries are for the production plan.
-    """
-    if not looks or looks[-1] == count or (rehearsal and looks[-1] < count):
-        return ""
-    wanted = [*(look for look in looks if look < count), count]
-    return f"looks end at {looks[-1]} queries, and there are {count}: write looks: {wanted}, or bring the queries"
 
 
 def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:

@@ -4,7 +4,7 @@ from runner.base.canonical import file_sha256, json_bytes, read_json, write_atom
 from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
 from runner.eval_set.door import held
-from runner.eval_set.plan import look_count_problem, plan_digest, query_count_problem, read_plan
+from runner.eval_set.plan import plan_digest, query_count_problem, read_plan
 from runner.eval_set.shapes.plan import Preregistration, Sample
 from runner.eval_set.version import Version, load_corpus, load_queries
 
@@ -17,9 +17,6 @@ def preregistration(version: Version) -> Preregistration:
     plan = version.plan(rehearsal=False)
     check_sample(version)
     rehearsed = version.plan(rehearsal=True) if version.plan_path(rehearsal=True).exists() else None
-    for which in filter(None, (plan, rehearsed)):
-        if problem := look_count_problem(which.looks, len(queries), rehearsal=which is rehearsed):
-            raise InputError(f"{version.plan_path(rehearsal=which is rehearsed)}: {problem}.")
     return Preregistration(
         schema_version=1,
         source=version.source.name,

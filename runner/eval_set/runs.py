@@ -46,10 +46,8 @@ def reading_bytes(reading: Reading) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def read_run(path: Path, cell: str, query_ids: Sequence[str], first: int | None = None) -> Run:
+def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
     """The run in a file, for exactly these queries in this order; one without a line has no hits.
-
-    With `first` only the hits of the first so many queries are returned, though all are checked.
 
     Raises InputError with file and line on a query that the set does not have, a rank that does not follow, a
     document twice, a score out of order, or anything that is not a number where one belongs.
@@ -59,13 +57,11 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str], first: int | None 
     for query_id, hit in _parsed_lines(path, RUN_HEADER, "run file", lambda line: _hit(line, hits, seen)):
         seen.add((query_id, hit.doc_id))
         hits[query_id].append(hit)
-    return Run(cell, {query_id: tuple(hits[query_id]) for query_id in query_ids[:first]})
+    return Run(cell, {query_id: tuple(hits[query_id]) for query_id in query_ids})
 
 
-def read_reading(path: Path, query_ids: Sequence[str], first: int | None = None) -> Reading:
+def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
     """The reading lists in a file, for exactly these queries in this order; () for one without a line.
-
-    With `first` only those of the first so many queries are returned.
 
     Raises InputError with file and line on a query that the set does not have, a rank or a running sum that does not
     follow, a line after the list's end, or anything that is not a whole number where one belongs.
@@ -77,7 +73,7 @@ def read_reading(path: Path, query_ids: Sequence[str], first: int | None = None)
     ):
         reading[query_id].append(chunk)
         read[query_id] += chunk.n_tokens
-    return {query_id: tuple(reading[query_id]) for query_id in query_ids[:first]}
+    return {query_id: tuple(chunks) for query_id, chunks in reading.items()}
 
 
 def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _Parsed]) -> Iterator[_Parsed]:

@@ -6,7 +6,6 @@ contains the words of the first.
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -24,33 +23,25 @@ from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.labels import version_labels
-from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, load_corpus, load_decision, load_queries, load_results
-from runner.evening.costs import Asked, Costs, costs, current
+from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
 from runner.retrieve.pool import unjudged
-from runner.score.looks import Look, alphas, look_after
-
-if TYPE_CHECKING:
-    from runner.judge.models.run_judges import JudgeOptions
 
 RECORDED = "decision recorded"
 NOT_LOCKED = "what was chosen is not locked yet; `run` locks it"
 
 
-def describe(
-    version: Version, corpus_path: Path | None = None, asked: Asked | None = None, budget: float | None = None
-) -> tuple[list[str], bool]:
+def describe(version: Version, corpus_path: Path | None = None, asked: Asked | None = None) -> tuple[list[str], bool]:
     """The lines to print, and whether a decision is recorded and locked: this version's, or an earlier one in force.
 
-    `asked` says whose prices count; what `budget` dollars buy, by default the ceiling, is said until there is a
-    decision. Raises BudgetError for a damaged ledger, and IntegrityError if a frozen file changed and no earlier
-    decision is in force.
+    `asked` says whose prices count. Raises BudgetError for a damaged ledger, and IntegrityError if a frozen file
+    changed and no earlier decision is in force.
     """
     asked = asked or Asked()
     in_force = None if version.rehearsal else version_in_force(version)
@@ -58,7 +49,7 @@ def describe(
     try:
         if version.preregistration_path.exists() and not is_settled:
             verified_preregistration(version)
-        lines, missing = _described(version, corpus_path, asked, budget)
+        lines, missing = _described(version, corpus_path, asked)
     except (InputError, IntegrityError) as error:
         if in_force is None or is_settled:
             raise
@@ -72,7 +63,7 @@ def describe(
     return [*lines, *_meanwhile(version), f"undecided: {missing}"], False
 
 
-def _described(version: Version, corpus_path: Path | None, asked: Asked, budget: float | None) -> tuple[list[str], str]:
+def _described(version: Version, corpus_path: Path | None, asked: Asked) -> tuple[list[str], str]:
     """What is known of the version by itself, and what keeps it from a decision, "" if it is recorded and locked."""
     lines = [version.name, *_policy_lines(version.source)]
     if (version.folder / "decision.json").exists() and (adopted := _adopted(version)):
@@ -90,13 +81,8 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked, budget:
         text = new_plan_text(version, rehearsal=version.rehearsal)
         planned = Plan.model_validate(yaml.safe_load(text))
         lines += [f"  {line}" for line in text.splitlines()]
-    left = costs(version, plan, asked)
-    lines += left.said
+    lines += costs(version, plan, asked).said
     lines += _inventory(version, planned)
-    if not (version.record / "decision.json").exists():
-        lines += _budget_lines(version, planned, left, budget, asked.judge)
-    elif budget is not None:
-        lines.append("budget: this version is decided, so no more is judged for it")
     if corpus_path is not None:
         lines.append(_corpus_line(version, corpus_path))
     if not (version.record / "decision.json").exists():
@@ -144,32 +130,9 @@ def _plan_lines(plan: Plan) -> list[str]:
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
         f"rule: nDCG@10 up by {plan.rule.min_gain:g} or more, Recall@10 down by {plan.rule.max_recall_loss:g} at most",
-        *_look_lines(plan),
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
         *(f"  {name} is the plan's own: {described_encoder(spec)}" for name, spec in plan.own.items()),
     ]
-
-
-def _look_lines(plan: Plan) -> list[str]:
-    if not plan.looks:
-        return []
-    each = zip(plan.looks, alphas(plan.looks, plan.significance.alpha), strict=True)
-    return [f"looks: {', '.join(f'after {queries} queries at alpha {alpha:.4f}' for queries, alpha in each)}"]
-
-
-def _budget_lines(
-    version: Version, plan: Plan, left: Costs, usd: float | None, judge: "JudgeOptions | None"
-) -> list[str]:
-    if version.source.policy == "external":
-        return []
-    from runner.evening.budget import budget_lines
-    from runner.judge.models.run_judges import JudgeOptions
-
-    total = left.total if usd is None else replace(left.total, max_usd=usd)
-    try:
-        return budget_lines(version, plan, total, judge or JudgeOptions())
-    except InputError as error:  # of a judge whose price nobody knows
-        return [f"budget: {error}"]
 
 
 def _policy_lines(source: SourceSpec) -> list[str]:
@@ -224,15 +187,13 @@ def _missing(version: Version, plan: Plan | None) -> str:
     absent = [cell for cell in plan.cells if cell not in made]
     if absent:
         return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
-    look = look_after(plan, kept_looks(version, plan).digests)
     pooled = pooled_pairs(version, plan) or []
     missing = unjudged(pooled, version_labels(version))
-    which = f"{look.name}: " if look else ""
     if missing:
-        return f"{which}{len(missing)} of {len(pooled)} pairs are not judged yet"
-    if version.results_path.exists() and (results := load_results(version)) and _is_of(results, look):
-        return which + _unsettled(results)
-    return f"{which}everything is there; `run` scores it"
+        return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
+    if version.results_path.exists():
+        return _unsettled(load_results(version))
+    return "everything is there; `run` scores it"
 
 
 def _unsettled(results: Results) -> str:
@@ -244,10 +205,6 @@ def _unsettled(results: Results) -> str:
         return f"nobody has chosen yet between the baseline and {cells}; `choose` records it"
     # Without its first words, which are also those of a line that determiners search for.
     return said.sentence.removeprefix("No decision: ")
-
-
-def _is_of(results: Results, look: Look | None) -> bool:
-    return results.look is None or look is None or results.look.number == look.number
 
 
 def _inventory(version: Version, plan: Plan) -> list[str]:

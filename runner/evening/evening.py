@@ -14,7 +14,6 @@ from runner.evening.stages import (
     check_choice,
     check_frozen,
     check_judges_named,
-    drop_encoders,
     look_ahead,
     make_runs,
     need_queries,
@@ -56,11 +55,9 @@ class Evening(Session):
         check_frozen(self)
         check_choice(self)
         check_judges_named(self)
-        drop_encoders(self)
         look_ahead(self)
         with self.timed("corpus"):
             sample(self)
-        drop_encoders(self)
         need_queries(self)
         check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
 

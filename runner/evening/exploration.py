@@ -14,16 +14,13 @@ from runner.decide.results import make_results
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.lock import verify_version
-from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import TRIAL, Version, Workspace, alone, bring_demo, load_cell_file, numbered, open_version
-from runner.evening.remake import kept_before
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate
 from runner.retrieve.make_runs import CellRuns
 from runner.score.comparison import load_comparison
-from runner.score.looks import look_after
 
 
 @dataclass
@@ -51,10 +48,6 @@ class Exploration(Session):
         folder = self.version.work / "explorations" / digest(cells)[:12]
         fresh = folder.with_name(f"{folder.name}.new")
         verified_preregistration(self.version)
-        # Between looks, what the last one judged: the pairs of the next one wait for a judge.
-        scored = self.version.results_path.exists()
-        kept = kept_before(self.version) if scored else kept_looks(self.version, self.plan).digests
-        look = look_after(self.plan, kept)
         self.plan = self.plan.model_copy(update={"cells": cells})
         # Made anew beside the earlier one: a chunker that changed since must not find its old runs.
         _remove(fresh)
@@ -63,7 +56,7 @@ class Exploration(Session):
             self.make_runs()
         self.remember_times()
         # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
-        comparison = load_comparison(self.version, self.plan, frozenset(), look=look)
+        comparison = load_comparison(self.version, self.plan, frozenset())
         results = make_results(self.version, comparison, GradedGate.over(comparison), kind="exploration")
         self.write(results, fresh)
         _remove(folder)

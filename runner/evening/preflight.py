@@ -6,6 +6,7 @@ from functools import cached_property, partial
 
 from runner.base.checks import Check, Skipped, writable_folders
 from runner.base.errors import BackendError, EvalError, PackageMissing
+from runner.base.places import DRIVER
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.cost.prices import size
@@ -16,7 +17,6 @@ from runner.eval_set.labels import closed
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
 from runner.evening.costs import Asked, Costs, costs
-from runner.evening.leave_out import without_advice
 from runner.judge.models.run_judges import asked_judges, check_judges
 
 SPARE_GB = 0.5
@@ -172,7 +172,7 @@ class Preflight:
         try:
             hub_has(spec)
         except BackendError as error:
-            raise BackendError("\n".join(filter(None, (str(error), without_advice(self.version, name))))) from error
+            raise BackendError(f"{error}\n{without_advice(self.version, name)}") from error
         return f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
 
     def _tokenizers(self) -> str:
@@ -221,6 +221,17 @@ class Preflight:
         free = "nothing is paid for" + (", judging left out (--judge counts it)" if self.asked.judge is None else "")
         parts = left.said[len(left.lines) :] or [free]
         return "\n".join([*parts, *left.lines]).removeprefix("total: ")
+
+
+def without_advice(version: Version, model: str) -> str:
+    """Return how an evening goes on without a model that cannot be had."""
+    if version.preregistration_path.exists():
+        return (
+            f"{version.number_name} is frozen with cells of {model}; an evaluation without them takes a new version: "
+            f"{DRIVER} version new {version.origin.flags}"
+        )
+    path = version.plan_path(rehearsal=version.rehearsal)
+    return f"To go on without {model}, remove its cells from {path}, and run again."
 
 
 def _no_quota() -> str:

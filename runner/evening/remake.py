@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,55 +15,23 @@ from runner.base.records import Run
 from runner.decide.decide import remade
 from runner.decide.results import make_results
 from runner.eval_set.door import LOCK_NAME, from_git
-from runner.eval_set.looks import kept_look, kept_looks
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
 from runner.eval_set.shapes.plan import Plan, Preregistration
-from runner.eval_set.shapes.results import KeptLook, Kind, Results
-from runner.eval_set.version import Version, load_decision, load_receipt, load_results
+from runner.eval_set.shapes.results import Kind, Results
+from runner.eval_set.version import Version, load_decision, load_receipt
 from runner.gate.graded_gate import GradedGate
 from runner.report.rerender import template_of
 from runner.report.results_page.render import TEMPLATE_VERSION, page
 from runner.score.comparison import load_comparison
-from runner.score.looks import look_after
 
 
-def results_of(
-    version: Version,
-    plan: Plan,
-    frozen: Preregistration,
-    kept: Sequence[str] = (),
-    runs: Mapping[str, Run] | None = None,
-) -> Results:
-    """The results that a version's runs and labels make, at the planned look that follows those of digests `kept`.
-
-    `runs` are those of that look's queries, if the caller has read them.
-    """
+def results_of(version: Version, plan: Plan, frozen: Preregistration, runs: Mapping[str, Run] | None = None) -> Results:
+    """Return the results that a version's runs and labels make; `runs` are those of the plan, if already read."""
     registered = registered_cells(frozen, rehearsal=version.rehearsal)
-    comparison = load_comparison(version, plan, registered, look=look_after(plan, kept), runs=runs)
+    comparison = load_comparison(version, plan, registered, runs=runs)
     kind: Kind = "rehearsal" if version.rehearsal else "production"
-    return make_results(version, comparison, GradedGate.over(comparison), kind=kind, kept=kept)
-
-
-def kept_before(version: Version) -> Sequence[str]:
-    """The digests of the looks before the one that the record's results.json is of."""
-    look = load_results(version).look
-    return look.kept if look else ()
-
-
-def remade_look(version: Version, plan: Plan, frozen: Preregistration, kept: KeptLook) -> Results:
-    """The results of a kept look, made anew from the runs and from the labels that it was scored with.
-
-    An IntegrityError if they are not those that were kept.
-    """
-    with _as_scored(version, kept.labels.lines) as scored:
-        results = results_of(scored, plan, frozen, kept.look.kept)
-    if json_bytes(kept_look(results).model_dump()) != json_bytes(kept.model_dump()):
-        raise IntegrityError(
-            f"{version.record}: runs and labels do not make look {kept.look.number} as it is kept. Restore the record "
-            f"from git ({from_git(version.record)})."
-        )
-    return results
+    return make_results(version, comparison, GradedGate.over(comparison), kind=kind)
 
 
 def files_of(version: Version, results: Results) -> dict[str, bytes]:
@@ -98,10 +66,7 @@ def remake(version: Version) -> str:
         with _as_scored(version, read_json(version.results_path)["labels"]["lines"]) as scored:
             plan = read_plan(scored.plan_path(rehearsal=version.rehearsal))
             frozen = verified_preregistration(scored)
-            made = files_of(scored, results_of(scored, plan, frozen, kept_before(version)))
-            if not other:
-                for kept in kept_looks(version, plan).looks:
-                    remade_look(version, plan, frozen, kept)
+            made = files_of(scored, results_of(scored, plan, frozen))
     except (EvalError, ValueError) as error:
         if other:
             return f"made by {other}: results.json, results.html and decision.json cannot be made anew ({error})"

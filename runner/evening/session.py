@@ -1,7 +1,7 @@
 """What every run of the driver has: a version, what the operator asked for, and what was measured on the way."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,8 +39,6 @@ class Session(ABC):
     """How the plan's judges are asked; None if people or agents judge by file."""
     live: bool = False
     """Whether the live feed may be asked for documents if the version has none yet."""
-    without: Sequence[str] = ()
-    """Encoders to take out of the plan, where it is not frozen."""
     scored: tuple[Results, Path] | None = field(default=None, init=False)
     """What this run scored, and the folder that holds it."""
     seconds: dict[str, float] = field(default_factory=dict, init=False)

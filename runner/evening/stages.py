@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from runner.base.canonical import today
 from runner.base.checks import need_all
 from runner.base.errors import BackendError, InputError
 from runner.base.git import untracked
@@ -18,9 +17,8 @@ from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import check_sample, verified_preregistration
 from runner.eval_set.version import Version, load_decision, load_queries
 from runner.evening.costs import Asked
-from runner.evening.leave_out import leave_out, without_advice
 from runner.evening.next_version import begin_version
-from runner.evening.preflight import Preflight
+from runner.evening.preflight import Preflight, without_advice
 from runner.evening.session import Session
 from runner.evening.stops import FREEZES, missing_documents
 from runner.judge.models.estimate import pooled_pairs
@@ -110,12 +108,6 @@ def need_queries(session: Session) -> None:
         say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
 
 
-def drop_encoders(session: Session) -> None:
-    """Take the encoders of `--without` out of the plan, as soon as there is one."""
-    if session.without and _has_plan(session.version):
-        leave_out(session.version, session.without, today())
-
-
 def look_ahead(session: Session) -> None:
     """Check, before documents are sampled, what all cells of the plan need; nothing if there is no plan yet."""
     if not session.version.corpus_path.exists() and _has_plan(session.version):
@@ -170,4 +162,4 @@ def _have_rerankers(session: Session, unmade: Sequence[Wanted]) -> None:
 
 def _advised(version: Version, error: BackendError, failed: Iterable[str]) -> BackendError:
     advice = [without_advice(version, model) for model in failed]
-    return type(error)("\n".join([str(error), *filter(None, advice)]))
+    return type(error)("\n".join([str(error), *advice]))

@@ -14,7 +14,6 @@ from runner.eval_set.corpus import archive_path
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.lock import verify_version
-from runner.eval_set.looks import kept_looks
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.labels import Label
@@ -27,7 +26,6 @@ from runner.judge.second_reading import due_regrading, judges_of, second_reading
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_stop
 from runner.retrieve.pool import unjudged
-from runner.score.looks import Look, look_after
 
 FREEZES = (
     "a rehearsal freezes queries, judge's instructions and both plans of {}, the production plan's cells and rule too; "
@@ -132,13 +130,6 @@ def counting(version: Version) -> str:
     )
 
 
-def judging_notes(version: Version, look: Look | None) -> tuple[str, ...]:
-    """What whoever judges should know: which queries a planned look is over, and what the grades count for."""
-    if look is None:
-        return (counting(version),)
-    return f"{look.name}: queries {look.before + 1} to {look.queries} of {look.planned}.", counting(version)
-
-
 def choice_stop(version: Version, results: Results) -> InputNeeded:
     """The operator's turn to choose."""
     choose = f"{DRIVER} choose {version.viewed}"
@@ -196,7 +187,6 @@ def _outstanding(version: Version) -> InputNeeded:
                 f"{run} --corpus-path FOLDER",
             ],
         )
-    look = look_after(plan, kept_looks(version, plan).digests)
     pooled = pooled_pairs(version, plan) or []
     labels = version_labels(version)
     if missing := unjudged(pooled, labels):
@@ -205,7 +195,7 @@ def _outstanding(version: Version) -> InputNeeded:
                 f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written", [run]
             )
         stop = judging_stop(version, len(pooled), missing, batches, run)
-        stop.notes = judging_notes(version, look)
+        stop.notes = (counting(version),)
         return stop
     if plan and (again := due_regrading(version, plan, {query_id for query_id, _ in pooled}, [])):
         return InputNeeded(again.title, [run])

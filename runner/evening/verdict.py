@@ -1,4 +1,4 @@
-"""From the last cell that was searched to the decision: pool, judge, score, look by look, decide, lock.
+"""From the last cell that was searched to the decision: pool, judge, score, decide, lock.
 
 A decision that is recorded already is held to what made it.
 """
@@ -18,37 +18,28 @@ from runner.eval_set.batches import Pair
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import closed, version_labels
 from runner.eval_set.lock import write_lock
-from runner.eval_set.looks import keep_look, kept_looks
 from runner.eval_set.plan import same_model
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Preregistration
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import load_decision, load_results
-from runner.evening.remake import differing, files_of, kept_before, remade_look, results_of
+from runner.eval_set.version import load_decision
+from runner.evening.remake import differing, files_of, results_of
 from runner.evening.session import Session
-from runner.evening.stops import choice_stop, judging_notes
+from runner.evening.stops import choice_stop, counting
 from runner.judge.models.run_judges import judge_again, judge_missing
 from runner.judge.prep_labels import export_missing, judging_stop
 from runner.judge.second_reading import due_regrading, second_reading_stop, unread_twice
 from runner.retrieve.pool import pool, unjudged
 from runner.score.comparison import load_runs
-from runner.score.looks import Look, look_after
 
 
 def need_labels(
-    session: Session,
-    pooled: Sequence[Pair],
-    runs: Mapping[str, Run],
-    provisional: Callable[[], Path],
-    look: Look | None = None,
-    *,
-    ask: bool = True,
+    session: Session, pooled: Sequence[Pair], runs: Mapping[str, Run], provisional: Callable[[], Path]
 ) -> None:
     """Have the whole pool judged, or raise InputNeeded with the batches that wait for a judge.
 
-    `provisional` writes a page of what is judged so far. The pool is that of `look` if looks are planned; without `ask`
-    no model is asked for it in this run. InputError if pairs are missing and labels are final.
+    `provisional` writes a page of what is judged so far. InputError if pairs are missing and labels are final.
     """
     version, plan, final = session.version, session.plan, closed(session.version)
     first, second = (plan.judges.first, plan.judges.second) if plan.judges else (None, None)
@@ -61,13 +52,12 @@ def need_labels(
         shown, twice = [*runs.values(), session.runs.lexical_windows()], again.pairs if again else []
         batches = export_missing(version, missing, shown, documents, twice)
         by_api = first is not None and not first.by_file and (again is None or same_model(first.model, again.then))
-        if session.judge is None or not ask or not by_api:
-            due = list(next(iter(runs.values())).hits)[look.before if look else 0 :]
-            if 0 < len(missing) < sum(query_id in due for query_id, _ in pooled):
+        if session.judge is None or not by_api:
+            if 0 < len(missing) < len(pooled):
                 say(f"a provisional page, with {len(missing)} pairs unjudged: {provisional()}")
             title = again.title if again and not missing else ""
             stop = judging_stop(version, len(pooled), missing or twice, batches, session.again, title)
-            notes = judging_notes(version, look)
+            notes = (counting(version),)
             stop.notes = (*notes, again.note) if again and missing else notes
             raise stop
         judge_missing(version, plan, set(missing), session.judge, set(twice))
@@ -80,59 +70,22 @@ def need_labels(
 
 
 def verdict(session: Session, frozen: Preregistration) -> str:
-    """The answer once the version is decided and locked; InputNeeded for pairs to judge or a cell to choose."""
+    """Return the answer once the version is decided and locked; InputNeeded for pairs to judge or a cell to choose."""
     version, plan = session.version, session.plan
-    kept, ask = _kept(session, frozen), True
-    while True:
-        if kept and _ends_the_looks(session, look_after(plan, kept)):
-            return decide_and_lock(session, load_results(version))
-        results = _scored(session, frozen, kept, ask=ask)
-        if results.look is None or results.look.ended != "next look":
-            return decide_and_lock(session, results)
-        session.write(results, version.record)
-        say(f"look {results.look.number} of {results.look.of} is over: {results.outcome.sentence}")
-        # What a further look costs is not spent unasked: whoever reads this one may stop.
-        kept, ask = kept_looks(version, plan).digests, False
-
-
-def _kept(session: Session, frozen: Preregistration) -> Sequence[str]:
-    """The digests of the looks that are over; one that results.json does not name yet is made anew first."""
-    version, plan = session.version, session.plan
-    found = kept_looks(version, plan)
-    for look in found.looks[found.vouched :]:  # of a run that was killed
-        session.write(remade_look(version, plan, frozen, look), version.record)
-    return found.digests
-
-
-def _ends_the_looks(session: Session, due: Look | None) -> bool:
-    """Whether a person chooses a cell by the looks so far, the next one not being judged."""
-    if due is None or session.choice is None or session.choice.cell == RECOMMENDED:
-        return False
-    runs = load_runs(session.version, session.plan, due.queries)
-    return bool(unjudged(pool(runs.values(), session.plan.pool_depth), version_labels(session.version)))
-
-
-def _scored(session: Session, frozen: Preregistration, kept: Sequence[str], *, ask: bool) -> Results:
-    """The results of the look that is due, of all queries if none are planned, once its pool is judged."""
-    version, plan = session.version, session.plan
-    look = look_after(plan, kept)
     with session.timed("judge"):
-        runs = load_runs(version, plan, look.queries if look else None)
+        runs = load_runs(version, plan)
         pooled = pool(runs.values(), plan.pool_depth)
-        need_labels(session, pooled, runs, lambda: _provisional(session, frozen, kept), look, ask=ask)
-
+        need_labels(session, pooled, runs, lambda: _provisional(session, frozen))
     with session.timed("score"):
-        results = results_of(version, plan, frozen, kept, runs)
-        if results.look is not None and results.look.ended == "next look":
-            keep_look(version, results)
-    return results
+        results = results_of(version, plan, frozen, runs)
+    return decide_and_lock(session, results)
 
 
-def _provisional(session: Session, frozen: Preregistration, kept: Sequence[str]) -> Path:
+def _provisional(session: Session, frozen: Preregistration) -> Path:
     """The page with unjudged pairs marked, outside of the record."""
     version = session.version
     folder = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
-    session.write(results_of(version, session.plan, frozen, kept), folder)
+    session.write(results_of(version, session.plan, frozen), folder)
     return folder / "results.html"
 
 
@@ -223,7 +176,7 @@ def _checked_unlocked(session: Session) -> dict[str, bytes]:
             f"The decision of {version.name} is not locked yet, and runs of it are gone: "
             f"{', '.join(each.name for each in missing)}. Restore them from git."
         )
-    made = files_of(version, results_of(version, session.plan, frozen, kept_before(version)))
+    made = files_of(version, results_of(version, session.plan, frozen))
     if wrong := [name for name in differing(version, made) if name != PAGE]:
         raise IntegrityError(
             f"{record / 'decision.json'} is not locked yet, and {record / wrong[0]} is not what the files beside it "

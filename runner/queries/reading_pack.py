@@ -10,10 +10,8 @@ from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.base.records import Document
-from runner.embed.cost.prices import MAX_USD, shown
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
-from runner.judge.models.estimate import queries_bought
 from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_shares
 
 PACK_SIZE = 25
@@ -62,13 +60,10 @@ def queries_stop(version: Version, again: str, count: int | None = None) -> Inpu
     asked, draft = "Have the others drafted", f"{draft}\n{draft} --answers FILE\n"
     if (folder / DRAFTED).exists():
         asked, draft = "Drafts wait in a file", ""
-    bought, wanted = queries_bought(version, version.plan()), f"{MIN_QUERIES}, the fewest"
-    if bought > MIN_QUERIES:
-        wanted += f", or about {bought}, which {shown(MAX_USD)} of judging in batches buy"
     return InputNeeded(
         f"{MIN_QUERIES - count} more to be written: there are {count} queries, and at least {MIN_QUERIES} are needed"
         if count is not None
-        else f"no queries yet: {wanted}; {WANTED_HAND} or more of them your own",
+        else f"no queries yet: at least {MIN_QUERIES} are needed; {WANTED_HAND} or more of them your own",
         [
             f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
             f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}, and add it:\n"

@@ -101,16 +101,14 @@ class Wanted(NamedTuple):
 
 
 class CellRuns:
-    """Makes a version's runs in three stages, over the queries up to the plan's last look; each takes from the store
-    what was made before, and loads what it needs late.
+    """Makes a version's runs in three stages; each takes from the store what was made before, and loads what it needs
+    late.
     """
 
     def __init__(self, version: Version, documents: Callable[[], Sequence[Document]], backend: Backend) -> None:
         self.version = version
         self.store = Store(version.cache)
-        written, looks = load_queries(version.queries_path), version.plan().looks
-        self.queries = written[: looks[-1]] if looks else written
-        self.is_cut = len(self.queries) < len(written)
+        self.queries = load_queries(version.queries_path)
         self.corpus_sha256 = file_sha256(version.corpus_path)
         self.queries_sha256 = file_sha256(version.queries_path)
         self.documents = cache(documents)
@@ -224,7 +222,6 @@ class CellRuns:
             "encoder": self._identity(cell),
             "bm25": sparse_description(cell),
             "order": "reversed" if wanted.noise_floor else "forward",
-            **({"asked": len(self.queries)} if self.is_cut else {}),
         }
 
     def _identity(self, cell: OwnCell) -> dict[str, JSON] | None:

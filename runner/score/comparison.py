@@ -1,6 +1,6 @@
 """Every cell's scores beside the baseline's, query by query, and the statistics over all cells at once."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,14 +9,12 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, S
 from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.expected_loss import Beliefs, beliefs, expected_losses
 from runner.score.gain_test import GainTest, gain_tests, shares
-from runner.score.looks import Look, e_value
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
 from runner.score.sign_flip import PairedTest, paired_tests
@@ -31,8 +29,7 @@ class Comparison:
     """The runs of a version and all that judges them; `registered` cells form the tested family.
 
     `facts` are the cells' own files; `document_lengths` are the characters of every document of the corpus.
-    `published` qrels are taken as they are: what they do not judge keeps no cell from anything. At a planned `look`
-    the queries are those that it judges; `later` are the ids of the others, which runs answer too.
+    `published` qrels are taken as they are: what they do not judge keeps no cell from anything.
     """
 
     plan: Plan
@@ -43,8 +40,6 @@ class Comparison:
     registered: frozenset[str]
     document_lengths: Mapping[str, int]
     published: bool = False
-    look: Look | None = None
-    later: Sequence[str] = ()
 
     @cached_property
     def query_ids(self) -> list[str]:
@@ -100,20 +95,13 @@ class Comparison:
 
     @cached_property
     def gain_tests(self) -> dict[str, GainTest]:
-        """The test of every preregistered challenger's gain, in the plan's order and adjusted for its looks."""
+        """The test of every preregistered challenger's gain, in the plan's order."""
         settings, (first, others) = self.plan.significance, self._steps
         cells = first + others
         if not cells:
             return {}
         found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
-        if self.look is not None:
-            found = [GainTest(*map(self.look.adjusted, one)) for one in found]
         return dict(zip(cells, found, strict=True))
-
-    @cached_property
-    def e_values(self) -> dict[str, float]:
-        """The e-value of every preregistered challenger's gain, by its share of alpha."""
-        return {cell: e_value(self.paired([cell], "ndcg@10")[0].tolist(), share) for cell, share in self.shares.items()}
 
     @property
     def shares(self) -> dict[str, float]:
@@ -200,10 +188,10 @@ class Comparison:
         return paired_differences(values, list(self.scores).index(self.plan.baseline), self.plan)
 
 
-def load_runs(version: Version, plan: Plan, first: int | None = None) -> dict[str, Run]:
-    """The recorded runs of the plan's cells, in its order; with `first` over the first so many queries."""
+def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
+    """The recorded runs of the plan's cells, in its order."""
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
-    return {cell: read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells}
+    return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
 
 
 def load_comparison(
@@ -211,33 +199,22 @@ def load_comparison(
     plan: Plan,
     registered: frozenset[str],
     published: Qrels | None = None,
-    look: Look | None = None,
     runs: Mapping[str, Run] | None = None,
 ) -> Comparison:
     """The recorded runs of the plan's cells beside the version's labels, or beside `published` qrels.
 
-    At a planned `look` nothing but its queries, their hits and their labels is compared. `runs` are what `load_runs`
-    gives for these queries, read here if they are not given.
+    `runs` are what `load_runs` gives, read here if they are not given.
     """
-    queries, first = load_queries(version.queries_path), look.queries if look else None
-    asked = {query.query_id for query in queries[:first]}
     return Comparison(
         plan=plan,
-        queries=queries[:first],
-        runs=load_runs(version, plan, first) if runs is None else runs,
-        qrels=qrels(labels_of(version, asked)) if published is None else published,
+        queries=load_queries(version.queries_path),
+        runs=load_runs(version, plan) if runs is None else runs,
+        qrels=qrels(version_labels(version)) if published is None else published,
         facts={cell: load_cell_file(version.cell_path(cell)) for cell in plan.cells},
         registered=registered,
         document_lengths={row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]},
         published=published is not None,
-        look=look,
-        later=[query.query_id for query in queries[len(asked) :]],
     )
-
-
-def labels_of(version: Version, query_ids: Container[str]) -> tuple[Label, ...]:
-    """The version's labels of these queries; those of a later look are kept, and wait for it."""
-    return tuple(label for label in version_labels(version) if label.query_id in query_ids)
 
 
 def mean(values: Ints) -> float:

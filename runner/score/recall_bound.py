@@ -33,26 +33,6 @@ def recall_bounds(changes: Ints, margin: float, *, alpha: float) -> tuple[Recall
     return tuple(_bound(row, margin, alpha) for row in changes.tolist())
 
 
-def excludable_loss(n_queries: int, *, alpha: float) -> float:
-    """The mean loss that so many queries exclude if none of them loses or gains; 1 if there is none.
-
-    >>> round(excludable_loss(30, alpha=0.05), 3)
-    0.099
-    """
-    return -_lower([0] * n_queries, alpha)
-
-
-def queries_to_exclude(loss: float, *, alpha: float) -> int | None:
-    """How many queries, none of which loses or gains, exclude a mean loss; None if 10,000 do not, as for a loss of 0.
-
-    >>> queries_to_exclude(0.02, alpha=0.05)
-    156
-    """
-    numbers = range(1, 10_001)
-    place = bisect_left(numbers, True, key=lambda n: round4(excludable_loss(n, alpha=alpha)) < round4(loss))
-    return numbers[place] if place < len(numbers) else None
-
-
 def _bound(changes: Sequence[int], margin: float, alpha: float) -> RecallBound:
     low, high = _lower(changes, alpha), -_lower([-change for change in changes], alpha)
     state: RecallState = "open"

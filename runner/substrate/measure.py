@@ -70,8 +70,7 @@ def search_substrate(known: Decided, substrate: Substrate, version_before: str |
         cut = Cut(known.chunker, chunk_corpus(sample, known.chunker))
         expected = Expected(model.model_id, model.revision, cut, version_before)
         checks = check_substrate(substrate, sample, expected, embed=partial(vectors, side="document"))
-    judged = load_queries(version.queries_path)[: len(known.results.queries)]  # by the planned looks that were held
-    texts = {query.query_id: query.text for query in judged}
+    texts = {query.query_id: query.text for query in load_queries(version.queries_path)}
     with _timed(seconds, "queries"):
         search = Search(texts, vectors(list(texts.values()), side="query"), [document.doc_id for document in sample])
     facts = SubstrateFacts(

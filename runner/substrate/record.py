@@ -186,13 +186,13 @@ def record(known: Decided) -> Record:
     """What the arms stand beside, with the labels that it was scored with: later ones would move its figures."""
     version, results = known.version, known.results
     queries = load_queries(version.queries_path)
-    ids, n_scored = [query.query_id for query in queries], len(results.queries)
+    ids = [query.query_id for query in queries]
     return Record(
         plan=results.plan,
         cells=[row.cell for row in results.cells],
-        queries=queries[:n_scored],
+        queries=queries,
         qrels=qrels(version_labels(version)[: results.labels.lines]),
-        run=lambda cell: read_run(version.run_path(cell), cell, ids, n_scored),
+        run=lambda cell: read_run(version.run_path(cell), cell, ids),
     )
 
 

@@ -39,8 +39,7 @@ from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_queries
 from runner.evening.costs import Asked
-from runner.evening.leave_out import without_advice
-from runner.evening.preflight import Preflight
+from runner.evening.preflight import Preflight, without_advice
 from runner.evening.stops import missing_documents
 from runner.judge.models.estimate import trial_usd
 from runner.judge.models.run_judges import ask_once, named_judges
@@ -132,11 +131,10 @@ class Flight:
         """Each encoder by 32 texts and each judge by one pair, in earnest: what rents or charges is paid for."""
         day = today()
         for name in self._encoders:
-            advice = without_advice(self.version, name)
             yield Check(
                 f"32 texts with {name}",
                 "embedded them as a run does: weights, probe, every check of rows",
-                advice or "Embed nothing there until this passes; compare the server's model, prompts and limits.",
+                "Embed nothing there until this passes; compare the server's model, prompts and limits.",
                 partial(smoked, self.backend, name, day),
             )
         yield from self._rerankers("had it score a pair, here as a run does", self._scored)
@@ -164,7 +162,7 @@ class Flight:
         """A check for each cross-encoder of the plan."""
         cells = [parse_cell(cell) for cell in self.plan.cells]
         for name in sorted({cell.model for cell in cells if isinstance(cell, CrossCell)}):
-            advice = without_advice(self.version, name) or "Run again where it can be had."
+            advice = without_advice(self.version, name)
             yield Check(f"re-ranker {name}", did, advice, partial(look, name))
 
     @property

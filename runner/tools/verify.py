@@ -2,16 +2,12 @@
 
 from dataclasses import replace
 
-from runner.base.canonical import read_json
-from runner.base.errors import InputError, IntegrityError
+from runner.base.errors import IntegrityError
 from runner.base.places import DRIVER
-from runner.eval_set.door import held
 from runner.eval_set.lock import report_folders, verify_lock, verify_version
-from runner.eval_set.looks import kept_looks, look_files
-from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import Version
-from runner.evening.remake import remade_look, remake
+from runner.evening.remake import remake
 
 
 def verify_record(version: Version, *, deep: bool = False) -> list[str]:
@@ -43,29 +39,6 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
     if not locks[0] and version.preregistration_path.exists():
         verified_preregistration(version)
         lines.append(f"{version.name}: plans, queries and judge's instructions as they were frozen")
-    lines += [line for view, lock in zip(views, locks, strict=True) if not lock for line in _looks(view, deep=deep)]
     if deep:
         lines += [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
     return lines
-
-
-def _looks(view: Version, *, deep: bool) -> list[str]:
-    """A line on the looks of a version that is not locked yet, none before the first one is over."""
-    if not look_files(view.record) and not _says_a_look(view):
-        return []
-    plan = read_plan(view.plan_path(rehearsal=view.rehearsal))
-    kept = kept_looks(view, plan).looks
-    if deep:
-        frozen = verified_preregistration(view)
-        for look in kept:
-            remade_look(view, plan, frozen, look)
-    how = "made anew byte for byte" if deep else "as kept"
-    return [f"{view.name}: {len(kept)} of {len(plan.looks)} looks are over, {how}"] if kept else []
-
-
-def _says_a_look(view: Version) -> bool:
-    """Whether results.json is that of a look; not if it cannot be read, which whatever needs it says."""
-    try:
-        return view.results_path.exists() and read_json(held(view.results_path)).get("look") is not None
-    except InputError:
-        return False

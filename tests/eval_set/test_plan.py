@@ -226,7 +226,6 @@ def test_the_digest_holds_the_rule_and_not_the_cells(path):
         {"switching_cost": 0.0},
         {"prior": {"mean": 0.0, "sd": 0.05}},
         {"null_gate": {"nulls": "graded v1", "draws": 2000, "tau": 0.01, "alpha": 0.05, "seed": 2026}},
-        {"looks": [25, 50]},
     ],
     ids=lambda fields: next(iter(fields)),
 )
@@ -234,37 +233,6 @@ def test_every_setting_that_can_move_a_verdict_moves_the_digest(path, fields):
     before = plan_digest(load(path)).rule_sha256
     change(path, **fields)
     assert plan_digest(load(path)).rule_sha256 != before
-
-
-@pytest.mark.parametrize(
-    ("looks", "wanted"),
-    [
-        ([50, 25, 100], ["[25, 50, 100]"]),
-        ([25, 25, 50], ["[25, 50]"]),
-        ([100], ["[25, 100]"]),
-        ([20, 50], ["25 or more"]),
-        ([20, 10], ["[25, 50, 100]", "25 or more"]),
-    ],
-)
-def test_looks_that_cannot_be_held_are_refused_with_what_to_write(path, looks, wanted):
-    change(path, looks=looks)
-    found = problems(path)
-    assert len(found) == len(wanted)
-    assert all(words in problem for words, problem in zip(wanted, found, strict=True))
-
-
-def test_a_collection_has_no_looks(tmp_path):
-    path = tmp_path / "plan.yaml"
-    path.write_text(default_plan_text(SOURCES["beir"], rehearsal=False))
-    change(path, looks=[25, 50])
-    assert [problem.split(":")[0] for problem in problems(path, "beir")] == ["looks"]
-
-
-def test_a_plan_without_looks_is_written_and_frozen_as_before_there_were_any(path):
-    assert "looks" not in load(path).model_dump()
-    before = plan_digest(load(path))
-    change(path, looks=[])
-    assert plan_digest(load(path)) == before
 
 
 FIRST = {"api": "anthropic", "model": "claude-sonnet-4-6"}

@@ -1,5 +1,4 @@
 import re
-import shutil
 import subprocess
 import sys
 
@@ -8,27 +7,23 @@ import yaml
 
 from runner.base import places
 from runner.base.canonical import file_sha256, json_bytes, write_atomic
-from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
-from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import BudgetError, write_session
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import load_corpus, load_results, numbered
+from runner.eval_set.version import load_corpus, load_results
 from runner.evening.costs import Asked
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
-from runner.judge.models.estimate import judging_left, queries_bought
 from runner.judge.models.run_judges import JudgeOptions
-from runner.queries.reading_pack import queries_stop
-from runner.score.power import DEFAULT_SD, least_gain, power
+from runner.score.power import DEFAULT_SD, least_gain
 from tests.embed.test_estimate import session
 from tests.eval_set.test_version import label
 from tests.support.example_results import BASELINE, decision, results, row
@@ -153,19 +148,6 @@ def test_while_nothing_is_decided_the_baseline_holds_and_a_rehearsal_is_said_to_
     assert f"keep its baseline, {BASELINE}" in lines[-2]
 
 
-def test_a_next_version_is_told_how_the_first_challenger_scattered_before(decided_evening, tmp_path, dry_run):
-    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
-    version = make_version(tmp_path)
-    told = next(cell for cell in load_results(version).cells if cell.test is not None)
-    open_next(version, today="2026-01-02")
-    path = numbered(version, 2).plan_path(rehearsal=False)
-    plan = yaml.safe_load(path.read_text()) | {"first": [told.cell]}
-    said = f"In demo v1 the SD of {told.cell} was {told.test.sd:.2f};"
-    for planning, is_said in ((None, True), ({"sd": 0.2, "sources": []}, False)):
-        path.write_text(yaml.safe_dump(plan | ({"planning": planning} if planning else {})))
-        assert (said in "\n".join(dry_run()[1])) is is_said
-
-
 def test_a_rehearsals_decision_does_not_decide_the_record(tmp_path, dry_run):
     version = begin(tmp_path, rehearsal=True)
     decided(version)
@@ -199,54 +181,6 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     assert any(line.startswith(said) for line in lines)
 
 
-def bought(lines, mark="<- budget"):
-    """Queries and dollars of the budget's row, and the chances of the first challenger."""
-    (row,) = [line.replace(",", "") for line in lines if line.endswith(mark)]
-    counts, first, *_ = row.split("|")
-    queries, _, dollars, _ = counts.split()
-    return int(queries), float(dollars.removeprefix("$")), [float(share.removesuffix("%")) for share in first.split()]
-
-
-@pytest.mark.parametrize(("arguments", "usd"), [((), 5), (("--max-usd=9", "--judge"), 9), (("--budget=20",), 20)])
-def test_the_planner_buys_as_many_queries_as_would_end_under_the_ceiling(tmp_path, dry_run, arguments, usd):
-    version = begin(tmp_path)
-    path = version.plan_path(rehearsal=False)
-    path.write_text(path.read_text().replace("pool_depth:", "planning: {sd: 0.2}\npool_depth:"))
-    _, lines, _ = dry_run(*arguments)
-    queries, _, chances = bought(lines)
-    documents = [row.n_chars for row in load_corpus(version.corpus_path)[1]]
-
-    def is_affordable(n_queries):
-        rows = [{**query_rows()[0], "id": f"q{n}", "text": f"frost {n}"} for n in range(n_queries)]
-        version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}))
-        left = judging_left(version, version.plan(), JudgeOptions(how="batches"), documents)
-        return Total(usd, judging=left.usd, held=left.held).is_affordable
-
-    assert [is_affordable(queries), is_affordable(queries + 1)] == [True, False]
-    expected = [100 * power(queries, gain, 0.2, 0.04, bar=0.02) for gain in (0.02, 0.03, 0.05)]
-    assert chances == pytest.approx(expected, abs=0.5)
-    assert any(f"buy {queries:,} queries judged in batches" in line for line in lines)
-    assert any(line.endswith("<- written") for line in lines)
-
-
-def test_what_is_spent_and_what_embedding_costs_buys_no_queries(tmp_path):
-    version = begin(tmp_path)
-    plan = version.plan()
-    alone, spent, beside = (
-        queries_bought(version, plan, Total(20.0, spent=usd, embedding=more))
-        for usd, more in ((0, 0), (11, 0), (0, 10))
-    )
-    assert alone > spent
-    assert spent == beside, "headroom is kept of embedding too"
-    _, _, total = [
-        line
-        for line in describe(version, asked=Asked(RemoteOptions(max_usd=20), judge=JudgeOptions()))[0]
-        if line.startswith(("cost: ", "judging: ", "total: "))
-    ][-3:]
-    assert "<- budget" in str(describe(version, asked=Asked(RemoteOptions(max_usd=20), max_usd=20))[0])
-    assert total.startswith("total: ")
-
-
 @pytest.mark.parametrize("how", ["messages", "batches"])
 def test_embedding_and_judging_stand_in_one_total_under_the_ceiling(tmp_path, how):
     """And there are never more pairs than documents a query."""
@@ -266,13 +200,6 @@ def test_embedding_and_judging_stand_in_one_total_under_the_ceiling(tmp_path, ho
     assert "so it would be refused" in next(line for line in refused if line.startswith("total: "))
 
 
-def test_the_queries_that_are_asked_for_are_those_that_a_ceiling_buys(tmp_path):
-    version = begin(tmp_path)
-    text = str(queries_stop(version, "run"))
-    bought = queries_bought(version, version.plan())
-    assert (f"about {bought}," in text) == (bought > 25)
-
-
 def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_evening):
     version = make_version(decided_evening)
     found = load_results(version)
@@ -281,14 +208,6 @@ def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_even
     said = line.partition("; ")[2]
     assert f"a true gain of {gain} nDCG@10" in said
     assert any(weakness.startswith(said) for weakness in found.weaknesses)
-
-
-def test_a_budget_is_for_a_dry_run_and_an_amount(tmp_path, dry_run, capsys):
-    begin(tmp_path)
-    assert dry_run("--budget=0")[0] == InputError.exit_code
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(["--source=demo", "--budget=5"])
-    assert stopped.value.code == 2
 
 
 def cost_lines(version, remote, **known):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import BackendRecord
-from runner.eval_set.shapes.plan import LeftOut, Reuse
+from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import Tier
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -96,7 +96,6 @@ class Decision(Sparse):
     decided_on: str
     results_sha256: Sha256 | None
     reuse: Reuse | None = None
-    left_out: list[LeftOut] = Field(default_factory=list)
 
 
 class Lock(FrozenModel):

@@ -27,10 +27,9 @@ class Difference(FrozenModel):
 class PairedTestResult(Sparse):
     """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
-    `p_gain` is that of the claim "it gains": one-sided, in the plan's order, and for all planned looks; `p_step`, given
-    where it is another, is that of the cell's own step by itself, the first challengers or the others; `e_value` is
-    evidence for the same claim that holds whenever one stops, less the other cells' shares of alpha. All else is
-    two-sided: `interval` inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
+    `p_gain` is that of the claim "it gains": one-sided, and in the plan's order; `p_step`, given where it is another,
+    is that of the cell's own step by itself, the first challengers or the others. All else is two-sided: `interval`
+    inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
     preregistered cells at once. Those that hold over several cells are null for one outside of that family.
     `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
     absence moves it most.
@@ -41,7 +40,6 @@ class PairedTestResult(Sparse):
     p_adjusted: float | None
     p_gain: float | None
     p_step: float | None = None
-    e_value: float | None = None
     interval: Ends
     simultaneous: Ends | None
     sd: float

@@ -143,22 +143,6 @@ class PlanningSource(FrozenModel):
     results_sha256: Sha256
 
 
-class LeftOut(FrozenModel):
-    """An encoder whose cells were taken out of the plan before anything was frozen, as it could not be had."""
-
-    encoder: str
-    cells: list[str]
-    left_out_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-
-    @property
-    def sentence(self) -> str:
-        """What a reader of the decision should know of it."""
-        return (
-            f"{self.encoder} was left out on {self.left_out_on}, before anything was judged: of "
-            f"{', '.join(self.cells)} nothing is known."
-        )
-
-
 class Planning(Sparse):
     """The SD of per-query nDCG@10 differences that the evaluation is planned with, and the results it comes from."""
 
@@ -197,9 +181,8 @@ class Plan(Sparse):
 
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
-    was frozen with, so no release changes them. `looks` are the numbers of queries after which results are looked at,
-    ascending; empty for once, after all. `encoders` are the plan's own, by the names that its cells have for them.
-    `left_out` is what `run --without ENCODER` took out.
+    was frozen with, so no release changes them. `encoders` are the plan's own, by the names that its cells have for
+    them.
     """
 
     schema_version: Literal[2]
@@ -222,9 +205,7 @@ class Plan(Sparse):
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
     prior: Prior = Prior(mean=-0.03, sd=0.049)
-    looks: list[Annotated[int, Field(ge=1)]] = Field(default_factory=list)
     encoders: dict[str, OwnEncoder] = Field(default_factory=dict)
-    left_out: list[LeftOut] = Field(default_factory=list)
 
     @property
     def own(self) -> dict[str, EncoderSpec]:

@@ -104,52 +104,6 @@ class JudgePanel(Sparse):
     change: ModelChange | None = None
 
 
-LookEnd = Literal["confirmed", "stopped", "next look", "last look"]
-
-
-class LookResult(FrozenModel):
-    """Which of the planned looks results are of: its number, its queries of all that are planned, and its own alpha.
-
-    `ended` is how it ended, null while pairs are unjudged or nothing can be decided. `kept` are the SHA-256 of the
-    files of the looks before it, first look first.
-    """
-
-    number: Annotated[int, Field(ge=1)]
-    of: Annotated[int, Field(ge=1)]
-    queries: Count
-    planned: Count
-    alpha: Share
-    ended: LookEnd | None
-    kept: list[Sha256]
-
-
-class LookCell(FrozenModel):
-    """A cell at a look: its differences to the baseline, and p of its gain, adjusted for cells and looks."""
-
-    cell: str
-    gain: float
-    recall: float
-    p_gain: float | None
-
-
-class KeptLook(FrozenModel):
-    """looks/<number>.json: what a look found that did not end the version; written once.
-
-    `results_sha256` is that of the results.json that the look made, which runs and the labels of then make again.
-    """
-
-    schema_version: Literal[1]
-    source: str
-    version: int
-    kind: Kind
-    look: LookResult
-    preregistration_sha256: Sha256
-    labels: LabelPrefix
-    sentence: str
-    cells: list[LookCell]
-    results_sha256: Sha256
-
-
 class Outcome(FrozenModel):
     """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
 
@@ -187,7 +141,7 @@ class Results(Sparse):
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
     `spans` is null if no reading lists are kept; `slices`
     describe and test nothing; `lists` are what to look up; `previous` compares with the version before, null for a
-    first one. `look` is null unless looks are planned: `queries` and all figures are of those that it judges.
+    first one.
     """
 
     schema_version: Literal[9]
@@ -210,6 +164,5 @@ class Results(Sparse):
     slices: list[Slice]
     lists: RankedLists
     previous: PreviousVersion | None
-    look: LookResult | None = None
     outcome: Outcome
     weaknesses: Annotated[list[str], Field(min_length=1)]

@@ -1,17 +1,14 @@
 """What judging through an API would cost, before anything is exported: from counts and the dated prices."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
-from runner.embed.cost.estimate import Total
-from runner.embed.cost.prices import MAX_USD, shown
+from runner.embed.cost.prices import shown
 from runner.eval_set.batches import batch_files
 from runner.eval_set.labels import version_labels
-from runner.eval_set.looks import kept_looks
-from runner.eval_set.plan import MIN_QUERIES, default_judges
+from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
@@ -27,17 +24,12 @@ from runner.judge.models.run_judges import JudgeOptions, named_judges
 from runner.judge.prep_labels import EVIDENCE_CHARS
 from runner.judge.second_reading import judges_of
 from runner.retrieve.pool import pool, unjudged
-from runner.score.looks import look_after
 
 ROW_CHARS = 600
 """Query, title, numbers of the passages and the form of the answer, about."""
 
 OVERLAP = 0.45
 """A query pools about depth x cells ^ OVERLAP documents: at depth 10 over 9 cells 26 in the demo, 24 on real bills."""
-
-
-MOST_QUERIES = 1_000_000
-"""No budget buys more."""
 
 
 class Judging(NamedTuple):
@@ -64,13 +56,6 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
     return _of_both(judges, (n_pairs, again), of_what, tokens, options)
 
 
-def pair_usd(version: Version, judges: Judges, options: JudgeOptions) -> float:
-    """Dollars for a pair judged in batches, its share of second readings included; InputError for an unknown price."""
-    tokens, batches = _tokens_read(version, _documents(version)), replace(options, how="batches")
-    second = judges.second.share * _usd(_price(judges.second, batches), tokens) if judges.second else 0.0
-    return _usd(_price(judges.first, batches), tokens) + second
-
-
 def trial_usd(version: Version, plan: Plan, options: JudgeOptions) -> float:
     """What one pair costs that each of the plan's judges is asked about at once."""
     judges, tokens = named_judges(version, plan), _tokens_read(version, [])
@@ -78,61 +63,21 @@ def trial_usd(version: Version, plan: Plan, options: JudgeOptions) -> float:
     return sum(_usd(_price(judge, one_by_one), tokens) for judge in judges.each)
 
 
-def pairs_a_query(version: Version, plan: Plan, depth: int, n_documents: int) -> float:
-    """How many pairs a query has in the plan's pool; before every cell is run, how many it is likely to have.
+def pairs_a_query(plan: Plan, n_documents: int) -> float:
+    """How many pairs a query is likely to have in the plan's pool, before every cell is run.
 
     No more than there are documents, where their number is known: 0 if it is not.
     """
-    pooled = pooled_pairs(version, plan) if depth == plan.pool_depth else None
-    if pooled:
-        return len(pooled) / len({query_id for query_id, _ in pooled})
-    likely: float = depth * len(plan.cells) ** OVERLAP
+    likely: float = plan.pool_depth * len(plan.cells) ** OVERLAP
     return min(likely, n_documents or likely)
 
 
-def queries_bought(
-    version: Version, plan: Plan, total: Total | None = None, options: JudgeOptions | None = None, depth: int = 0
-) -> int:
-    """How many queries of the plan the ceiling buys, judged in batches; 0 if its judge charges nothing.
-
-    `total` has the ceiling, what is spent and what embedding costs, by default MAX_USD and nothing; its judging does
-    not count. `depth` is another one than the plan's.
-    """
-    batches = replace(options or JudgeOptions(), how="batches")
-    with_judging = totals_with_judging(version, plan, total or Total(MAX_USD), batches, depth)
-    if not with_judging(1).judging:
-        return 0
-    return bisect_left(range(1, MOST_QUERIES), True, key=lambda n_queries: not with_judging(n_queries).is_affordable)
-
-
-def totals_with_judging(
-    version: Version, plan: Plan, total: Total, options: JudgeOptions, depth: int = 0
-) -> Callable[[int], Total]:
-    """What `total` becomes if so many queries of the plan are judged as `options` say; its own judging does not count.
-
-    `depth` is another one than the plan's.
-    """
-    judges, documents = plan.judges or default_judges(), _documents(version)
-    tokens = _tokens_read(version, documents)
-    a_query = pairs_a_query(version, plan, depth or plan.pool_depth, len(documents))
-    share = judges.second.share if judges.second else 0.0
-
-    def with_judging(n_queries: int) -> Total:
-        n_pairs = round(n_queries * a_query)
-        left = _of_both(judges, (n_pairs, round(share * n_pairs)), "", tokens, options)
-        return replace(total, judging=left.usd, held=left.held)
-
-    return with_judging
-
-
 def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
-    """The plan's pool, that of the look which is due; None before queries are written and every cell is run."""
+    """The plan's pool; None before queries are written and every cell is run."""
     if not version.queries_path.exists() or not all(version.run_path(cell).exists() for cell in plan.cells):
         return None
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
-    look = look_after(plan, kept_looks(version, plan).digests)
-    first = look.queries if look else None
-    return pool((read_run(version.run_path(cell), cell, query_ids, first) for cell in plan.cells), plan.pool_depth)
+    return pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
 
 
 def _of_both(judges: Judges, n_pairs: tuple[int, int], of_what: str, tokens: int, options: JudgeOptions) -> Judging:
@@ -190,18 +135,15 @@ def _paid(version: Version, model: str) -> int:
 
 def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, str]:
     """How many pairs are not judged, of how many, and in words what is counted: likely ones until the cells are run."""
-    look = look_after(plan, kept_looks(version, plan).digests)
     pooled = pooled_pairs(version, plan)
     if pooled is not None:
-        said = f"not judged yet at {look.name}" if look else "not judged yet"
-        return len(unjudged(pooled, version_labels(version))), len(pooled), said
-    a_query = pairs_a_query(version, plan, plan.pool_depth, n_documents)
+        return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
+    a_query = pairs_a_query(plan, n_documents)
     if not version.queries_path.exists():
         likely = round(MIN_QUERIES * a_query)
         return likely, likely, f"about, for {MIN_QUERIES} queries"
-    asked = [query.query_id for query in load_queries(version.queries_path)][: look.queries if look else None]
+    asked = [query.query_id for query in load_queries(version.queries_path)]
     likely = round(len(asked) * a_query)
     judged = len({(label.query_id, label.doc_id) for label in version_labels(version) if label.query_id in set(asked)})
-    of = f", for the {len(asked)} queries of {look.name}" if look else ""
     less = f"; those among the {judged:,} judged already are not asked again" if judged else ""
-    return likely, likely, f"about{of}, before the cells are run{less}"
+    return likely, likely, f"about, before the cells are run{less}"

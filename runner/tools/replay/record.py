@@ -28,7 +28,6 @@ class Recorded:
     version: Version
     results: Results
     query_ids: Sequence[str]
-    answered: Sequence[str]
     qrels: Qrels
 
     def run(self, cell: str) -> Run:
@@ -37,7 +36,7 @@ class Recorded:
 
     def run_of(self, version: Version, cell: str) -> Run:
         """The run of a cell that lies in another folder, over the queries that the record scored."""
-        return read_run(version.run_path(cell), cell, self.answered, len(self.query_ids))
+        return read_run(version.run_path(cell), cell, self.query_ids)
 
 
 def has_results(version: Version) -> bool:
@@ -62,7 +61,7 @@ def recorded(version: Version) -> Recorded:
         _check_run(version, row)
     ids = [query.query_id for query in load_queries(version.queries_path)]
     graded = version_labels(version)[: results.labels.lines]
-    return Recorded(version, results, ids[: len(results.queries)], ids, qrels(graded))
+    return Recorded(version, results, ids, qrels(graded))
 
 
 def _check_run(version: Version, row: CellResult) -> None:
