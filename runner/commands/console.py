@@ -142,10 +142,8 @@ def show(lines: Iterable[str], signs: Signs) -> None:
     answer("\n".join(lines), ascii_only=signs == ASCII)
 
 
-def show_checks(
-    checks: Iterable[Check], options: argparse.Namespace, *, quick: bool = False, advise: bool = True
-) -> list[Outcome]:
-    """The outcome of each check, printed as soon as it is made unless --json was given, with what helps if `advise`."""
+def show_checks(checks: Iterable[Check], options: argparse.Namespace, *, quick: bool = False) -> list[Outcome]:
+    """The outcome of each check, printed as soon as it is made unless --json was given, with what helps."""
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
     marks = {"ok": signs.ok, "failed": signs.no, "skipped": signs.unsure}
     outcomes = []
@@ -156,7 +154,7 @@ def show_checks(
             show([f"{marks[outcome.state]} {outcome.name}: {printable(first, LONGEST_LINE)}"], signs)
             if more:
                 show((f"    {printable(line, LONGEST_LINE)}" for line in more), signs)
-            if advise and outcome.state == "failed":
+            if outcome.state == "failed":
                 show([f"    done: {outcome.did}", f"    next: {outcome.next_step}"], signs)
     return outcomes
 

@@ -1,90 +1,114 @@
-"""`doctor`: whether this installation works, planted defects included; `--parity`: whether a backend does."""
+"""`doctor`: whether this installation works, planted defects included; with SOURCE, whether an evening would end."""
 
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
 
-from runner.base.canonical import today
-from runner.base.checks import report, summary
-from runner.base.places import WORKPLACE
+from runner.base.checks import Outcome, report, summary
 from runner.base.terminal import signs_for
-from runner.commands.console import add_output_flags, answer_json, command_parser, show, show_checks
-from runner.commands.flags import OF_MODAL, add_backend_flags, backend_from, check_backend_flags, choose_backend
-from runner.tools.doctor.parity import compared, encoders_here, need_weights, parity_lines
-
-if TYPE_CHECKING:
-    from runner.embed.parity.compare import Parity
+from runner.commands.console import (
+    Parser,
+    add_output_flags,
+    add_trial_flag,
+    answer_json,
+    show,
+    show_checks,
+    version_of,
+    version_parser,
+)
+from runner.commands.flags import (
+    add_backend_flags,
+    add_judge_flags,
+    backend_from,
+    check_backend_flags,
+    check_judge_flags,
+    judge_options,
+    modal_backend,
+    remote_options,
+    with_own_encoders,
+)
+from runner.embed.cost.prices import MAX_USD, positive
 
 _DESCRIPTION = """\
-Examines the installation end to end: Python and packages against the pins, folders, the packaged encoder, the parts of
-an evening, and defects planted on purpose, each of which must be caught. Needs no network and leaves nothing behind.
+Without SOURCE examines the installation: Python and packages against the pins, folders, the packaged encoder, the parts
+of an evening, and defects planted on purpose, each of which must be caught. Needs no network and leaves nothing behind.
 
-With --parity instead: 32 fixed texts embedded on a backend and on this machine, and the vectors compared. Receipts name
-the comparison that a cell's backend passed.
+With SOURCE looks, at no cost, at what would end its evening: documents, the account, the model hub and each encoder's
+revision, disk, the judges' keys, and one total against --max-usd. A run looks at the same by itself. With --yes, and if
+nothing is red, each encoder embeds a few sentences and each judge grades one pair as a run would: that is charged.
 """
-_BACKEND_OF = dict.fromkeys(("modal", *OF_MODAL), "modal") | dict.fromkeys(("encoder_url", "encoder_api"), "http")
-"""The flags that mean nothing without one backend, as argparse names them."""
-
-_EPILOG = "exit codes: 0 every check passed or was skipped, 1 a check failed, 2 usage, 5 no backend, or the budget"
+_EPILOG = """\
+exit codes: 0 every check passed or was skipped, 1 a check failed, 2 usage, 4 what is frozen changed, 5 no backend, or
+the budget
+"""
+_OF_SOURCE = ("eval_set_path", "corpus_path", "rehearse", "trial", "yes", "modal", "encoder_url", "judge")
+"""The flags that mean nothing without SOURCE, as argparse names them."""
 
 
 def doctor(arguments: Sequence[str]) -> int:
-    """0 if no check failed, else 1."""
-    parser = command_parser("doctor", _DESCRIPTION, _EPILOG)
-    parser.add_argument("--quick", action="store_true", help="leave out what loads the model, some 2 seconds")
+    """Return 0 if no check failed, else 1."""
+    parser = version_parser("doctor", _DESCRIPTION, _EPILOG, optional="without it: the installation")
+    add = parser.add_argument
+    add("--quick", action="store_true", help="of the installation, leave out what loads the model, some 2 seconds")
+    add("--corpus-path", type=Path, metavar="PATH", help="the version's documents, or others to draw a sample of")
+    add("--rehearse", action="store_true", help="the rehearsal's plan")
+    add_trial_flag(parser)
+    add("--yes", action="store_true", help="try encoders and judges in earnest, and spend the money")
     add_output_flags(parser, "the outcomes as JSON")
-    parser.add_argument(
-        "--parity", choices=("modal", "http"), help="compare this backend's vectors with this machine's"
-    )
-    parser.add_argument("--encoder", action="append", metavar="NAME", help="of these (repeatable); default those here")
     add_backend_flags(parser)
+    add_judge_flags(parser, "look at the plan's language models too")
     options = parser.parse_args(arguments)
     _check_flags(parser, options)
-    if options.parity:
-        choose_backend(parser, options, "--parity", options.parity)
-        check_backend_flags(parser, options)
-        return _check_parity(options)
-    return _examine(options)
-
-
-def _check_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Check that every flag given means something here; a usage error names what it belongs to."""
-    for name, backend in _BACKEND_OF.items():
-        given = getattr(options, name)
-        if given is not None and given is not False and options.parity != backend:
-            parser.error(f"--{name.replace('_', '-')} belongs to --parity {backend}")
-    if options.encoder and not options.parity:
-        parser.error("--encoder belongs to --parity modal and --parity http")
-    if options.quick and options.parity:
-        parser.error("--quick shortens the examination of the installation; it does not go with --parity")
-
-
-def _examine(options: argparse.Namespace) -> int:
-    from runner.tools.doctor.doctor import all_checks
-
-    outcomes = show_checks(all_checks(), options, quick=options.quick)
+    outcomes = _of_source(options) if options.source else _of_installation(options)
     if options.json:
         answer_json(report(outcomes))
     else:
         show([summary(outcomes)], signs_for(sys.stdout, ascii_only=options.ascii))
-    return 1 if any(outcome.state == "failed" for outcome in outcomes) else 0
+    return 1 if _failed(outcomes) else 0
 
 
-def _check_parity(options: argparse.Namespace) -> int:
-    """0 if every encoder passed, else 1; a backend that does not answer at all is a BackendError."""
-    day = today()
-    names = list(dict.fromkeys(options.encoder or encoders_here(options.parity)))
-    need_weights(names)  # before anything is started that costs money
-    found: list[Parity] = []
-    signs = signs_for(sys.stdout, ascii_only=options.ascii)
-    # What it spends is counted for the day, and in no version's ledger.
-    with backend_from(options, WORKPLACE / ".work" / "parity" / day) as backend:
-        for result in compared(backend, names, day):
-            found.append(result)
-            if not options.json:
-                show(parity_lines(result, signs), signs)
-    if options.json:
-        rows = [{**row.model_dump(), "passed": row.passed, "sha256": row.sha256} for row in found]
-        answer_json({"ok": all(row.passed for row in found), "parity": rows})
-    return 0 if all(row.passed for row in found) else 1
+def _check_flags(parser: Parser, options: argparse.Namespace) -> None:
+    """Check the flags; a usage error for those that do not go together."""
+    check_backend_flags(parser, options)
+    check_judge_flags(parser, options)
+    if options.source and options.quick:
+        parser.error("--quick shortens the examination of the installation; it goes without SOURCE")
+    if not options.source and (given := [name for name in _OF_SOURCE if getattr(options, name)]):
+        parser.error(f"--{given[0].replace('trial', 'try').replace('_', '-')} needs SOURCE")
+
+
+def _failed(outcomes: Sequence[Outcome]) -> bool:
+    return any(outcome.state == "failed" for outcome in outcomes)
+
+
+def _of_installation(options: argparse.Namespace) -> list[Outcome]:
+    from runner.tools.doctor.doctor import all_checks
+
+    return show_checks(all_checks(), options, quick=options.quick)
+
+
+def _of_source(options: argparse.Namespace) -> list[Outcome]:
+    from runner.embed.chunk_corpus import stored_chunk_tokens
+    from runner.eval_set.lock import verify_version
+    from runner.eval_set.preregistration import verified_preregistration
+    from runner.eval_set.version import to_read
+    from runner.evening.costs import Asked
+    from runner.tools.doctor.source import SourceChecks
+
+    version = to_read(version_of(options, begins=options.corpus_path is not None))
+    verify_version(version)
+    if version.preregistration_path.exists():
+        verified_preregistration(version)
+    remote = remote_options(options)
+    ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
+    asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)
+    # A trial needs one container; the total counts as many as a run may start.
+    alone = None if remote is None else modal_backend(replace(remote, containers=1), version.work)
+    with with_own_encoders(alone or backend_from(options, version.work), version, options, version.work) as backend:
+        found = SourceChecks(version, backend, asked, options.corpus_path)
+        outcomes = show_checks(found.checks(), options)
+        if options.yes and not _failed(outcomes):
+            outcomes += show_checks(found.trials(), options)
+    return outcomes

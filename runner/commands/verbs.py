@@ -89,9 +89,11 @@ GROUPS: dict[str, dict[str, Verb]] = {
     "Tools": {
         "grade": Verb("grade:grade", "does a retriever beat systems that never read the query?", "grade --demo"),
         "quickstart": Verb("grade:quickstart", "a sample bench to try `grade` on", "quickstart bench"),
-        "doctor": Verb("doctor:doctor", "does this installation, or a backend, do what it should?", "doctor --quick"),
-        "preflight": Verb(
-            "preflight:preflight", "would an evening end: documents, account, encoders, keys, budget?", "preflight demo"
+        "doctor": Verb(
+            "doctor:doctor",
+            "does this installation work? would an evening of SOURCE end?",
+            "doctor --quick",
+            "[SOURCE]",
         ),
         "corpus": Verb("", "carry a version's documents to another machine", ""),
         "corpus pack": Verb(
@@ -147,19 +149,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
 
 VERBS: dict[str, Verb] = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
-_MOVED = {
-    "status": "sources",
-    "--choose": "choose SOURCE CELL",
-    "--judge": "judge SOURCE",
-    "--adopt-baseline": "adopt SOURCE --by NAME",
-    "--bulk-gate": "bulk-gate SOURCE N",
-    "--new-version": "version new SOURCE",
-    "--abandon": "version abandon SOURCE",
-    "--chunks": "preflight SOURCE",
-    "smoke": "preflight SOURCE --modal --yes",
-}
-"""Words of earlier releases, and what is written now."""
-
 EXIT_CODES = "0 done, 1 no, 2 your input, 3 your turn, 4 changed, 5 backend"
 
 _SCREEN = f"""\
@@ -202,8 +191,6 @@ def runnable() -> Iterator[tuple[str, Verb]]:
 
 def near(word: str, known: Sequence[str]) -> str:
     """What a misspelt word may have meant, as the end of a sentence; "." if nothing is near."""
-    if word in _MOVED:
-        return f"; that is {_MOVED[word]!r} now."
     found = get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {found[0]!r}?" if found else "."
 

@@ -17,8 +17,8 @@ from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import check_sample, verified_preregistration
 from runner.eval_set.version import Version, load_decision, load_queries
 from runner.evening.costs import Asked
+from runner.evening.needs import Needs, without_advice
 from runner.evening.next_version import begin_version
-from runner.evening.preflight import Preflight, without_advice
 from runner.evening.session import Session
 from runner.evening.stops import FREEZES, missing_documents
 from runner.judge.models.estimate import pooled_pairs
@@ -147,9 +147,9 @@ def _need(session: Session, cells: Sequence[str]) -> Total:
     ceiling = session.backend.max_usd or (judge.max_usd if judge else MAX_USD)
     where = "" if session.backend.name == "local" else f"{session.backend.name}, counted once chunks are made"
     asked = Asked(None, where, judge, ceiling, stored_chunk_tokens)
-    preflight = Preflight(session.version, session.plan, session.backend, asked, cells)
-    need_all(preflight.checks())
-    return preflight.left.total
+    needs = Needs(session.version, session.plan, session.backend, asked, cells)
+    need_all(needs.checks())
+    return needs.left.total
 
 
 def _have_rerankers(session: Session, unmade: Sequence[Wanted]) -> None:

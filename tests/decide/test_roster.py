@@ -297,7 +297,6 @@ def test_a_program_learns_what_is_live_and_what_comes_next(capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("preflight",),
         ("next", "--stale"),
         ("sources", "--write", "--source=bills"),
         ("sources", "--corpus-path=x"),

@@ -24,7 +24,7 @@ from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
-from runner.tools.preflight import Flight
+from runner.tools.doctor.source import SourceChecks
 from runner.tools.replay.run import replay
 from tests.support.loopback import served
 from tests.support.service_server import KEY, MODEL, VARIABLE, ServiceServer, block
@@ -131,8 +131,7 @@ def test_a_decision_over_a_service_replays_and_its_encoder_can_be_explored(decid
     with opened(version) as backend:
         Exploration(version, cells=["own x fixed_token_256_25"], backend=backend).run()
     with opened(version) as backend:
-        found = {row.name: row for row in examine(Flight(version, backend, Asked()).checks())}
-    assert found["chunks"].result.splitlines()[-1].endswith("on this machine: own")
+        found = {row.name: row for row in examine(SourceChecks(version, backend, Asked()).checks())}
     assert (found["encoder own"].state, found["encoder own"].result) == ("ok", "answers at 127.0.0.1")
     open_next(version, cells=["own x fixed_token_256_25"], reason="more", by="a test", today="2026-02-01")
     following = numbered(version, 2).plan()

@@ -1,5 +1,6 @@
 """What the readers and chunkers make of all real files, and that the documents say so."""
 
+import json
 import shutil
 
 import pytest
@@ -66,7 +67,7 @@ def test_status_files_beside_the_bills_are_no_documents_and_change_no_text(share
 
 
 @pytest.mark.parametrize("source", SAMPLERS)
-def test_one_command_reaches_the_health_of_a_sources_chunks(tmp_path, capsys, source):
+def test_doctor_draws_a_sample_and_the_chunks_of_its_files_hold_all_their_text(tmp_path, capsys, source):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for path in fixtures(source):
@@ -75,10 +76,9 @@ def test_one_command_reaches_the_health_of_a_sources_chunks(tmp_path, capsys, so
             shutil.copy(path, corpus)
     name = SOURCES[source].structural_chunker
     sets = f"--eval-set-path={tmp_path / 'sets'}"
-    command = ["preflight", f"--source={source}", sets, f"--corpus-path={corpus}", f"--chunkers={name}"]
-    assert cli.main(command) in (0, 1)
-    out = capsys.readouterr().out
-    assert f"{name}: " in out
-    assert "covered 100.00%" in out
-    assert "tokenizers that are not on this machine: arctic-l-v2.0" in out
+    assert cli.main(["doctor", f"--source={source}", sets, f"--corpus-path={corpus}", "--json"]) in (0, 1)
+    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)["checks"]}
+    assert "are drawn from" in found["documents"]["result"]
+    documents = read_corpus(corpus, source).documents
+    assert chunk_health(chunk_corpus(documents, name), documents, limit_of(name)).coverage == 1
     assert [path for path in (tmp_path / "sets").rglob("*") if path.is_file()] == []

@@ -1,7 +1,6 @@
 """What judging through an API would cost, before anything is exported: from counts and the dated prices."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
@@ -54,13 +53,6 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
         again = max(0, round(judges.second.share * n_pooled) - read_twice - _paid(version, judges.second.model))
     n_pairs = max(0, n_pairs - _paid(version, judges.first.model))
     return _of_both(judges, (n_pairs, again), of_what, tokens, options)
-
-
-def trial_usd(version: Version, plan: Plan, options: JudgeOptions) -> float:
-    """What one pair costs that each of the plan's judges is asked about at once."""
-    judges, tokens = named_judges(version, plan), _tokens_read(version, [])
-    one_by_one = replace(options, how="messages")
-    return sum(_usd(_price(judge, one_by_one), tokens) for judge in judges.each)
 
 
 def pairs_a_query(plan: Plan, n_documents: int) -> float:

@@ -305,8 +305,8 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
             f"{COMMAND} choose {source} {shlex.quote(said.recommended)} --reason WHY --by NAME",
         )
     if results.kind == "rehearsal":
-        ask = f"{COMMAND} preflight {shlex.quote(results.source)}"
-        return "A rehearsal decides nothing. Run the production plan; preflight says what it still needs.", ask
+        ask = f"{COMMAND} doctor {shlex.quote(results.source)}"
+        return "A rehearsal decides nothing. Run the production plan; doctor says what it still needs.", ask
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
         return said.next_step, ""
     return (

@@ -1,4 +1,4 @@
-"""What would end an evening late, looked at early and at no cost: account, hub, tokenizers, disk, keys, the total."""
+"""What would end an evening late, looked at early and at no cost: account, hub, encoders, disk, keys, the total."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,8 +29,8 @@ _TEXT = "Sec. 2. The fee is $1,250 a berth."
 
 
 @dataclass
-class Preflight:
-    """One look at what an evening of a version needs of machines and services; `backend` is open."""
+class Needs:
+    """What an evening of a version needs of machines and services; `backend` is open."""
 
     version: Version
     plan: Plan
@@ -53,7 +53,7 @@ class Preflight:
 
     @property
     def _with_weights(self) -> list[str]:
-        """The encoders that are no service: the hub has their weights, and a tokenizer counts what they read."""
+        """The encoders that are no service: the hub has their weights."""
         return [name for name in self.encoders if self._spec(name).service is None]
 
     @cached_property
@@ -74,17 +74,11 @@ class Preflight:
             *(
                 Check(
                     f"encoder {name}",
-                    "looked where its weights are, or for its pinned revision at the hub; a service embeds one word",
-                    "Run again where it can be had, or go on without it.",
+                    "looked for its weights or pinned revision, and read its tokenizer; a service embeds one word",
+                    "Run again where it can be had, or go on without it; a damaged file is fetched again once deleted.",
                     partial(self._encoder, name),
                 )
                 for name in self.encoders
-            ),
-            Check(
-                "tokenizers",
-                "read each encoder's tokenizer and counted a text",
-                "Run where the model hub can be reached; delete a damaged file, so that it is fetched again.",
-                self._tokenizers,
             ),
             Check(
                 "disk",
@@ -116,7 +110,6 @@ class Preflight:
                 "Run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET; see status.modal.com.",
                 self._workspace,
             ),
-            Check("GPU quota", "", "", _no_quota),
         ]
 
     def _workspace(self) -> str:
@@ -164,34 +157,18 @@ class Preflight:
         raise Skipped("not asked: nothing has to come from it")
 
     def _encoder(self, name: str) -> str:
-        if place := self._where(name):
-            return place
-        if self.hubless:
-            raise Skipped("the model hub cannot be asked from here")
-        spec = self._spec(name)
-        try:
-            hub_has(spec)
-        except BackendError as error:
-            raise BackendError(f"{error}\n{without_advice(self.version, name)}") from error
-        return f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
-
-    def _tokenizers(self) -> str:
-        if self.refused:
-            raise Skipped("Modal does not answer to this token")
-        counts = []
-        for name in self._with_weights:
-            if self.hubless and not self.located.get(name) and self.backend.rented is None:
-                continue
+        spec, place = self._spec(name), self._where(name)
+        if not place:
+            if self.hubless:
+                raise Skipped("the model hub cannot be asked from here")
             try:
-                (encoding,) = encodings(tokenizer(tokenizer_folder(self._spec(name))), [_TEXT])
-            except EvalError:
-                raise
-            except Exception as error:  # the library's own, of a file that it cannot read
-                raise BackendError(f"The tokenizer of {name} cannot be read ({error}).") from error
-            counts.append(f"{name} {len(encoding.ids)}")
-        if not counts:
-            raise Skipped("nothing can be read of what is not here" if self._with_weights else "no cell needs one")
-        return f"tokens of one text: {', '.join(counts)}"
+                hub_has(spec)
+            except BackendError as error:
+                raise BackendError(f"{error}\n{without_advice(self.version, name)}") from error
+            place = f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
+        if spec.service is None:
+            _read_tokenizer(spec)
+        return place
 
     def _disk(self) -> str:
         specs = [self._spec(name) for name in self.encoders]
@@ -234,5 +211,11 @@ def without_advice(version: Version, model: str) -> str:
     return f"To go on without {model}, remove its cells from {path}, and run again."
 
 
-def _no_quota() -> str:
-    raise Skipped("unknown: Modal tells no client of it; what it refuses comes up where the encoders are tried")
+def _read_tokenizer(spec: EncoderSpec) -> None:
+    """Raise BackendError unless the encoder's tokenizer can be read here: it counts what is embedded elsewhere too."""
+    try:
+        encodings(tokenizer(tokenizer_folder(spec)), [_TEXT])
+    except EvalError:
+        raise
+    except Exception as error:  # the library's own, of a file that it cannot read
+        raise BackendError(f"The tokenizer of {spec.name} cannot be read ({error}).") from error
