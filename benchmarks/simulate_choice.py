@@ -42,7 +42,6 @@ from runner.score.gain_test import gain_tests
 SIZES = (25, 50, 100)
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE, PRIOR, COST = PLAN.rule, PLAN.prior, PLAN.switching_cost
-EARLIER = Prior(mean=-0.01, sd=0.06)
 """What new plans stated before they named a model."""
 
 
@@ -211,7 +210,7 @@ def share(count: int, of: int) -> str:
 
 
 def told(prior: Prior) -> str:
-    return f"{prior.model}, prior N({prior.mean:g}, {prior.sd:g}²), switching cost {COST:g}"
+    return f"prior N({prior.mean:g}, {prior.sd:g}²), switching cost {COST:g}"
 
 
 def print_choice(runs: int, prior: Prior) -> None:
@@ -246,9 +245,8 @@ def print_frontier(runs: int) -> None:
 
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(5_000, 2)
-    for prior in (PRIOR, EARLIER):
-        print_choice(runs, prior)
-        print_equal(runs, prior)
+    print_choice(runs, PRIOR)
+    print_equal(runs, PRIOR)
     print_planted(max(1, runs // 10))
     print_frontier(max(1, runs // 10))
 

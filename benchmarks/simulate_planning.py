@@ -113,7 +113,7 @@ def true_gains(kind: str, rng: np.random.Generator) -> tuple[Floats, Floats] | N
 
 
 def believed_scatter(rng: np.random.Generator) -> Floats:
-    """A root of the covariance that gains of SD 1 have by "two scatters v2", drawn anew."""
+    """A root of the covariance that gains of SD 1 have, drawn anew."""
     correlations = np.corrcoef(differences("scifact"))
     alike = GAINS_ALIKE * correlations + (1 - GAINS_ALIKE) * np.eye(len(correlations))
     scatter = (1 / 3 if rng.random() < HARDLY else 1.0) / math.sqrt(HARDLY / 9 + 1 - HARDLY)

@@ -56,8 +56,8 @@ NOT_EVALUATED = "not yet evaluated"
 _SETTINGS = """
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
 bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
-significance: {method: "sign-flip ordered v2", draws: 100000, alpha: 0.05, seed: 2026}
-null_gate: {nulls: "graded v2", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
+significance: {method: "sign-flip ordered v1", draws: 100000, alpha: 0.05, seed: 2026}
+null_gate: {nulls: "graded v1", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
 """
 
 JUDGES = """\
@@ -67,12 +67,9 @@ judges:
 """
 """Whom --judge asks: the models of the first phase's judges, which still take a temperature of 0."""
 
-PRIOR_MODEL = "two scatters v2"
-"""How far challengers differ among themselves, by what a new plan states (runner/score/expected_loss.py)."""
-
-LOSS = f"""\
+LOSS = """\
 switching_cost: 0.02
-prior: {{mean: -0.025, sd: 0.054, model: "{PRIOR_MODEL}"}}
+prior: {mean: -0.025, sd: 0.054}
 """
 """What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
 
@@ -142,7 +139,7 @@ def default_plan_text(
     else:
         head = "# What this version compares. Frozen by preregistration.json when the first pair goes to a judge.\n"
     lines = [
-        "schema_version: 2",
+        "schema_version: 1",
         f"source: {source.name}",
         f"version: {version}",
         f'baseline: "{cells[0]}"',

@@ -8,7 +8,7 @@ import numpy as np
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
-from runner.gate.nulls import BY_NAME, GATES, LATEST, Drawn, Fixed, GradedSet, Null
+from runner.gate.nulls import BY_NAME, GATES, GRADED, Drawn, Fixed, GradedSet, Null
 from runner.score.comparison import Comparison
 
 DOTS = 40
@@ -60,7 +60,7 @@ class GradedGate:
     Unjudged documents count 0. Controls are made from `graded`; without its texts, nulls `by_texts` are left out.
     """
 
-    def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = LATEST) -> None:
+    def __init__(self, graded: GradedSet, *, tau: float, alpha: float, nulls: Sequence[Null] = GRADED) -> None:
         self.graded = graded
         self.nulls = [null for null in nulls if graded.texts is not None or not null.by_texts]
         self.table = graded.table

@@ -213,7 +213,7 @@ def _marginal_matched(of: GradedSet) -> Iterator[Ints]:
     return _drawn_lists(graded, len(of.table.query_ids), of.generator("marginal-matched control"))
 
 
-GRADED_V1 = (
+GRADED = (
     Null(
         "permuted qrels",
         "each ranking is scored against another query's judgments, within its stratum, so that a list which suits "
@@ -256,11 +256,6 @@ GRADED_V1 = (
         "scores may be sorted worst first",
         p_alone=True,
     ),
-)
-"""In the order in which they are reported; the first that fails is the most telling."""
-
-GRADED_V2 = (
-    *GRADED_V1,
     Null(
         "nearest query",
         "each query gets what this cell finds for the query most like it in words, where the two share no relevant "
@@ -273,12 +268,10 @@ GRADED_V2 = (
         by_texts=True,
     ),
 )
+"""In the order in which they are reported; the first that fails is the most telling."""
 
-GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED_V1, "graded v2": GRADED_V2}
+GATES: Mapping[str, tuple[Null, ...]] = {"graded v1": GRADED}
 """The nulls of each gate that a plan may name; a gate that was named once keeps its nulls."""
-
-LATEST = GRADED_V2
-"""The gate where no plan names one: `grade`, `doctor` and the case study. It is that of the default plan; move both."""
 
 BY_NAME: Mapping[str, Null] = {null.name: null for nulls in GATES.values() for null in nulls}
 

@@ -1,18 +1,14 @@
 """What each choice is expected to cost: posteriors of the cells' true gains, of all cells of a plan together.
 
 The cells' mean differences to the baseline are y = g + e. What is believed of the true gains g beforehand has the mean
-and the SD of the plan's prior in either model that a plan can name, and the cells themselves say how far they differ:
-where they hardly do, the best of them is taken for lucky.
+and the SD of the plan's prior, and the cells themselves say how far they differ: where they hardly do, the best of them
+is taken for lucky.
 
-"two scatters v2": g is normal about the mean with covariance tau^2 C. Either the cells hardly differ, or they do: tau
-has one of two values, the lesser a third of the greater and believed with a chance of HARDLY. C is GAINS_ALIKE of each
-correlation between the errors of two cells: what errs alike, as hybrids of one index do, gains alike. Errors e are
-normal with the covariance that the queries show, of which ERRORS_ALIKE of each correlation is believed.
-
-"half-normal v1", of plans that name no model: g are N(mu, tau^2), mu is N(mean, MEAN_SHARE sd^2) and tau half-normal
-with the rest of sd^2 as its square; CORRELATION of each correlation of errors is believed. tau is summed over a grid.
-
-Given tau all of it is Gaussian.
+g is normal about the mean with covariance tau^2 C. Either the cells hardly differ, or they do: tau has one of two
+values, the lesser a third of the greater and believed with a chance of HARDLY. C is GAINS_ALIKE of each correlation
+between the errors of two cells: what errs alike, as hybrids of one index do, gains alike. Errors e are normal with the
+covariance that the queries show, of which ERRORS_ALIKE of each correlation is believed. Given tau all of it is
+Gaussian.
 """
 
 import math
@@ -34,19 +30,6 @@ HARDLY = 0.35
 
 ERRORS_ALIKE, GAINS_ALIKE = 0.75, 0.85
 """How much of a correlation between two cells' errors is believed of the errors, and of the true gains."""
-
-MEAN_SHARE = 1 / 16
-"""The part of the prior's variance that all challengers of a plan have in common."""
-
-CORRELATION = 0.5
-"""How much of a correlation between two cells' errors is believed.
-
-From 25 queries it is known to .2 at best; and cells that err alike, such as three kinds of BM25, gain alike too, of
-which the prior knows nothing.
-"""
-
-_GRID, _TOP = 40, 4.0
-"""Values of tau, each in the middle of its step, from 0 to so many of its scales."""
 
 _POINTS = 2048
 """Points at which the best gain is summed, which takes it to about 1 %."""
@@ -139,16 +122,16 @@ def beliefs(differences: Ints, prior: Prior) -> Beliefs:
     if n_queries < 2:
         raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
     values = differences / SCORE_UNIT
-    return _MODELS[prior.model](values.mean(axis=1), np.atleast_2d(np.cov(values)) / n_queries, prior)
+    return _posterior(values.mean(axis=1), np.atleast_2d(np.cov(values)) / n_queries, prior)
 
 
 def believed(gain: float, error: float, prior: Prior) -> Mixture:
     """What is believed of one true gain by itself, of which `gain` was observed with this standard error."""
-    return _MODELS[prior.model](np.array([gain]), np.array([[error**2]]), prior).gains[0]
+    return _posterior(np.array([gain]), np.array([[error**2]]), prior).gains[0]
 
 
-def _two_scatters(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
-    """Beliefs by "two scatters v2"; `covariance` is that of the errors as the queries show it."""
+def _posterior(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
+    """Beliefs once `measured` is seen; `covariance` is that of the errors as the queries show it."""
     scatter = np.sqrt(np.diagonal(covariance))
     scatter = np.where(scatter > 0, scatter, np.inf)  # what does not scatter correlates with nothing
     correlations = covariance / np.outer(scatter, scatter)
@@ -156,18 +139,7 @@ def _two_scatters(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs
     chances = np.array([HARDLY, 1 - HARDLY])
     taus = prior.sd * np.array([1 / 3, 1.0]) / math.sqrt(HARDLY / 9 + 1 - HARDLY)
     before = taus[:, None, None] ** 2 * _alike(correlations, GAINS_ALIKE)
-    return _posterior(measured, _alike(covariance, ERRORS_ALIKE), prior.mean, before, -2 * np.log(chances))
-
-
-def _half_normal(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
-    """Beliefs by "half-normal v1"."""
-    scale = prior.sd * math.sqrt(1 - MEAN_SHARE)
-    taus = scale * _TOP * (np.arange(_GRID) + 0.5) / _GRID
-    before = taus[:, None, None] ** 2 * np.eye(len(measured)) + MEAN_SHARE * prior.sd**2
-    return _posterior(measured, _alike(covariance, CORRELATION), prior.mean, before, (taus / scale) ** 2)
-
-
-_MODELS = {"half-normal v1": _half_normal, "two scatters v2": _two_scatters}
+    return _updated(measured, _alike(covariance, ERRORS_ALIKE), prior.mean, before, -2 * np.log(chances))
 
 
 def _alike(matrix: Floats, share: float) -> Floats:
@@ -175,7 +147,7 @@ def _alike(matrix: Floats, share: float) -> Floats:
     return matrix * (share + (1 - share) * np.eye(len(matrix)))
 
 
-def _posterior(measured: Floats, errors: Floats, mean: float, before: Floats, penalties: Floats) -> Beliefs:
+def _updated(measured: Floats, errors: Floats, mean: float, before: Floats, penalties: Floats) -> Beliefs:
     """Bayes' rule for gains that were measured with errors of this covariance.
 
     `before` (grid, cells, cells) has what is believed of the gains about `mean`, and `penalties` (grid,) how unlikely

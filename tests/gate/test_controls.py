@@ -6,7 +6,7 @@ import pytest
 from runner.gate import nulls
 from runner.gate.controls import controls, most_by_chance
 from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import BY_NAME, LATEST
+from runner.gate.nulls import BY_NAME, GRADED
 from runner.gate.nulls import CONTROL_DRAWS as DRAWS
 from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, gate_of, graded, run_of, verdicts
 
@@ -45,12 +45,12 @@ def test_on_a_healthy_set_every_control_behaves(make):
     assert all(row.passes <= row.bound for row in found.values())
 
 
-CAUGHT = [(null.name, name) for null in LATEST if not null.by_texts for name in null.controls]
+CAUGHT = [(null.name, name) for null in GRADED if not null.by_texts for name in null.controls]
 
 
 @pytest.mark.parametrize(("null", "control"), CAUGHT)
 def test_a_null_catches_the_controls_of_its_row(null, control):
-    gate = gate_of(*two_strata(), nulls=LATEST)
+    gate = gate_of(*two_strata(), nulls=GRADED)
     rankings = next(iter(BY_NAME[null].controls[control](gate.graded)))
     run = run_of({q: [DOCS[d] for d in row if d >= 0] for q, row in zip(gate.table.query_ids, rankings, strict=True)})
     assert verdicts(gate.judge(run, CHUNKS))[null] == "fail"

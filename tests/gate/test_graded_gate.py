@@ -12,7 +12,7 @@ from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
 from runner.gate.graded_gate import DOTS, GradedGate, Spread, graded_gate
-from runner.gate.nulls import GATES, GRADED_V1, LATEST, Drawn
+from runner.gate.nulls import GATES, GRADED, Drawn
 from runner.score.score import score
 from tests.support.graded_sets import (
     CHUNKS,
@@ -38,7 +38,7 @@ def ndcg(run, qrels):
 
 def test_tools_that_no_plan_binds_take_the_gate_of_the_default_plan():
     plan = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["bills"], rehearsal=False)))
-    assert GATES[plan.null_gate.nulls] is LATEST
+    assert GATES[plan.null_gate.nulls] is GRADED
 
 
 def test_an_oracle_passes_every_null():
@@ -214,7 +214,7 @@ def test_a_constant_list_is_one_system_without_spread():
 @pytest.mark.parametrize(("draws", "part"), [(DOTS, 1), (2_000, 50)])
 def test_each_dot_is_a_draw_from_its_own_fortieth_of_them(draws, part):
     totals = np.random.default_rng(3).permutation(10**7 * np.arange(draws))
-    found = gate_of(graded(25), draws=draws)._drawn(GRADED_V1[0], np.full(25, 10**9), Drawn(totals, 0.0))
+    found = gate_of(graded(25), draws=draws)._drawn(GRADED[0], np.full(25, 10**9), Drawn(totals, 0.0))
     ordered = np.sort(totals) / 25e9
     assert len(found.dots) == DOTS
     for dot, own in zip(found.dots, ordered.reshape(DOTS, part), strict=True):
@@ -253,7 +253,7 @@ def test_an_effect_below_tau_fails_however_small_its_p():
 def test_alpha_and_tau_are_compared_at_the_four_places_of_the_page(at_least_as_good, mean, passed):
     gate = gate_of(graded(25), draws=99_999)
     perfect = np.full(25, 10**9)
-    found = gate._result(GRADED_V1[0], perfect, Spread(mean, 0.0, mean, mean, mean, []), at_least_as_good, 0.0)
+    found = gate._result(GRADED[0], perfect, Spread(mean, 0.0, mean, mean, mean, []), at_least_as_good, 0.0)
     assert (found.verdict == "pass") is passed
 
 

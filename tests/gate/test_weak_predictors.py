@@ -15,7 +15,7 @@ from runner.gate.controls import controls, most_by_chance
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.gate.graded_nulls import nearest
-from runner.gate.nulls import GATES, GradedSet
+from runner.gate.nulls import GRADED, GradedSet
 from runner.score.score import score
 from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, graded, oracle, run_of
 
@@ -68,10 +68,13 @@ def one_word() -> dict[str, list[str]]:
     return {query: found({str(rng.choice(sorted(words(text) - {"the", *SOURCES})))}) for query, text in ASKED.items()}
 
 
-def gate(nulls: str, qrels=QRELS, strata=None, asked=ASKED, lengths=LENGTHS) -> GradedGate:
+FIRST_FIVE = tuple(null for null in GRADED if not null.by_texts)
+
+
+def gate(qrels=QRELS, strata=None, asked=ASKED, lengths=LENGTHS, nulls=GRADED) -> GradedGate:
     strata = strata or dict.fromkeys(qrels, "")
     made = GradedSet(list(qrels), qrels, strata, lengths, SETTINGS["draws"], SETTINGS["seed"], asked)
-    return GradedGate(made, tau=SETTINGS["tau"], alpha=SETTINGS["alpha"], nulls=GATES[nulls])
+    return GradedGate(made, tau=SETTINGS["tau"], alpha=SETTINGS["alpha"], nulls=nulls)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +88,8 @@ def gate(nulls: str, qrels=QRELS, strata=None, asked=ASKED, lengths=LENGTHS) -> 
 )
 def test_what_a_weak_predictor_passes_and_what_names_it(predict, first, second, named):
     run = run_of(predict())
-    assert gate("graded v1").judge(run, CHUNKS).verdict == first
-    found = gate("graded v2").judge(run, CHUNKS)
+    assert gate(nulls=FIRST_FIVE).judge(run, CHUNKS).verdict == first
+    found = gate().judge(run, CHUNKS)
     assert found.verdict == second
     assert named in diagnosis(run, found)
     assert bool(named) == bool(diagnosis(run, found))
@@ -111,7 +114,7 @@ def test_the_null_s_mean_and_p_are_those_of_brute_force(seed):
     own, other = (
         np.array(score(run_of(each), queries, qrels, 1).values["ndcg@10"], np.int64) for each in (lists, swapped)
     )
-    found = last_null(run_of(lists), gate("graded v2", qrels, asked=asked))
+    found = last_null(run_of(lists), gate(qrels, asked=asked))
     assert found.mean == pytest.approx(other.mean() / SCORE_UNIT, abs=1e-9)
     assert found.delta == pytest.approx((own - other).mean() / SCORE_UNIT, abs=1e-9)
     flips = np.array(list(product((1, -1), repeat=6)))
@@ -123,7 +126,7 @@ def test_the_null_s_mean_and_p_are_those_of_brute_force(seed):
 def test_lists_drawn_at_random_pass_it_as_often_as_alpha():
     rng = np.random.default_rng(5)
     qrels = {q: dict.fromkeys(DOCS[place * 4 :][:4], 1) for place, q in enumerate(QUERIES)}
-    found = gate("graded v2", qrels)
+    found = gate(qrels)
     runs = (run_of({q: rng.choice(DOCS, 60, replace=False).tolist()[:10] for q in QUERIES}) for _ in range(200))
     passes = sum(last_null(run, found).p <= 0.05 for run in runs)
     assert passes <= most_by_chance(200, 0.05)
@@ -135,28 +138,28 @@ def test_popularity_within_a_source_passes_until_the_sources_are_given_as_strata
     favourites = {source: DOCS[40 * place : 40 * place + 10] for place, source in enumerate(SOURCES)}
     qrels = {q: dict.fromkeys(rng.choice(favourites[s], 5, replace=False).tolist(), 3) for q, s in SOURCE_OF.items()}
     run = run_of({query: favourites[source] for query, source in SOURCE_OF.items()})
-    without, within = (gate("graded v2", qrels, strata).judge(run, CHUNKS) for strata in (None, SOURCE_OF))
+    without, within = (gate(qrels, strata).judge(run, CHUNKS) for strata in (None, SOURCE_OF))
     passed = [{null.name: null.verdict for null in each.nulls}["permuted qrels"] for each in (without, within)]
     assert passed == ["pass", "fail"]
     assert within.verdict == "fail"
 
 
 def test_the_neighbour_s_answers_are_a_control_where_enough_queries_have_a_neighbour_of_other_answers():
-    (told,) = (row for row in controls(gate("graded v2"), CHUNKS) if row.name == "nearest query")
+    (told,) = (row for row in controls(gate(), CHUNKS) if row.name == "nearest query")
     assert (told.expected, told.passes, told.behaves) == ("fail", 0, True)
     alike = {query: QRELS[QUERIES[place // 2 * 2]] for place, query in enumerate(QUERIES)}
-    assert "nearest query" not in [row.name for row in controls(gate("graded v2", alike), CHUNKS)]
+    assert "nearest query" not in [row.name for row in controls(gate(alike), CHUNKS)]
 
 
 def test_queries_that_share_their_answers_keep_no_run_from_passing():
     alike = {query: QRELS[QUERIES[place // 2 * 2]] for place, query in enumerate(QUERIES)}
-    judged = gate("graded v2", alike).judge(oracle(alike), CHUNKS)
+    judged = gate(alike).judge(oracle(alike), CHUNKS)
     assert (judged.nulls[-1].verdict, judged.verdict) == ("insufficient", "pass")
 
 
 def test_without_texts_there_is_no_neighbour():
-    names = [null.name for null in gate("graded v2", asked=None).judge(oracle(QRELS), CHUNKS).nulls]
-    assert names == [null.name for null in GATES["graded v1"]]
+    names = [null.name for null in gate(asked=None).judge(oracle(QRELS), CHUNKS).nulls]
+    assert names == [null.name for null in FIRST_FIVE]
 
 
 def test_the_nearest_text_shares_the_words_that_tell_most():
@@ -180,7 +183,7 @@ def test_renaming_documents_or_queries_moves_nothing():
         made = run_of({query(q): [document(hit.doc_id) for hit in hits] for q, hits in run.hits.items()})
         sizes = {document(d): length for d, length in lengths.items()}
         of = ({query(q): value for q, value in table.items()} for table in (strata, texts))
-        return gate("graded v2", renamed, *of, sizes).judge(made, {document(d): n for d, n in CHUNKS.items()})
+        return gate(renamed, *of, sizes).judge(made, {document(d): n for d, n in CHUNKS.items()})
 
     known = judged()
     assert judged(query=lambda q: f"{99 - int(q[1:])}/é") == known

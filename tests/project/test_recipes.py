@@ -249,7 +249,7 @@ def test_a_null_is_a_row_and_a_new_name_of_the_gate(checkout, tmp_path):
     path = "runner/gate/nulls.py"
     checkout.insert(
         path,
-        "GRADED_V1 = (\n",
+        "GRADED = (\n",
         '''def _first_by_name(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Fixed:
     """The first ten documents by name."""
     return _for_all(of, of.corpus[:DEPTH])
@@ -262,21 +262,19 @@ def _alphabet(of: GradedSet) -> list[Ints]:
 
 ''',
     )
-    latest = re.search(r"^LATEST = (GRADED_V\d+)$", (checkout.root / path).read_text(encoding="utf-8"), re.MULTILINE)[1]
-    checkout.replace(path, "^LATEST = .*", "LATEST = GRADED_V99")
     checkout.replace(path, r"^(GATES: .*=) \{", r'\1 {"graded v99": GRADED_V99, ')
     checkout.insert(
         path,
         "GATES: ",
-        f"""GRADED_V99 = (
-    *{latest},
+        """GRADED_V99 = (
+    *GRADED,
     Null(
         "first by name",
         "the first documents by name for every query",
         _first_by_name,
-        "giving every query the first documents by name does {{how}} the run",
+        "giving every query the first documents by name does {how} the run",
         "ids may tell what is relevant",
-        controls={{"alphabet": _alphabet}},
+        controls={"alphabet": _alphabet},
     ),
 )
 

@@ -12,11 +12,9 @@ from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import least_loss
 from runner.eval_set.shapes.plan import Prior
 from runner.score.expected_loss import (
-    CORRELATION,
     ERRORS_ALIKE,
     GAINS_ALIKE,
     HARDLY,
-    MEAN_SHARE,
     Beliefs,
     Gain,
     Mixture,
@@ -28,12 +26,10 @@ from runner.score.expected_loss import (
 from tests.support.example_results import PLAN as EXAMPLE
 
 PRIOR, COST, BAR = Prior(mean=-0.03, sd=0.05), 0.02, 0.02
-TWO = Prior(mean=-0.03, sd=0.05, model="two scatters v2")
 PLAN = EXAMPLE.model_copy(update={"prior": PRIOR, "switching_cost": COST})
 
 GRID = np.linspace(-0.7, 0.8, 401)
 POINTS = np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1)
-both = pytest.mark.parametrize("prior", [PRIOR, TWO])
 
 
 def rng_of(seed):
@@ -47,40 +43,27 @@ def drawn(seed, n_cells, n_queries=25, gains=0.05):
     return np.rint(np.clip(values + gains * rng.normal(size=(n_cells, 1)), -1, 1) * SCORE_UNIT).astype(np.int64)
 
 
-def half_normal_of_two(own):
-    """The density of two true gains on GRID, and the share of the errors' correlation: mu and tau by brute force."""
-    mus, scale = np.linspace(-0.1, 0.04, 57), PRIOR.sd * math.sqrt(1 - MEAN_SHARE)
-    before = np.zeros((len(GRID), len(GRID)))
-    for tau in (np.arange(40) + 0.5) / 10 * scale:
-        each = stats.norm.pdf(GRID[None], mus[:, None], tau)
-        each /= each.sum(axis=1, keepdims=True)
-        weights = stats.norm.pdf(mus, PRIOR.mean, PRIOR.sd * math.sqrt(MEAN_SHARE))
-        before += stats.norm.pdf(tau, 0, scale) * np.einsum("m,mi,mj->ij", weights, each, each)
-    return before, CORRELATION
-
-
-def two_scatters_of_two(own):
-    """The same by the other model: a mixture of two normal densities of gains that are alike."""
+def density_of_two(own):
+    """The density of two true gains on GRID: a mixture of two normal densities of gains that are alike."""
     shared = GAINS_ALIKE * own[0, 1] / math.sqrt(own[0, 0] * own[1, 1])
-    wide, before = TWO.sd / math.sqrt(HARDLY / 9 + 1 - HARDLY), np.zeros((len(GRID), len(GRID)))
+    wide, before = PRIOR.sd / math.sqrt(HARDLY / 9 + 1 - HARDLY), np.zeros((len(GRID), len(GRID)))
     for tau, chance in ((wide / 3, HARDLY), (wide, 1 - HARDLY)):
         alike = tau**2 * np.array([[1, shared], [shared, 1]])
-        before += chance * stats.multivariate_normal.pdf(POINTS, [TWO.mean] * 2, alike)
-    return before, ERRORS_ALIKE
+        before += chance * stats.multivariate_normal.pdf(POINTS, [PRIOR.mean] * 2, alike)
+    return before
 
 
 @pytest.mark.parametrize("n_queries", [2, 50])
-@pytest.mark.parametrize(("prior", "brute"), [(PRIOR, half_normal_of_two), (TWO, two_scatters_of_two)])
-def test_the_closed_form_is_bayes_rule_summed_over_true_gains(prior, brute, n_queries):
+def test_the_closed_form_is_bayes_rule_summed_over_true_gains(n_queries):
     """Two cells, by brute force: true gains on a grid, the density of what was measured at each."""
     differences = drawn(n_queries, 2, n_queries)
     values = differences / SCORE_UNIT
     measured, own = values.mean(axis=1), np.cov(values) / n_queries
-    before, share = brute(own)
-    errors = own * np.array([[1, share], [share, 1]])
+    before = density_of_two(own)
+    errors = own * np.array([[1, ERRORS_ALIKE], [ERRORS_ALIKE, 1]])
     after = before * stats.multivariate_normal.pdf(measured - POINTS, cov=errors + 1e-15 * np.eye(2))
     after /= after.sum()
-    believed = beliefs(differences, prior)
+    believed = beliefs(differences, PRIOR)
     for place, (gain, loss) in enumerate(zip(believed.gains, expected_losses(believed, PLAN), strict=True)):
         weights = after.sum(axis=1 - place)
         mean = weights @ GRID
@@ -95,18 +78,17 @@ def test_the_closed_form_is_bayes_rule_summed_over_true_gains(prior, brute, n_qu
 
 
 def test_what_is_believed_of_a_gain_before_anything_is_measured_has_the_mean_and_the_sd_of_the_plan():
-    for prior in (PRIOR, TWO):
-        gain = believed(0.0, 1e3, prior).gain
-        assert gain == pytest.approx((prior.mean, prior.sd), abs=2e-4)
+    assert believed(0.0, 1e3, PRIOR).gain == pytest.approx((PRIOR.mean, PRIOR.sd), abs=2e-4)
 
 
-def test_two_cells_that_err_alike_are_believed_to_gain_alike_by_the_latest_model_alone():
+def test_two_cells_that_err_alike_are_believed_to_gain_alike():
     rng = rng_of(2)
     first = 0.2 * rng.normal(size=50)
     values = np.array([first + 0.12, first + 0.02 * rng.normal(size=50) + 0.04])
     rows = np.rint((values - first.mean()) * SCORE_UNIT).astype(np.int64)
-    apart, alike = ([one.gain.mean for one in beliefs(rows, prior).gains] for prior in (PRIOR, TWO))
-    assert alike[0] - alike[1] < 0.9 * (apart[0] - apart[1])
+    alone = [beliefs(row[None], PRIOR).gains[0].gain.mean for row in rows]
+    together = [one.gain.mean for one in beliefs(rows, PRIOR).gains]
+    assert together[0] - together[1] < 0.9 * (alone[0] - alone[1])
 
 
 @pytest.mark.parametrize("n_cells", [1, 9])
@@ -120,16 +102,15 @@ def test_the_worth_of_knowing_the_best_cell_is_that_of_draws(n_cells):
     assert believed.best([]) == 0
 
 
-@both
-def test_cells_that_hardly_differ_shrink_to_each_other_and_one_of_many_more_than_one_alone(prior):
-    alike, apart = (beliefs(drawn(3, 8, 50, gains), prior) for gains in (0.0, 0.15))
+def test_cells_that_hardly_differ_shrink_to_each_other_and_one_of_many_more_than_one_alone():
+    alike, apart = (beliefs(drawn(3, 8, 50, gains), PRIOR) for gains in (0.0, 0.15))
     spread = [np.ptp([one.gain.mean for one in each.gains]) for each in (alike, apart)]
     seen = [np.ptp(drawn(3, 8, 50, gains).mean(axis=1)) / SCORE_UNIT for gains in (0.0, 0.15)]
     assert spread[0] < 0.5 * seen[0]
     assert spread[1] > 0.6 * seen[1]
     rows = drawn(3, 8, 50, 0.0)
     best = rows[[rows.mean(axis=1).argmax()]]
-    assert max(one.gain.mean for one in alike.gains) < beliefs(best, prior).gains[0].gain.mean
+    assert max(one.gain.mean for one in alike.gains) < beliefs(best, PRIOR).gains[0].gain.mean
 
 
 @pytest.mark.parametrize("gain", [Gain(0.03, 0.04), Gain(-0.05, 0.02), Gain(0.021, 0.001)])
@@ -157,23 +138,21 @@ def test_the_regrets_differ_by_what_is_expected_less_the_cost(seed, n_cells, cos
     assert believed.best(range(n_cells)) >= max(0.0, *(loss.gain for loss in losses)) - 1e-4
 
 
-@both
-def test_the_order_of_cells_changes_nothing_and_a_cell_twice_is_believed_twice(prior):
+def test_the_order_of_cells_changes_nothing_and_a_cell_twice_is_believed_twice():
     rows = drawn(5, 4)
-    gains, back = (beliefs(each, prior).gains for each in (rows, rows[::-1]))
+    gains, back = (beliefs(each, PRIOR).gains for each in (rows, rows[::-1]))
     assert [one.gain.mean for one in back[::-1]] == pytest.approx([one.gain.mean for one in gains])
-    doubled = beliefs(np.vstack([rows, rows[:1]]), prior).gains
+    doubled = beliefs(np.vstack([rows, rows[:1]]), PRIOR).gains
     assert doubled[0].gain == pytest.approx(doubled[4].gain)
 
 
-@both
-def test_a_row_without_scatter_is_believed_as_it_is_and_one_query_says_nothing(prior):
+def test_a_row_without_scatter_is_believed_as_it_is_and_one_query_says_nothing():
     level = np.full((1, 25), 30_000_000)
-    believed = beliefs(level, prior)
+    believed = beliefs(level, PRIOR)
     assert believed.gains[0].gain == pytest.approx(Gain(0.03, 0.0), abs=1e-6)
     assert believed.best([0]) == pytest.approx(0.03, abs=1e-6)
     with pytest.raises(ValueError, match="2 are the least"):
-        beliefs(level[:, :1], prior)
+        beliefs(level[:, :1], PRIOR)
 
 
 def test_beliefs_of_a_known_gaussian_are_it():
@@ -181,12 +160,11 @@ def test_beliefs_of_a_known_gaussian_are_it():
     assert one.gains[0].gain == pytest.approx(Gain(0.03, 0.04))
 
 
-@both
-def test_one_cell_by_itself_is_believed_as_its_mean_and_error_say(prior):
+def test_one_cell_by_itself_is_believed_as_its_mean_and_error_say():
     row = drawn(7, 1)
     error = row[0].std(ddof=1) / SCORE_UNIT / 5
-    found = believed(row.mean() / SCORE_UNIT, error, prior)
-    assert found.gain == pytest.approx(beliefs(row, prior).gains[0].gain)
+    found = believed(row.mean() / SCORE_UNIT, error, PRIOR)
+    assert found.gain == pytest.approx(beliefs(row, PRIOR).gains[0].gain)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 
 from runner.base.records import Hit, Run, Span
 from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import GRADED_V2, GradedSet
+from runner.gate.nulls import GRADED, GradedSet
 
 DOCS = [f"d{i:03}" for i in range(200)]
 CHUNKS = {doc_id: 1 + i % 17 for i, doc_id in enumerate(DOCS)}
@@ -33,8 +33,7 @@ def in_one_stratum(qrels):
     return dict.fromkeys(qrels, "")
 
 
-def gate_of(qrels, strata=None, lengths=LENGTHS, nulls=GRADED_V2, **settings):
-    """The gate of one name, so that a null which joins the latest one changes no test that lists its nulls."""
+def gate_of(qrels, strata=None, lengths=LENGTHS, nulls=GRADED, **settings):
     given = SETTINGS | settings
     made = GradedSet(list(qrels), qrels, strata or in_one_stratum(qrels), lengths, given["draws"], given["seed"])
     return GradedGate(made, tau=given["tau"], alpha=given["alpha"], nulls=nulls)

@@ -111,7 +111,7 @@ class Bootstrap(FrozenModel):
 class Significance(FrozenModel):
     """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
 
-    method: Literal["sign-flip ordered v2"]
+    method: Literal["sign-flip ordered v1"]
     draws: Annotated[int, Field(ge=1_000)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     seed: Count
@@ -120,7 +120,7 @@ class Significance(FrozenModel):
 class NullGate(FrozenModel):
     """Nulls by versioned name, draws of each, the smallest difference from a null that counts, and the p-value."""
 
-    nulls: Literal["graded v1", "graded v2"]
+    nulls: Literal["graded v1"]
     draws: Annotated[int, Field(ge=100)]
     tau: Share
     alpha: Annotated[float, Field(gt=0, lt=1)]
@@ -165,7 +165,6 @@ class Prior(Sparse):
     """What is believed of a challenger's true gain in nDCG@10 before anything is judged: a normal distribution.
 
     `from_results` has the digests of the results that it was taken from (`pooled` prints it so), empty if of none.
-    `model` is how far challengers differ among themselves, by its versioned name (runner/score/expected_loss.py).
     """
 
     mean: Annotated[
@@ -173,19 +172,17 @@ class Prior(Sparse):
     ]
     sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.05")]
     from_results: list[Sha256] = Field(default_factory=list)
-    model: Literal["half-normal v1", "two scatters v2"] = "half-normal v1"
 
 
 class Plan(Sparse):
     """plan.yaml: what the operator decides before anything is judged.
 
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
-    `switching_cost` is what a switch costs in nDCG@10. Its default and that of `prior` are what a plan that states none
-    was frozen with, so no release changes them. `encoders` are the plan's own, by the names that its cells have for
-    them.
+    `switching_cost` is what a switch costs in nDCG@10. No release changes its default or that of `prior`.
+    `encoders` are the plan's own, by the names that its cells have for them.
     """
 
-    schema_version: Literal[2]
+    schema_version: Literal[1]
     source: str
     version: Annotated[int, Field(ge=1)]
     baseline: str
@@ -204,7 +201,7 @@ class Plan(Sparse):
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
-    prior: Prior = Prior(mean=-0.03, sd=0.049)
+    prior: Prior = Prior(mean=-0.025, sd=0.054)
     encoders: dict[str, OwnEncoder] = Field(default_factory=dict)
 
     @property

@@ -7,7 +7,6 @@ from typing import Any
 
 from runner.base.canonical import JSON
 from runner.base.terminal import Signs
-from runner.eval_set.plan import PRIOR_MODEL
 from runner.tools.pooled.model import EFFECT_SD, MIN_GAIN, TAU_SCALE, Pooled, pooled_apart
 from runner.tools.pooled.records import MEASURE, STRUCTURAL, Given
 
@@ -92,7 +91,7 @@ def pooled_lines(report: Mapping[str, Any], signs: Signs) -> list[str]:
         *lines,
         "",
         "for the plan.yaml of a source that is not among these:",
-        f'prior: {{mean: {prior["mean"]:g}, sd: {prior["sd"]:g}, model: "{PRIOR_MODEL}", from_results: [{digests}]}}',
+        f"prior: {{mean: {prior['mean']:g}, sd: {prior['sd']:g}, from_results: [{digests}]}}",
     ]
 
 
