@@ -69,19 +69,12 @@ def post_bulk(arguments: Sequence[str]) -> int:
 def version_new(arguments: Sequence[str]) -> int:
     """`version new`: the next version, with the files of the newest, which is frozen or decided."""
     parser = version_parser("version new", epilog="docs/new-version.md is the path from an exploration to v2.")
-    add = parser.add_argument
-    add("--cells", action="append", default=[], metavar="CELL", help="add this cell to the plan (repeatable)")
-    add("--without-labels", action="store_true", help="carry no grades over: everything is judged anew")
-    add("--rehearse", action="store_true", help="add the cells to the rehearsal's plan")
     add_signature(parser, "why; kept in opened.json")
     options = parser.parse_args(arguments)
     check_signature(options)
     from runner.evening.next_version import open_next
 
-    version = version_of(options)
-    with_labels = not options.without_labels
-    given = {"cells": options.cells, "reason": options.reason, "by": options.by}
-    answer(open_next(version, **given, with_labels=with_labels, today=today()))
+    answer(open_next(version_of(options), reason=options.reason, by=options.by, today=today()))
     return 0
 
 

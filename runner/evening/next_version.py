@@ -1,9 +1,7 @@
 """The next version of an eval set, opened from the newest one or given up, and the files that a version begins with."""
 
-import json
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +11,12 @@ from runner.base.canonical import json_bytes, rename_synced, write_atomic
 from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.places import DRIVER
 from runner.base.progress import say
-from runner.base.records import parse_cell
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import check_cell, read_plan
+from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.versions import Abandoned, Opened
@@ -29,7 +26,6 @@ from runner.eval_set.version import (
     is_abandoned,
     load_corpus,
     load_queries,
-    load_results,
     numbered,
     version_numbers,
 )
@@ -59,19 +55,11 @@ def begin_version(version: Version) -> None:
 _VERSION_LINE = re.compile(r"^(version:[ \t]*)\d+", re.MULTILINE)
 
 
-def open_next(
-    version: Version,
-    *,
-    cells: Sequence[str] = (),
-    reason: str = "",
-    by: str = "",
-    today: str,
-    with_labels: bool = True,
-) -> str:
-    """The answer for stdout once the next version of `version`'s source lies on disk as a whole.
+def open_next(version: Version, *, reason: str = "", by: str = "", today: str) -> str:
+    """Return the answer for stdout once the next version of `version`'s source lies on disk as a whole.
 
-    `cells` join the plan in view. Raises InputError if the newest one may still be edited, is a collection, or stands
-    open beside an earlier decision, and IntegrityError if it is not what was frozen or locked.
+    Raises InputError if the newest one may still be edited, is a collection, or stands open beside an earlier decision,
+    and IntegrityError if it is not what was frozen or locked.
     """
     if version.source.policy == "external":
         raise InputError(
@@ -80,10 +68,9 @@ def open_next(
         )
     with alone(version):
         before = _newest_frozen(version)
-        given = _checked_cells(before, cells)
         target = numbered(before, version_numbers(before.folder.parent)[-1] + 1)
         _refuse_leftovers(target)
-        staged = _staged(before, target, given)
+        staged = _staged(before, target)
         lock = verify_version(_record(before))[0]
         opened = Opened(
             schema_version=1,
@@ -94,13 +81,12 @@ def open_next(
             reason=reason,
             by=by,
             opened_on=today,
-            without_labels=not with_labels,
         )
         write_atomic(staged / "opened.json", json_bytes(opened.model_dump()))
         if archive_path(before).exists():
             write_atomic(archive_path(target), archive_path(before).read_bytes())
         rename_synced(staged, target.folder)
-    return "\n".join(_told(before, target, given, with_labels=with_labels))
+    return "\n".join(_told(before, target))
 
 
 def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
@@ -141,16 +127,6 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
 
 def _record(version: Version) -> Version:
     return numbered(replace(version, rehearsal=False), version.number)
-
-
-def _checked_cells(before: Version, texts: Sequence[str]) -> list[str]:
-    """The cells that the plan of the version before lacks, as plans write them; encoders may be own ones of it."""
-    if not texts:
-        return []
-    plan, cells = read_plan(before.plan_path(rehearsal=before.rehearsal)), list(map(parse_cell, texts))
-    for cell in cells:
-        check_cell(cell, plan.own)
-    return [text for text in dict.fromkeys(map(str, cells)) if text not in plan.cells]
 
 
 def _newest_frozen(version: Version) -> Version:
@@ -196,7 +172,7 @@ def _refuse_leftovers(target: Version) -> None:
             raise InputError(f"{place} is there, though {target.name} is no version. Move it away and run again.")
 
 
-def _staged(before: Version, target: Version, cells: Sequence[str]) -> Path:
+def _staged(before: Version, target: Version) -> Path:
     """A folder under a name that nothing reads, with all but opened.json of what the new version begins with.
 
     What the earlier one does not have, as after a decision by policy, comes from catalog and template.
@@ -207,11 +183,8 @@ def _staged(before: Version, target: Version, cells: Sequence[str]) -> Path:
     staged = replace(target, folder=folder, record=folder)
     for rehearsal in (False, True):
         path = before.plan_path(rehearsal=rehearsal)
-        added = cells if rehearsal == before.rehearsal else ()
-        if not path.exists():
-            write_atomic(staged.plan_path(rehearsal=rehearsal), new_plan_text(target, rehearsal=rehearsal).encode())
-            path = staged.plan_path(rehearsal=rehearsal)
-        write_atomic(staged.plan_path(rehearsal=rehearsal), next_plan_text(path, target.number, added).encode())
+        text = renumbered(path, target.number) if path.exists() else new_plan_text(target, rehearsal=rehearsal)
+        write_atomic(staged.plan_path(rehearsal=rehearsal), text.encode())
     write_atomic(staged.judge_path, before.judge_prompt.read_bytes())
     for kept, copy in ((before.queries_path, staged.queries_path), (before.corpus_path, staged.corpus_path)):
         if kept.exists():
@@ -219,101 +192,34 @@ def _staged(before: Version, target: Version, cells: Sequence[str]) -> Path:
     return folder
 
 
-def next_plan_text(path: Path, number: int, cells: Sequence[str]) -> str:
-    """The plan at `path` as plan `number`, with `cells` after its own; comments and order stay where that can be."""
-    plan, text = read_plan(path), path.read_bytes().decode()
-    wanted = plan.model_copy(update={"version": number, "cells": [*plan.cells, *dict.fromkeys(cells)]})
-    for found in (_edited(text, wanted, len(plan.cells)), yaml.safe_dump(wanted.model_dump(), sort_keys=False)):
-        if says(found, wanted):
-            return found
-    raise InputError(f"{path} could not be carried over as v{number}. Write its settings plainly, as the catalog does.")
+def renumbered(path: Path, number: int) -> str:
+    """Return the text of a plan with another version in its `version:` line, and nothing else changed."""
+    text = _VERSION_LINE.sub(rf"\g<1>{number}", path.read_bytes().decode(), count=1)
+    if Plan.model_validate(yaml.safe_load(text)) != read_plan(path).model_copy(update={"version": number}):
+        raise InputError(f"{path} has no line of its own that begins with `version:`. Write one, as the catalog does.")
+    return text
 
 
-def _edited(text: str, wanted: Plan, n_before: int) -> str:
-    """The text with its version line and its list of cells changed, whether or not that came out right."""
-    text = _VERSION_LINE.sub(rf"\g<1>{wanted.version}", text, count=1)
-    added = wanted.cells[n_before:]
-    listed = _list_end(text)
-    if not added or listed is None:
-        return text
-    end, indent = listed
-    return text[:end] + "".join(f"{indent}- {json.dumps(cell)}\n" for cell in added) + text[end:]
-
-
-def _list_end(text: str) -> tuple[int, str] | None:
-    """Where the block list under `cells:` ends, and its indentation; None if there is no such list."""
-    head = re.search(r"^cells:[ \t]*(?:#.*)?\r?\n", text, re.MULTILINE)
-    if head is None:
-        return None
-    found, place = None, head.end()
-    for line in text[head.end() :].splitlines(keepends=True):
-        place += len(line)
-        if item := re.match(r"([ \t]*)-[ \t]", line):
-            found = (place, item[1])
-        elif line.strip() and not line.lstrip().startswith("#"):
-            break
-    return found
-
-
-def says(text: str, wanted: Plan) -> bool:
-    """Whether the text of a plan.yaml is this plan."""
-    try:
-        return Plan.model_validate(yaml.safe_load(text)) == wanted
-    except (ValueError, yaml.YAMLError):
-        return False
-
-
-def _told(before: Version, target: Version, cells: Sequence[str], *, with_labels: bool) -> list[str]:
+def _told(before: Version, target: Version) -> list[str]:
     """What the new version holds, what may be edited, and what is still to be done before it runs."""
-    n_cells = len(read_plan(target.plan_path(rehearsal=target.rehearsal)).cells)
-    added = f" ({len(cells)} of them new)" if cells else ""
-    held = [f"{n_cells} cells{added}{' in the rehearsal' if target.rehearsal else ''}"]
+    held = [f"{len(read_plan(target.plan_path(rehearsal=target.rehearsal)).cells)} cells"]
     if target.corpus_path.exists():
         held.append(f"{load_corpus(target.corpus_path)[0].n_documents} documents")
     if target.queries_path.exists():
         held.append(f"{len(load_queries(target.queries_path))} queries")
     lines = [
         f"{target.number_name} is open, from {before.number_name}: {', '.join(held)}.",
-        f"All of it may be edited in {target.folder} until its first pair goes to a judge; without corpus.jsonl "
-        "documents are drawn anew. "
-        + (
-            "Labels are carried then, where query, document and prompt stay."
-            if with_labels
-            else "No label is carried: every pair is judged anew."
-        ),
+        f"All of it may be edited in {target.folder} until its first pair goes to a judge: add cells to plan.yaml, and "
+        "queries that no exploration has seen. Labels are carried then, where query, document and prompt stay. Without "
+        "corpus.jsonl documents are drawn anew.",
         *_plan_faults(target),
     ]
-    lines += _to_settle(before, target, cells)
-    if cells and target.queries_path.exists():
-        lines.append(
-            "Cells that were picked by their scores on these queries look better on them than they are: add queries "
-            "that no exploration has seen."
-        )
     if target.corpus_path.exists() and not archive_path(target).exists() and not target.source.corpus:
         lines.append(
             f"The documents' archive is not here ({archive_path(before)}): give the folder that they were drawn from "
             "with --corpus-path."
         )
     return [*lines, f"Next: {DRIVER} run {target.viewed}"]
-
-
-def _to_settle(before: Version, target: Version, cells: Sequence[str]) -> list[str]:
-    """What a new version takes to confirm a cell that joins its plan, else the last one's candidate.
-
-    Of the latter its own results say how many queries.
-    """
-    plan = target.plan_path(rehearsal=target.rehearsal)
-    if cells:
-        return [f"To have {cells[0]} tested before the other cells, let {plan} say first: [{json.dumps(cells[0])}]."]
-    said = load_results(before).outcome if before.results_path.exists() else None
-    if said is None or said.queries_needed is None or not said.candidates:
-        return []
-    cell = said.candidates[0]
-    first = f"first: [{json.dumps(cell)}]"
-    return [
-        f"To confirm {cell}: put some {said.queries_needed:,} new queries in place of those of {target.queries_path}, "
-        f"and let {plan} say {first}. The old queries' grades prove nothing new."
-    ]
 
 
 def _plan_faults(target: Version) -> list[str]:

@@ -40,17 +40,12 @@ NOTHING = Carried("", 0, 0, {})
 def carry_labels(version: Version) -> Carried:
     """What was carried into labels.jsonl of a preregistered version that has none yet; else NOTHING.
 
-    NOTHING too for a version that was opened without labels.
-
     Labels stay as they are, in their order. An IntegrityError if the earlier version has changed since.
     """
     before = earlier(version)
     if before is None or version.labels_path.exists() or not version.preregistration_path.exists():
         return NOTHING
     check_earlier(version, before)
-    known = opened(version)
-    if known is not None and known.without_labels:
-        return NOTHING
     labels = load_labels(before.labels_path)
     if not labels:
         return NOTHING

@@ -4,7 +4,6 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -23,12 +22,11 @@ from runner.eval_set.lock import verify_lock, verify_version, write_lock
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version, numbered
-from runner.evening import next_version
+from runner.eval_set.version import corpus_bytes, load_corpus, load_decision, newest_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
-from runner.evening.next_version import abandon, begin_version, next_plan_text, open_next
+from runner.evening.next_version import abandon, begin_version, open_next, renumbered
 from runner.judge.carried_labels import NOTHING, carry_labels
 from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run
@@ -64,7 +62,8 @@ def _second(decided, tmp_path_factory):
     """A folder whose v1 is decided and whose v2, with a cell more and one query in other words, is decided too."""
     folder = tmp_path_factory.mktemp("second")
     shutil.copytree(decided, folder, dirs_exist_ok=True)
-    open_next(make_version(folder), cells=[NEW_CELL], today=TODAY)
+    open_next(make_version(folder), today=TODAY)
+    add_cell(make_version(folder))
     edit(make_version(folder).queries_path, "city bus at night every half hour", "a bus that runs at night")
     run(folder)
     return folder
@@ -81,6 +80,12 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def add_cell(version):
+    """NEW_CELL at the end of the open version's cells, as a person adds it."""
+    path = version.plan_path(rehearsal=False)
+    edit(path, f'  - "{plan_of(version).cells[-1]}"\n', f'  - "{plan_of(version).cells[-1]}"\n  - "{NEW_CELL}"\n')
 
 
 def frozen(version):
@@ -128,10 +133,10 @@ def replace_corpus(version, change):
 @pytest.mark.slow
 def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_and_new_pairs_alone(v1, tmp_path):
     Exploration(v1, cells=[NEW_CELL], backend=LocalBackend(fake_encoders)).run()
-    said = open_next(v1, cells=[NEW_CELL], reason="it won an exploration", by="A. Person", today=TODAY)
-    assert said.startswith("demo v2 is open, from demo v1: 10 cells (1 of them new), 16 documents, 25 queries.")
-    assert "add queries that no exploration has seen" in said
+    said = open_next(v1, reason="it won an exploration", by="A. Person", today=TODAY)
+    assert said.startswith("demo v2 is open, from demo v1: 9 cells, 16 documents, 25 queries.")
     version = make_version(tmp_path)
+    add_cell(version)
     assert version.number == 2
 
     with pytest.raises(InputNeeded, match="pairs to judge"):
@@ -201,13 +206,6 @@ def test_an_archive_that_is_not_here_is_told_and_the_documents_are_asked_for(v1,
         Evening(replace(version, source=elsewhere.source), backend=LocalBackend(fake_encoders)).run()
 
 
-def test_cells_go_into_the_plan_in_view(v1, tmp_path):
-    open_next(replace(v1, record=v1.folder / "rehearsal", rehearsal=True), cells=[NEW_CELL], today=TODAY)
-    version = make_version(tmp_path)
-    assert NEW_CELL not in plan_of(version).cells
-    assert read_plan(version.plan_path(rehearsal=True)).cells[-1] == NEW_CELL
-
-
 def test_a_plan_that_the_catalog_has_moved_on_from_is_carried_and_its_faults_are_told(v1):
     moved = replace(v1, source=replace(v1.source, baseline="minilm-l6-v2 x recursive_v1"))
     assert "criterion 2: the production baseline of demo" in open_next(moved, today=TODAY)
@@ -215,43 +213,23 @@ def test_a_plan_that_the_catalog_has_moved_on_from_is_carried_and_its_faults_are
 
 PLAN_FORMS = {
     "plain": lambda text: text,
-    "comments": lambda text: text.replace("cells:\n", "cells:  # these\n  # first\n", 1).replace(
-        "\nsample:", "\n  # after the last\n\nsample:", 1
-    ),
-    "no indent": lambda text: text.replace('  - "', '- "'),
+    "comments": lambda text: text.replace("cells:\n", "cells:  # these\n  # first\n", 1),
     "windows": lambda text: text.replace("\n", "\r\n"),
-    "one line": lambda text: yaml.safe_dump(yaml.safe_load(text), default_flow_style=True, width=10**6),
 }
 
 
 @pytest.mark.parametrize("form", PLAN_FORMS)
-def test_a_plan_is_carried_in_whatever_form_it_was_written(version, form):
+def test_of_a_plan_the_version_line_alone_is_changed(version, form):
     path = version.plan_path(rehearsal=False)
     path.write_bytes(PLAN_FORMS[form](path.read_text()).encode())
-    before, text = read_plan(path), path.read_bytes().decode()
-    carried = next_plan_text(path, 2, [NEW_CELL])
-    path.write_bytes(carried.encode())
-    assert read_plan(path) == before.model_copy(update={"version": 2, "cells": [*before.cells, NEW_CELL]})
-    if form != "one line":
-        rest = carried.replace(f'- "{NEW_CELL}"', "").replace("\nversion: 2", "\nversion: 1").split()
-        assert rest == text.split()
+    assert renumbered(path, 2) == path.read_bytes().decode().replace("\nversion: 1", "\nversion: 2")
 
 
-def test_a_cell_that_the_plan_has_is_not_added_again(v1):
-    said = open_next(v1, cells=[BASELINE, NEW_CELL], today=TODAY)
-    before, now = (read_plan(one.plan_path(rehearsal=False)) for one in (v1, numbered(v1, 2)))
-    assert now.cells == [*before.cells, NEW_CELL]
-    assert "(1 of them new)" in said
-
-
-def test_a_cell_that_does_not_exist_opens_nothing(v1):
-    for cells, message in (
-        (["no-such-model x whole_doc"], "no-such-model"),
-        (["nonsense"], "nonsense"),
-    ):
-        with pytest.raises(InputError, match=message):
-            open_next(v1, cells=cells, today=TODAY)
-        assert not v1.folder.with_name("v2").exists()
+def test_a_plan_without_a_version_line_is_refused(version):
+    path = version.plan_path(rehearsal=False)
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()), default_flow_style=True, width=10**6))
+    with pytest.raises(InputError, match="no line of its own"):
+        renumbered(path, 2)
 
 
 def test_what_may_still_be_edited_needs_no_next_version(version):
@@ -326,7 +304,7 @@ def test_dying_while_v2_is_opened_leaves_v1_in_force_and_the_next_attempt_whole(
         with pytest.MonkeyPatch.context() as patch:
             dies_at(patch, step)
             try:
-                open_next(v1, cells=[NEW_CELL], today=TODAY)
+                open_next(v1, today=TODAY)
                 break
             except Died:
                 pass
@@ -334,7 +312,7 @@ def test_dying_while_v2_is_opened_leaves_v1_in_force_and_the_next_attempt_whole(
         assert last_line(make_version(tmp_path)) == RECORDED
     assert step > 8
     version = make_version(tmp_path)
-    assert plan_of(version).cells[-1] == NEW_CELL
+    assert plan_of(version).version == 2
     assert not list(version.folder.parent.glob(".tmp-*"))
     assert earlier(version).number == 1
 
@@ -683,8 +661,8 @@ def test_the_lines_say_what_changed_and_how_every_cell_moved(v2):
 
 
 def test_the_command_line_opens_gives_up_and_answers_determiners(v1, command):
-    code, out, _ = command("version", "new", "--cells", NEW_CELL, "--reason", "it won", "--by", "A. Person")
-    assert (code, out.startswith("demo v2 is open, from demo v1: 10 cells (1 of them new)")) == (0, True)
+    code, out, _ = command("version", "new", "--reason", "it won", "--by", "A. Person")
+    assert (code, out.startswith("demo v2 is open, from demo v1: 9 cells")) == (0, True)
     code, out, _ = command("--dry-run")
     assert (code, out.splitlines()[-1]) == (0, "decision recorded")
     code, out, _ = command("bulk-gate", "1000000")
@@ -711,14 +689,3 @@ def test_flags_that_do_not_go_with_a_next_version_are_refused(command, flags, tm
     code, out, _ = command(*flags)
     assert (code, out) == (2, "")
     assert not (tmp_path / "eval-sets").exists()
-
-
-def test_a_version_that_is_to_confirm_a_candidate_says_with_which_queries_and_which_cell_first(version, monkeypatch):
-    version.results_path.write_bytes(b"{}")
-    found = SimpleNamespace(outcome=SimpleNamespace(candidates=["bm25 x whole_doc"], queries_needed=70))
-    monkeypatch.setattr(next_version, "load_results", lambda _: found)
-    (said,) = next_version._to_settle(version, version, [])
-    assert "70" in said
-    assert 'first: ["bm25 x whole_doc"]' in said
-    found.outcome.candidates = []
-    assert next_version._to_settle(version, version, []) == []

@@ -14,17 +14,14 @@ from runner.base.places import DRIVER
 from runner.commands import main as cli
 from runner.commands.console import version_of
 from runner.embed.backends import LocalBackend
-from runner.eval_set.history import opened
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_corpus, load_queries
 from runner.evening import verdict
 from runner.evening.evening import Evening
 from runner.evening.exploration import tried
-from runner.evening.next_version import open_next
 from runner.evening.stops import FREEZES, doubts, missing_documents, next_step
 from runner.judge.answers import Importer
-from runner.judge.carried_labels import NOTHING, carry_labels
 from runner.queries.reading_pack import reading_folder
 from tests.support.evening_process import few_draws_in_plans
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows, write_corpus
@@ -205,22 +202,6 @@ def test_grades_of_a_decided_version_are_not_withdrawn(decided_evening, tmp_path
     code, _, err = command("labels", "withdraw", "--judge=words")
     assert (code, "final" in err) == (2, True)
     assert make_version(tmp_path).labels_path.read_bytes() == before
-
-
-def test_a_version_opened_without_labels_carries_none(waiting, tmp_path, command):
-    judged(waiting)
-    assert command("version", "new", "--without-labels")[0] == 0
-    v2 = make_version(tmp_path)
-    assert (v2.number, opened(v2).without_labels) == (2, True)
-    preregister(v2)
-    assert carry_labels(v2) == NOTHING
-    assert not v2.labels_path.exists()
-
-
-def test_with_labels_opened_json_is_what_it_was(waiting):
-    open_next(waiting, today=DAY)
-    row = json.loads((waiting.folder.with_name("v2") / "opened.json").read_bytes())
-    assert "without_labels" not in row
 
 
 def test_few_documents_and_queries_without_their_document_are_said(waiting):

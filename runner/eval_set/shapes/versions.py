@@ -4,18 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, FrozenModel, Sha256, Sparse
+from runner.base.schema import Count, FrozenModel, Sha256
 from runner.eval_set.shapes.paired import Difference
 
 _Name = Annotated[str, Field(min_length=1)]
 _Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
-class Opened(Sparse):
+class Opened(FrozenModel):
     """opened.json: which version this one was opened from, by whom and why where that was given.
 
-    `previous_root_sha256` is the root digest of that version's lock, null if it was never decided. With
-    `without_labels` none of that version's grades are carried over.
+    `previous_root_sha256` is the root digest of that version's lock, null if it was never decided.
     """
 
     schema_version: Literal[1]
@@ -26,7 +25,6 @@ class Opened(Sparse):
     reason: str
     by: str
     opened_on: _Date
-    without_labels: bool = False
 
 
 class Abandoned(FrozenModel):

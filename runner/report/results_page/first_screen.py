@@ -321,6 +321,5 @@ EXPLORED = "An exploration decides nothing. To test a cell, name it in the plan 
 
 
 def new_version(results: Results, program: str, flags: str = "") -> str:
-    """The command that opens a version whose plan has the explored cells too; `flags` name the newest one."""
-    cells = [f"--cells {shlex.quote(row.cell)}" for row in results.cells if row.role == "exploratory"]
-    return " ".join([program, "version new", flags or shlex.quote(results.source), *cells])
+    """Return the command that opens the next version; `flags` name the newest one."""
+    return f"{program} version new {flags or shlex.quote(results.source)}"
