@@ -95,13 +95,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "doctor --quick",
             "[SOURCE]",
         ),
-        "corpus": Verb("", "carry a version's documents to another machine", ""),
-        "corpus pack": Verb(
-            "version:corpus_pack", "a version's documents as one file", "corpus pack demo --output demo-v1.tar.zst"
-        ),
-        "corpus unpack": Verb(
-            "version:corpus_unpack", "put such a file's documents in place", "corpus unpack demo demo-v1.tar.zst"
-        ),
         "matrix": Verb("tools:matrix", "our scores on public collections, beside published ones", "matrix --check"),
         "case-study": Verb(
             "tools:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"

@@ -1,4 +1,4 @@
-"""`view`, `render`, `verify`, `corpus` and `export`: verbs over a version that exists."""
+"""`view`, `render`, `verify` and `export`: verbs over a version that exists."""
 
 import argparse
 import sys
@@ -27,11 +27,6 @@ _VERIFY_EPILOG = """\
 Every digest that one file holds of another is compared too. Who can write every file can forge them all: --deep makes
 results.json, page and decision anew from the runs and labels, and says what it cannot of a version that an earlier
 release made. What no lock shows is who gave the labels, and that nothing was locked before.
-"""
-
-_CORPUS_EPILOG = """\
-The file holds the documents' text: it belongs in no repository. Its digest is in corpus.jsonl, which git carries.
-exit codes: 0 done, 2 the documents are not here or the file is none, 3 nothing is sampled, 4 another archive, 5 disk
 """
 
 _RENDER_EPILOG = """\
@@ -165,37 +160,6 @@ def verify(arguments: Sequence[str]) -> int:
     newest = version_of(options)
     for version in versions_of(newest) or [newest]:
         answer("\n".join(verify_record(version, deep=options.deep)))
-    return 0
-
-
-def corpus_pack(arguments: Sequence[str]) -> int:
-    """`corpus pack`: the version's documents as one file, for another machine."""
-    parser = version_parser("corpus pack", epilog=_CORPUS_EPILOG)
-    parser.add_argument("--output", required=True, type=Path, metavar="FILE", help="the file to write")
-    parser.add_argument("--corpus-path", type=Path, metavar="PATH", help="the documents, where their archive is gone")
-    options = parser.parse_args(arguments)
-    from runner.eval_set.corpus import pack
-
-    version = version_of(options)
-    header = pack(version, options.corpus_path, options.output)
-    size = options.output.stat().st_size / 1e6
-    answer(
-        f"{options.output}: {header.n_documents:,} documents of {version.name}, {size:.1f} MB.\n"
-        f"SHA-256 of the tar in it, as corpus.jsonl has it: {header.archive_sha256}\n"
-        f"On the other machine: {DRIVER} corpus unpack {version.flags} {options.output.name}"
-    )
-    return 0
-
-
-def corpus_unpack(arguments: Sequence[str]) -> int:
-    """`corpus unpack`: such a file's documents in place, if they are those of the version."""
-    parser = version_parser("corpus unpack", epilog=_CORPUS_EPILOG)
-    parser.add_argument("file", type=Path, metavar="FILE", help="what `corpus pack` wrote")
-    options = parser.parse_args(arguments)
-    from runner.eval_set.corpus import unpack
-
-    version = version_of(options)
-    answer(f"{unpack(version, options.file)}: the documents of {version.name}, as corpus.jsonl has them.")
     return 0
 
 

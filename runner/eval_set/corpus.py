@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.base.canonical import json_bytes, sha256, write_atomic
-from runner.base.errors import InputError, InputNeeded, IntegrityError
+from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import Document, Section, Span
-from runner.base.store import disk_errors
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.plan import DEFAULT_SEED
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow, Quarantined, SourceFile
@@ -184,7 +183,8 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
     if corpus_path is None:
         raise InputError(
             f"The documents of {version.name} are not here: {archive_fault(version)}. "
-            "Put the archive back, or give the folder that they were drawn from with --corpus-path."
+            "Copy the archive there from the machine that drew them, or give the folder that they were drawn from with "
+            "--corpus-path."
         )
     found = {document.doc_id: document for document in _read(corpus_path, header)}
     missing = [row.doc_id for row in rows if row.doc_id not in found]
@@ -244,49 +244,6 @@ def _archived(document: Document) -> bytes:
     return (json.dumps(_fields(document), sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def pack(version: Version, corpus_path: Path | None, to: Path) -> CorpusHeader:
-    """The manifest's header; `to` then holds its archive, the same bytes for the same release of zstandard.
-
-    InputError if the documents are not here, or are read otherwise than when they were drawn.
-    """
-    need_corpus(version)
-    header, rows = load_corpus(version.corpus_path)
-    corpus_documents(version, corpus_path)
-    try:
-        content = _content(archive_path(version), header, rows)
-    except ValueError as error:
-        raise InputError(
-            f"The documents of {version.name} are read otherwise than when they were drawn (other sections or fields), "
-            f"so they make another archive than {version.corpus_path} names. Pack with the release that drew them."
-        ) from error
-    with disk_errors(to):
-        to.parent.mkdir(parents=True, exist_ok=True)
-        _compress(to, content)
-    return header
-
-
-def unpack(version: Version, given: Path) -> Path:
-    """Where the version's archive lies now, out of `given`; nothing else is written, and nothing by a name in it.
-
-    IntegrityError unless it is the archive that the manifest names, with the manifest's documents and nothing else.
-    """
-    need_corpus(version)
-    header, rows = load_corpus(version.corpus_path)
-    if not given.is_file():
-        raise InputError(f"{given} is no file. Give what `corpus pack` wrote.")
-    try:
-        with disk_errors(given):
-            content = _content(given, header, rows)
-        documents = {document.doc_id: document for document in _documents(content, rows)}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, tarfile.TarError) as error:
-        raise IntegrityError(f"{given} is not the archive that {version.corpus_path} names: {error}.") from error
-    if other := [row.doc_id for row in rows if manifest_row(documents[row.doc_id], row.file) != row]:
-        raise IntegrityError(f"{given} has another {other[0]} than {version.corpus_path}.")
-    with disk_errors(archive_path(version)):
-        _compress(archive_path(version), content)
-    return archive_path(version)
-
-
 def _compress(path: Path, content: bytes) -> None:
     import zstandard
 
@@ -314,7 +271,7 @@ def _content(path: Path, header: CorpusHeader, rows: Sequence[CorpusRow]) -> byt
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
             return stream.read(seen)
     except zstandard.ZstdError as error:
-        raise ValueError(f"it is no archive of zstandard ({error})") from error
+        raise ValueError(f"it is not an archive of zstandard ({error})") from error
 
 
 def _documents(content: bytes, rows: Sequence[CorpusRow]) -> tuple[Document, ...]:
@@ -329,19 +286,26 @@ def _documents(content: bytes, rows: Sequence[CorpusRow]) -> tuple[Document, ...
         return tuple(_document(json.loads(file.read())) for file in files if file is not None)
 
 
-def archived_documents(version: Version) -> tuple[Document, ...] | None:
-    """The archived documents, None if the archive is missing or is not what the manifest names; nothing is written.
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, tarfile.TarError)
+"""What a damaged or hostile archive makes the parsers raise."""
 
-    InputNeeded if no corpus was sampled yet.
+
+def archived_documents(version: Version) -> tuple[Document, ...] | None:
+    """Return the archived documents; None if the archive is missing or is not what the manifest names.
+
+    The archive may have been copied here from another machine: its digest, the names of its files and each document are
+    held to corpus.jsonl. Nothing is written. InputNeeded if no corpus was sampled yet.
     """
     need_corpus(version)
     path, (header, rows) = archive_path(version), load_corpus(version.corpus_path)
-    if not path.exists():
+    if not path.is_file():
         return None
     try:
-        return _documents(_content(path, header, rows), rows)
-    except ValueError:
+        documents = _documents(_content(path, header, rows), rows)
+        is_listed = all(manifest_row(one, row.file) == row for one, row in zip(documents, rows, strict=True))
+    except _UNREADABLE:
         return None
+    return documents if is_listed else None
 
 
 def _fields(document: Document) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from runner.base import places
 from runner.base.places import DRIVER
 from runner.commands import main as cli
 from runner.commands.verbs import VERBS, command_of, found_verb, runnable
-from runner.eval_set.corpus import pack
 from tests.support.parsers import parser_of
 from tests.support.small_set import answers, make_version, write_corpus
 
@@ -73,8 +72,6 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
         shutil.copy(version.queries_path, tmp_path / "drafted.yaml")
     if name == "queries import":
         (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
-    if name == "corpus unpack":
-        pack(version, None, tmp_path / "demo-v1.tar.zst")
     if name == "lock":
         shutil.copytree(version.folder, tmp_path / "bench")
     monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))

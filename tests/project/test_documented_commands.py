@@ -19,7 +19,6 @@ from runner.commands import main as cli
 from runner.commands.verbs import VERBS, found_verb, runnable
 from runner.decide.decide import decision_sentence
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.corpus import pack
 from runner.eval_set.version import Workspace, load_decision, load_results, open_version
 from tests.support.parsers import parser_of
 from tests.support.small_set import answers, make_version
@@ -150,8 +149,6 @@ def _folder(
         if not line.startswith(("labels import", "labels page")):
             where = f"--eval-set-path={version.folder.parent}"
             assert cli.main(["labels", "import", "demo", where, "--judge=NAME", "--person", "FILE"]) == 0
-    if line.startswith("corpus unpack"):
-        pack(version, None, tmp_path / words[-1])
     for name in ("drafted.yaml", ".work/bills/v1/reading/drafted.yaml", "eval-sets/bills/v1/queries.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(version.queries_path.read_text() if name.endswith("queries.yaml") else DRAFTED)
