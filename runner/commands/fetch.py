@@ -60,7 +60,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--again", type=Path, metavar="FILE", help="a version's corpus.jsonl: its documents and no others")
     add("--rate", type=float, default=2.0, metavar="X", help="requests a second to one host, 2")
     add("--max-mb", type=int, default=500, metavar="N", help="most that the folder may hold, 500")
-    add("--demo-key", action="store_true", help="DEMO_KEY where the environment has no key: 30 requests an hour")
     add("--endpoint", action="append", default=[], metavar="NAME=URL", help="a mirror in place of a service")
     options = parser.parse_args(arguments)
     if options.again and (options.since or options.until or options.congress or options.feed):
@@ -94,7 +93,6 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
         rate=options.rate,
         max_mb=options.max_mb,
         endpoints=mirrors,
-        demo_key=options.demo_key,
         cache=cache_folder(),
         **listed,
     )

@@ -31,9 +31,6 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "congress": Endpoint("https://www.congress.gov", also=("congress.gov",)),
 }
 
-DEMO_KEY = "DEMO_KEY"
-"""The key of api.data.gov for a first look: 30 requests an hour, 50 a day."""
-
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -47,9 +44,8 @@ class Endpoints:
     Feeds, files and messages know official addresses alone, so that a mirror leaves no trace in what is recorded.
     """
 
-    def __init__(self, mirrors: Mapping[str, str], *, demo_key: bool = False) -> None:
+    def __init__(self, mirrors: Mapping[str, str]) -> None:
         self._origins = {name: row.origin for name, row in ENDPOINTS.items()}
-        self._demo_key = demo_key
         for name, origin in mirrors.items():
             self._origins[name] = _mirror(name, origin)
         self._names = {urlsplit(origin).netloc: name for name, origin in self._origins.items()}
@@ -99,11 +95,11 @@ class Endpoints:
         variable = ENDPOINTS[self.name(url)].key
         if not variable:
             return ""
-        key = Secret(variable).value or (DEMO_KEY if self._demo_key else "")
+        key = Secret(variable).value
         if not key:
             raise InputError(
                 f"{urlsplit(url).netloc} needs a key of api.data.gov. Put one into the environment as {variable} "
-                "(https://api.data.gov/signup/ gives it, free). Without one, `fetch --demo-key` makes a few requests."
+                "(https://api.data.gov/signup/ gives it, free); the key DEMO_KEY makes 30 requests an hour."
             )
         return key
 

@@ -31,7 +31,7 @@ def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clo
     _check(source, request)
     with disk_errors(folder):
         _check_place(folder)
-    endpoints = Endpoints(request.endpoints, demo_key=request.demo_key)
+    endpoints = Endpoints(request.endpoints)
     with (
         disk_errors(folder),
         exclusive(folder / LOCK, "another fetch into this folder"),

@@ -50,7 +50,6 @@ class FetchRequest:
     rate: float = 2.0
     max_mb: int = 500
     endpoints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    demo_key: bool = False
     cache: Path = Path(".cache")
 
 
