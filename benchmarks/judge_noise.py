@@ -18,9 +18,8 @@ import numpy as np
 from measuring import timed
 from sizes import sized
 
-from runner.decide.judge_noise.ppi import powered
-from runner.decide.judge_noise.two_level import DRAWS, two_level
 from runner.decide.other_judges import under_other_judges
+from runner.decide.two_level import DRAWS, two_level
 from tests.support.judge_cases import evening, labels_of, off_by_one, plan, read_twice
 
 BUDGET = 5.0
@@ -51,7 +50,6 @@ def main() -> None:
         report(f"two-level bootstrap, {size}", partial(two_level, comparison, doubles, seed=1, draws=N_DRAWS), BUDGET)
     labels = labels_of(comparison.qrels, pairs[::10], people=second)
     report("decision under another judge, 100,000 draws", lambda: under_other_judges(comparison, labels), BUDGET)
-    report("prediction-powered differences, 10,000 resamples", lambda: powered(comparison, labels), BUDGET)
 
 
 if __name__ == "__main__":

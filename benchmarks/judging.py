@@ -35,7 +35,8 @@ from runner.judge.answers import Importer
 from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
 from tests.support.example_results import PLAN
-from tests.support.small_set import make_version
+from tests.support.small_judging import MODEL
+from tests.support.small_set import make_version, write_plans
 
 N_QUERIES, N_DOCUMENTS, N_CELLS = sized((25, 300, 10), (3, 12, 3))
 SENTENCE = "The office shall publish each finding within thirty days and pay the cost from the fund. "
@@ -52,6 +53,7 @@ def begin(folder: Path) -> tuple[Version, dict[str, Query], dict[str, Document]]
     documents = {f"d{n:03d}": Document(f"d{n:03d}", text, f"Act {n}", "s", "", "") for n in range(N_DOCUMENTS)}
     rows = [{"id": q.query_id, "text": q.text, "kind": q.kind, "origin": q.origin} for q in queries.values()]
     version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}))
+    write_plans(version)
     version.judge_path.write_text("Grade from 0 to 3.\n")
     header = CorpusHeader(
         schema_version=1,
@@ -87,7 +89,7 @@ def imported(version: Version, paths: list[Path], judge: str) -> None:
     importer = Importer(version)
     for path in paths:
         answers = path.with_name(f"{path.stem}.answers.jsonl")
-        importer.take_file(answers, judge=judge, model="m", judged_on="2026-01-31")
+        importer.take_file(answers, judge=judge, model=MODEL, judged_on="2026-01-31")
 
 
 def runs(queries: dict[str, Query], documents: dict[str, Document], generator: np.random.Generator) -> dict[str, Run]:

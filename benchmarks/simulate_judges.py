@@ -27,17 +27,16 @@ from sizes import sized
 
 from runner.base.figures import round4
 from runner.base.records import Qrels
-from runner.decide.judge_noise.ppi import powered
-from runner.decide.judge_noise.two_level import two_level
 from runner.decide.other_judges import judge_blockers, under_judge, under_other_judges
-from runner.eval_set.shapes.judges import CellUnderJudge, NoiseResult, PoweredCell
+from runner.decide.two_level import two_level
+from runner.eval_set.shapes.judges import CellUnderJudge, NoiseResult
 from runner.eval_set.shapes.labels import Label
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
 from tests.support.judge_cases import evening, favouring, label, off_by_one, read_twice
 
-ALPHA, DRAWS, RESAMPLES, SHARES = 0.05, 400, 1000, (0.1, 0.3)
+ALPHA, DRAWS, SHARES = 0.05, 400, (0.1, 0.3)
 OTHER = 1_000_000
 """Between the seeds of an evening and of its judges."""
 LIFTS = {0.0: 0.0, 0.08: 0.21, 0.12: 0.34, 0.16: 0.51}
@@ -143,48 +142,8 @@ def print_decisions(runs: int) -> None:
         print(f"| {kind} | {gain or 'nothing'} |", " | ".join(figures), "|", flush=True)
 
 
-def print_powered(runs: int) -> None:
-    """One cell that truly equals the baseline: means and SDs of estimates of its gain, in thousandths, and coverage.
-
-    People, who grade truly, read pairs drawn from all that were judged.
-    """
-    print("\n| judge | pairs read by people | judge alone | people alone | powered | lambda | interval holds 0, % |")
-    print("| --- " * 7 + "|")
-    for kind in ("random", "favouring"):
-        for n_read in (100, 200, 400):
-            rows = [powered_row(kind, n_read, seed) for seed in range(runs)]
-            alone, people, both, weight = (
-                [getattr(row, name) for row in rows] for name in ("judge_alone", "people_alone", "gain", "weight")
-            )
-            holds = np.mean([row.interval[0] <= 0 <= row.interval[1] for row in rows])
-            told = [f"{1000 * np.mean(v):+.0f} ({1000 * np.std(v):.0f})" for v in (alone, people, both)]
-            print(
-                "|",
-                kind,
-                "|",
-                n_read,
-                "|",
-                " | ".join(told),
-                f"| {np.mean(weight):.2f} | {100 * holds:.0f} |",
-                flush=True,
-            )
-
-
-def powered_row(kind: str, n_read: int, seed: int) -> PoweredCell:
-    truth = evening(seed, n_cells=2)
-    comparison, _, rng = graded(truth, KINDS[kind], seed)
-    pairs = [(query_id, doc_id) for query_id, row in comparison.qrels.items() for doc_id in row]
-    read = [pairs[i] for i in rng.choice(len(pairs), n_read, replace=False)]
-    bootstrap = comparison.plan.bootstrap.model_copy(update={"resamples": RESAMPLES})
-    settings = comparison.plan.model_copy(update={"bootstrap": bootstrap})
-    labels = labels_of(comparison, ()) + [label(q, d, truth.qrels[q][d], "a person", "") for q, d in read]
-    return powered(replace(comparison, plan=settings), labels).cells[0]
-
-
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(400, 1)
-    print_decisions(runs)
-    print_powered(runs)
+    print_decisions(int(sys.argv[1]) if len(sys.argv) > 1 else sized(400, 1))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
 from runner.base.figures import gain_text
 from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_cell
-from runner.decide.judge_noise.model_change import change_sentence
 from runner.decide.outcome import CHOSEN
 from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
@@ -138,12 +137,10 @@ def _rationale(results: Results, chosen: str) -> str:
     if chosen != results.plan.baseline:
         said += f"; {gain_text(row.differences['ndcg@10'].mean)} nDCG@10 to the baseline"
         said += "; confirmed" if row.confirmed else f"; not confirmed: it {', '.join(row.short_of)}"
-    told = (
+    return (
         f"{results.outcome.sentence} Chosen is {said}, over {len(results.queries)} queries. "
         f"Not shown: {results.outcome.not_shown}"
     )
-    change = results.judging.change if results.judging else None
-    return f"{told} {change_sentence(change)}" if change else told
 
 
 def decision_sentence(decision: Decision) -> str:

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from runner.base.figures import p_text, whole_percent
 from runner.base.records import Ints, Run
-from runner.eval_set.plan import same_model
+from runner.eval_set.plan import undated
 from runner.eval_set.shapes.judges import (
     Agreement,
     Estimate,
@@ -64,7 +64,9 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         kappa=kappa,
         binary=binary,
         by_cell=by_cell,
-        one_model=all(double.first_model and same_model(double.first_model, double.second_model) for double in twice),
+        one_model=all(
+            double.first_model and undated(double.first_model) == undated(double.second_model) for double in twice
+        ),
     )
 
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Qrels
 from runner.decide.judge_agreement import judge_agreement
-from runner.decide.judge_noise.model_change import change_blockers, model_change
-from runner.decide.judge_noise.ppi import powered
-from runner.decide.judge_noise.two_level import two_level
 from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
+from runner.decide.two_level import two_level
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import Label
@@ -102,14 +100,12 @@ Blockers = Callable[[str], list[str]]
 
 
 def judge_panel(comparison: Comparison, labels: Sequence[Label]) -> JudgePanel:
-    """Agreement, the decision under noise and under every judge, and what people's grades say."""
+    """Return the agreement of the judges, and the decision under noise and under every judge."""
     twice = doubles(labels)
     return JudgePanel(
         agreement=judge_agreement(labels, comparison.runs, comparison.query_ids, comparison.plan),
         noise=two_level(comparison, twice, seed=comparison.plan.bootstrap.seed) if twice else None,
         others=under_other_judges(comparison, labels),
-        people=powered(comparison, labels),
-        change=model_change(comparison, labels),
     )
 
 
@@ -124,7 +120,6 @@ def blockers(panel: JudgePanel, labels: Sequence[Label], alpha: float) -> Blocke
         unchecked = ["was judged by a model that nobody checked (labels double)"]
     return lambda cell: [
         *unchecked,
-        *change_blockers(cell, panel.change),
         *judge_blockers(cell, panel.noise, panel.others, favoured, alpha),
     ]
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from runner.base.figures import figure_beside_bar, round4, whole_percent
 from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
 from runner.decide.judge_agreement import zero_count_bound
-from runner.decide.judge_noise.model_change import change_sentence
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
 from runner.eval_set.catalog import ENCODERS
@@ -41,7 +40,6 @@ def declared_weaknesses(
         *_recall(plan, cells),
         *_influence(plan.rule.min_gain, queries, cells),
         *_judges(panel),
-        *([change_sentence(panel.change)] if panel and panel.change else []),
         *_models(queries, labels, panel),
         *_query_origin(queries),
         *_small_sample(n_documents),
@@ -193,10 +191,10 @@ def _stability(noise: NoiseResult | None) -> list[str]:
 def _models(queries: Sequence[QueryRow], labels: LabelFacts, panel: JudgePanel | None) -> list[str]:
     if not labels.models:
         return []
-    read = f"{panel.people.read:,}" if panel and panel.people.read else "none"
+    read = sum(second.pairs for second in panel.agreement.seconds if not second.models) if panel else 0
     said = [
-        f"Language models judged ({', '.join(labels.models)}), and models may err alike; people graded {read} of the "
-        "pairs that a model graded first."
+        f"Language models judged ({', '.join(labels.models)}), and models may err alike; people read "
+        f"{f'{read:,}' if read else 'none'} of these pairs again."
     ]
     generated, names = _by_models(queries)
     if not generated:

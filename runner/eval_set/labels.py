@@ -78,11 +78,6 @@ def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
     return found
 
 
-def answers_in(labels: Iterable[Label]) -> set[tuple[str, Pair]]:
-    """Which rows of which batches were answered, by anybody."""
-    return {(label.batch, (label.query_id, label.doc_id)) for label in labels}
-
-
 def newest_batch(labels: Iterable[Label]) -> int:
     """The highest number of a batch of the pool that labels name, 0 for none."""
     return max((number_of(label.batch) for label in labels if label.batch.startswith("batch-")), default=0)

@@ -37,11 +37,6 @@ def is_same_model(asked: str, answered: str) -> bool:
     return asked == answered or (undated(asked) == undated(answered) and asked in (undated(asked), undated(answered)))
 
 
-def same_model(one: str, other: str) -> bool:
-    """Whether two ids, either of which may have a date, name one model."""
-    return is_same_model(one, other) or is_same_model(other, one)
-
-
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
 POOL_DEPTH = 10
@@ -226,7 +221,7 @@ def _judge_problems(judges: Judges | None) -> list[str]:
         return [f"judges: there is no api {unknown[0]!r}; write {' or '.join(APIS)}"]
     if judges is None or judges.second is None or judges.second.by_file:
         return []
-    if not same_model(judges.first.model, judges.second.model):
+    if undated(judges.first.model) != undated(judges.second.model):
         return []
     return ["judges: the second judge must be another model than the first, unless it answers by file (api: files)"]
 

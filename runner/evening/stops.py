@@ -22,7 +22,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_stop
-from runner.judge.second_reading import due_regrading, judges_of, second_reading_stop
+from runner.judge.second_reading import judges_of, second_reading_stop
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_stop
 from runner.retrieve.pool import unjudged
@@ -197,8 +197,6 @@ def _outstanding(version: Version) -> InputNeeded:
         stop = judging_stop(version, len(pooled), missing, batches, run)
         stop.notes = (counting(version),)
         return stop
-    if plan and (again := due_regrading(version, plan, {query_id for query_id, _ in pooled}, [])):
-        return InputNeeded(again.title, [run])
     if files := _unread(version, labels):
         return second_reading_stop(version, files, run)
     if version.results_path.exists():

@@ -18,7 +18,6 @@ from runner.eval_set.batches import Pair
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import closed, version_labels
 from runner.eval_set.lock import write_lock
-from runner.eval_set.plan import same_model
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Preregistration
@@ -29,7 +28,7 @@ from runner.evening.session import Session
 from runner.evening.stops import choice_stop, counting
 from runner.judge.models.run_judges import judge_again, judge_missing
 from runner.judge.prep_labels import export_missing, judging_stop
-from runner.judge.second_reading import due_regrading, second_reading_stop, unread_twice
+from runner.judge.second_reading import second_reading_stop, unread_twice
 from runner.retrieve.pool import pool, unjudged
 from runner.score.comparison import load_runs
 
@@ -46,21 +45,16 @@ def need_labels(
     missing = unjudged(pooled, version_labels(version))
     if missing and final:
         raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
-    again = None if final else due_regrading(version, plan, {query_id for query_id, _ in pooled}, missing)
-    if missing or again:
+    if missing:
         documents = {document.doc_id: document for document in session.documents}
-        shown, twice = [*runs.values(), session.runs.lexical_windows()], again.pairs if again else []
-        batches = export_missing(version, missing, shown, documents, twice)
-        by_api = first is not None and not first.by_file and (again is None or same_model(first.model, again.then))
-        if session.judge is None or not by_api:
-            if 0 < len(missing) < len(pooled):
+        batches = export_missing(version, missing, [*runs.values(), session.runs.lexical_windows()], documents)
+        if session.judge is None or first is None or first.by_file:
+            if len(missing) < len(pooled):
                 say(f"a provisional page, with {len(missing)} pairs unjudged: {provisional()}")
-            title = again.title if again and not missing else ""
-            stop = judging_stop(version, len(pooled), missing or twice, batches, session.again, title)
-            notes = (counting(version),)
-            stop.notes = (*notes, again.note) if again and missing else notes
+            stop = judging_stop(version, len(pooled), missing, batches, session.again)
+            stop.notes = (counting(version),)
             raise stop
-        judge_missing(version, plan, set(missing), session.judge, set(twice))
+        judge_missing(version, plan, set(missing), session.judge)
     if final:
         return
     if session.judge is not None and not (second and second.by_file):

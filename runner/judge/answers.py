@@ -12,7 +12,8 @@ from runner.base.given_files import printable
 from runner.base.progress import say
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, RawRow, raw_rows, rounds
-from runner.eval_set.labels import append_labels, load_labels
+from runner.eval_set.labels import append_labels, load_labels, scored
+from runner.eval_set.plan import is_same_model
 from runner.eval_set.shapes.labels import Answer, BatchRow, Label
 from runner.eval_set.version import Version, load_corpus, load_queries
 
@@ -193,6 +194,10 @@ class _AnswerCheck:
         self.corpus = {row.doc_id: row for row in load_corpus(version.corpus_path)[1]}
         self.prompt = file_sha256(version.judge_path)
         self.name = version.number_name
+        known, judges = list(known), version.plan().judges
+        graded_by = (label.model for label in scored(known).values() if label.model)
+        self.model = judges.first.model if judges else next(graded_by, "")
+        """The one language model whose first grades are taken, "" while that is open."""
         self.batch = ""
         """Which batch is meant if an answer does not say."""
         self.unbatched = unbatched
@@ -271,6 +276,7 @@ class _AnswerCheck:
             judged_on=given.judged_on,
         )
         self._refuse_own_second_reading(label, where)
+        self._refuse_other_model(label, where)
         return label
 
     def _round(self, row: BatchRow | None, judge: str) -> int:
@@ -287,6 +293,18 @@ class _AnswerCheck:
             raise InputError(
                 f"{where}: {label.batch} is for a second judge, and {label.judge} graded query {label.query_id} and "
                 f"{label.doc_id} first. {_NOTHING} Give the name of whoever read it the second time."
+            )
+
+    def _refuse_other_model(self, label: Label, where: str) -> None:
+        """Raise InputError if the first grade of a pair is of another model than the version's."""
+        is_first = label.round == 1 and (label.query_id, label.doc_id) not in self._first_judge
+        if not (is_first and label.model):
+            return
+        self.model = self.model or label.model
+        if not is_same_model(self.model, label.model):
+            raise InputError(
+                f"{where}: {label.model} judged, and the first grades of {self.name} are {self.model}'s. {_NOTHING} "
+                f"Two models grade on two scales: open a new version, whose plan names {label.model}."
             )
 
     def _check_ids(self, answer: Answer, where: str) -> None:

@@ -1,14 +1,15 @@
 """Labels of an earlier version that hold for the next one too."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import IntegrityError
 from runner.eval_set.history import earlier, opened
-from runner.eval_set.labels import append_labels, load_labels
+from runner.eval_set.labels import append_labels, load_labels, scored
 from runner.eval_set.lock import verify_version
+from runner.eval_set.plan import is_same_model
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.version import Version, load_corpus, load_queries
 
@@ -68,12 +69,16 @@ def check_earlier(version: Version, before: Version) -> None:
         )
 
 
-def _reasons(labels: Iterable[Label], before: Version, now: Version) -> list[str]:
+def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str]:
     """Why each label of one version does not hold for another: the first reason that applies, "" if it holds."""
     then_queries, queries, then_documents, documents = texts(before), texts(now), digests(before), digests(now)
-    prompt = file_sha256(now.judge_path)
+    prompt, judges = file_sha256(now.judge_path), now.plan().judges
+    graded_by = {pair: label.model for pair, label in scored(labels).items()}
 
     def reason(label: Label) -> str:
+        model = graded_by.get((label.query_id, label.doc_id), "")
+        if judges and model and not is_same_model(judges.first.model, model):
+            return "first graded by another model than the plan's"
         if label.prompt_sha256 != prompt:
             return "whose judge prompt changed"
         for what, name, then, current in (

@@ -1,6 +1,6 @@
 """Batches of the pool's pairs for a judge: what is shown of each document, and no word of which system found it."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from runner.base.places import DRIVER
 from runner.base.progress import duration
 from runner.base.records import Document, Query, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
-from runner.eval_set.labels import answers_in, newest_batch, version_labels
+from runner.eval_set.labels import newest_batch, version_labels
 from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
 from runner.eval_set.version import Version, load_queries
 
@@ -53,22 +53,12 @@ def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def export_missing(
-    version: Version,
-    missing: Sequence[Pair],
-    runs: Iterable[Run],
-    documents: Mapping[str, Document],
-    again: Sequence[Pair] = (),
+    version: Version, missing: Sequence[Pair], runs: Iterable[Run], documents: Mapping[str, Document]
 ) -> list[Path]:
-    """Batch files for these pairs of a version, with what any of the runs points at as evidence.
-
-    Pairs of `again` are judged already and are to be read once more: they stand among the others, unmarked.
-    """
+    """Batch files for these pairs of a version, with what any of the runs points at as evidence."""
     queries = {query.query_id: query for query in load_queries(version.queries_path)}
-    evidence = evidence_spans([*missing, *again], runs)
-    labels = version_labels(version)
-    return export_batches(
-        version, evidence, queries, documents, above=newest_batch(labels), answered=answers_in(labels)
-    )
+    evidence = evidence_spans(missing, runs)
+    return export_batches(version, evidence, queries, documents, above=newest_batch(version_labels(version)))
 
 
 def export_batches(
@@ -78,13 +68,11 @@ def export_batches(
     documents: Mapping[str, Document],
     *,
     above: int = 0,
-    answered: Container[tuple[str, Pair]] = (),
 ) -> list[Path]:
     """Batch files that together hold every missing pair, those written earlier included; new numbers exceed `above`.
 
     Order is by a digest of the pair, which tells nothing about rank or system. Every batch but the first holds REPEATS
-    pairs of earlier ones. A batch that is `answered` for a pair does not hold it any more: it is exported once more,
-    as it was shown before.
+    pairs of earlier ones.
     """
     folder = version.judging
     waiting: dict[Pair, Path] = {}
@@ -94,21 +82,16 @@ def export_batches(
         for row in read_batch(path):
             n_before += 1
             shown.setdefault(_pair(row), []).append(row)
-            if (row.batch, _pair(row)) not in answered:
-                waiting.setdefault(_pair(row), path)
+            waiting.setdefault(_pair(row), path)
     fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
-    once = {
-        pair: rows[0] for pair, rows in shown.items() if len(rows) == 1 and (pair in waiting or pair not in missing)
-    }
+    once = [rows[0] for rows in shown.values() if len(rows) == 1]
     prompt, name = file_sha256(version.judge_path), version.number_name
     rows = [
-        shown[q, d][0]
-        if (q, d) in shown
-        else make_row(name, prompt, (q, queries[q].text), documents[d], passages(documents[d], missing[q, d]))
+        make_row(name, prompt, (q, queries[q].text), documents[d], passages(documents[d], missing[q, d]))
         for q, d in fresh
     ]
     paths = {waiting[pair] for pair in missing if pair in waiting}
-    paths.update(write_batches(folder, with_repeats(rows, list(once.values()), n_before), above=above))
+    paths.update(write_batches(folder, with_repeats(rows, once, n_before), above=above))
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
     return sorted(paths)
 
@@ -149,12 +132,9 @@ def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME"
 
 
 def judging_stop(
-    version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str, title: str = ""
+    version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str
 ) -> InputNeeded:
-    """What a person who has to judge is told: how much, where, by what prompt, and how to give it back.
-
-    `title` is said in place of how many pairs of the pool are missing.
-    """
+    """What a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
     wanted = set(missing)
     row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
     example = json_line(
@@ -169,7 +149,7 @@ def judging_stop(
         f"\n{DRIVER} plan {version.viewed} --judge --max-usd 25      what they cost"
     )
     return InputNeeded(
-        f"{title or said}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
+        f"{said}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
         [
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"

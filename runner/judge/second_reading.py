@@ -1,17 +1,15 @@
 """A share of the judged pairs once more, for a judge who does not see what the first one said."""
 
-from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from runner.base.canonical import digest, write_atomic
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.eval_set.batches import Pair, all_rows, batch_files, number_of, read_batch, write_batches
 from runner.eval_set.labels import scored, version_labels
-from runner.eval_set.plan import same_model
 from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
@@ -36,13 +34,8 @@ def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
 
     A larger share holds a smaller one, and labels added later change little of it.
     """
-    return _of_every_grade(sorted(grades, key=lambda pair: digest(["second reading", *pair])), grades, share)
-
-
-def _of_every_grade(ordered: Iterable[Pair], grades: Mapping[Pair, int], share: float) -> list[Pair]:
-    """That share of the pairs of every grade, sorted: the first of each as they are ordered."""
     of_grade: dict[int, list[Pair]] = defaultdict(list)
-    for pair in ordered:
+    for pair in sorted(grades, key=lambda pair: digest(["second reading", *pair])):
         of_grade[grades[pair]].append(pair)
     chosen: list[Pair] = []
     wanted = 0.0
@@ -80,91 +73,6 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
     waiting = [pair for pair in place if len(judges[pair]) < 2]
     return SecondReadings(len(known), len(place), len(waiting), sorted({place[pair] for pair in waiting}))
-
-
-REGRADED = 100
-"""Pairs of the model that graded first, which another model reads before its own grades may confirm anything."""
-
-
-class Regrading(NamedTuple):
-    """Pairs that the model `first` graded and the model `then`, which grades what was added, has still to read."""
-
-    first: str
-    then: str
-    pairs: list[Pair]
-
-    @property
-    def title(self) -> str:
-        """What is to be done, where nothing else is."""
-        return f"{len(self.pairs):,} pairs of {self.first} to be read by {self.then}, blind, before its grades confirm"
-
-    @property
-    def note(self) -> str:
-        """What whoever hands out the batches should know, and whoever judges them need not."""
-        return (
-            f"{self.first} graded {len(self.pairs):,} of these pairs already; they stand among the others, unmarked, "
-            f"so that the shift to {self.then} is known. Nothing is confirmed before they are read."
-        )
-
-
-def due_regrading(version: Version, plan: Plan, queries: Container[str], missing: Sequence[Pair]) -> Regrading | None:
-    """What of the first model's pairs, of these queries, another model has still to read; None if nothing waits.
-
-    The model that the plan names counts as the other one while pairs are missing.
-    """
-    coming = plan.judges.first.model if plan.judges and missing else ""
-    if not (missing or batch_files(version.judging)):  # as for second readings: not on a machine without batches
-        return None
-    return to_regrade([label for label in version_labels(version) if label.query_id in queries], coming)
-
-
-def scored_models(labels: Iterable[Label]) -> list[str]:
-    """The language models whose grades are scored, by when each graded first; ids that differ by a date are one."""
-    found: list[str] = []
-    for label in scored(labels).values():
-        if label.model and not any(same_model(label.model, one) for one in found):
-            found.append(label.model)
-    return found
-
-
-def readings_of(labels: Iterable[Label], model: str, pairs: Container[Pair]) -> dict[Pair, int]:
-    """The first grade that a model gave to each of the pairs that it read."""
-    found: dict[Pair, int] = {}
-    for label in sorted(labels, key=lambda label: label.round):
-        if (label.query_id, label.doc_id) in pairs and same_model(label.model, model):
-            found.setdefault((label.query_id, label.doc_id), label.grade)
-    return found
-
-
-def to_regrade(labels: Sequence[Label], coming: str = "") -> Regrading | None:
-    """What the second of two models has still to read of the first one's pairs, until it has read REGRADED or all.
-
-    `coming` is the model that is about to grade, "" for none. None if one model graded alone. More than two models are
-    asked for nothing: a shift among so many is not estimated.
-    """
-    models = scored_models(labels)
-    if coming and not any(same_model(coming, one) for one in models):
-        models.append(coming)
-    if len(models) != 2:  # two models have one shift
-        return None
-    first, then = models
-    grades = {pair: label.grade for pair, label in scored(labels).items() if same_model(label.model, first)}
-    read = readings_of(labels, then, grades)
-    left = min(REGRADED, len(grades)) - len(read)
-    pairs = [pair for pair in _drawn(grades, REGRADED) if pair not in read][: max(0, left)]
-    return Regrading(first, then, pairs) if pairs else None
-
-
-def _drawn(grades: Mapping[Pair, int], n_pairs: int) -> list[Pair]:
-    """So many of the pairs, by a digest: every grade by its share, and within a grade the queries by turns."""
-    by_chance = sorted(grades, key=lambda pair: digest(["regraded", *pair]))
-    taken: Counter[tuple[str, int]] = Counter()
-    turns: dict[Pair, int] = {}
-    for pair in by_chance:
-        turns[pair] = taken[pair[0], grades[pair]]
-        taken[pair[0], grades[pair]] += 1
-    chosen = set(_of_every_grade(sorted(by_chance, key=turns.__getitem__), grades, min(1.0, n_pairs / len(grades))))
-    return [pair for pair in by_chance if pair in chosen]
 
 
 def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:

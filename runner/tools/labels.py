@@ -9,11 +9,8 @@ from runner.base.progress import say
 from runner.decide.judge_agreement import judge_agreement, summary_lines
 from runner.eval_set.labels import append_labels, closed, load_labels, version_labels
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import same_model
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
-from runner.eval_set.shapes.labels import Label
-from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, alone, load_queries
 from runner.judge.answers import Importer
 from runner.judge.carried_labels import carry_labels
@@ -31,31 +28,13 @@ def import_files(
     """How many labels the files added, each file reported on stderr; `model` is None if a person judged."""
     added = 0
     with open_for_labels(version):
-        before = load_labels(version.labels_path)
         importer = Importer(version, unbatched=unbatched, by_people=model is None)
         for path in paths:
             _tell_of_its_form(path)
             done = importer.take_file(path, judge=judge, model=model or "", judged_on=judged_on)
             added += done.added
             say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
-        _tell_of_other_models(version.plan(), load_labels(version.labels_path)[len(before) :])
     return added
-
-
-def _tell_of_other_models(plan: Plan, fresh: Sequence[Label]) -> None:
-    """Warn of models that judged and are not those which the plan says answer by file; they count all the same.
-
-    A label names whoever judged in truth, whatever was planned: refused, it would come back under a wrong name.
-    """
-    named = [judge.model for judge in plan.judges.each] if plan.judges else []
-    if not plan.judges or not any(judge.by_file for judge in plan.judges.each):
-        return
-    others = {label.model for label in fresh if label.model and not any(same_model(label.model, one) for one in named)}
-    if others:
-        say(
-            f"warning: {', '.join(sorted(others))} judged, and the plan names {', '.join(dict.fromkeys(named))}. The "
-            "grades count under the name they were given; docs/judging.md says what a change of model takes."
-        )
 
 
 def withdraw_judge(version: Version, judge: str, *, reason: str, today: str) -> int:

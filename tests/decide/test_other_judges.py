@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from runner.base.records import SCORE_UNIT
-from runner.decide.judge_noise.two_level import two_level
 from runner.decide.other_judges import judge_blockers, under_judge, under_other_judges
+from runner.decide.two_level import two_level
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult, NoisyCell
 from runner.judge.agreement.by_cell import favours
 from tests.support.judge_cases import BASELINE, evening, favouring, label, labels_of, off_by_one, plan, read_twice

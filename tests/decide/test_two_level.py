@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from runner.base.records import SCORE_UNIT
-from runner.decide.judge_noise import two_level as noise
-from runner.decide.judge_noise.two_level import LEAST_READINGS, N_GRADES, N_PLACES, SHRINKAGE, two_level
+from runner.decide import two_level as noise
+from runner.decide.two_level import LEAST_READINGS, N_GRADES, N_PLACES, SHRINKAGE, two_level
 from runner.eval_set.shapes.judges import NoiseResult
 from runner.judge.agreement.double_graded import Double
 from runner.score.bootstrap import bootstrap_counts

@@ -170,9 +170,9 @@ def test_the_share_of_draws_that_choose_the_same_cell_is_declared_or_said_to_be_
 
 def test_models_that_judged_are_named_with_what_people_graded():
     said = said_of(row(BASELINE), labels=JUDGED_BY_A_MODEL, panel=PANEL)
-    assert "Language models judged (judge-model-1), and models may err alike; people graded 120 of the pairs" in said
+    assert "Language models judged (judge-model-1), and models may err alike; people read none of these pairs" in said
     alone = said_of(row(BASELINE), labels=JUDGED_BY_A_MODEL, panel=example_panel.panel_of_one())
-    assert "people graded none of the pairs that a model graded first" in alone
+    assert "people read none of these pairs again" in alone
     assert "Language models" not in said_of(row(BASELINE), panel=PANEL)
 
 

@@ -15,18 +15,17 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.version import numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
-from runner.evening.stops import next_step
 from runner.judge.answers import Importer
 from runner.judge.models.estimate import judging_left
 from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import export_batches
-from runner.judge.second_reading import REGRADED, export_doubles
+from runner.judge.second_reading import export_doubles
 from runner.tools.labels import import_files
 from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, hired, second_opinion, spoken
 from tests.evening.test_judged_evening import _corpus as _corpus
 from tests.evening.test_judged_evening import _opened as _opened
 from tests.support import anthropic_server as api
-from tests.support.small_judging import answer, everything
+from tests.support.small_judging import MODEL, answer, everything
 from tests.support.small_set import fake_encoders, make_version
 
 
@@ -220,67 +219,14 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
     assert any("one language model both times" in weakness for weakness in said)
 
 
-def test_a_model_that_the_plan_does_not_name_is_warned_of_and_counts(opened, corpus, capsys):
+def test_first_grades_of_a_model_that_the_plan_does_not_name_are_refused(opened, corpus):
     version, _ = opened
     plans_by_file(version)
     with pytest.raises(InputNeeded):
-        by_file(version, corpus, CHOICE).run()
-    path = batch_files(version.judging)[0]
-    answers = path.with_name(f"{path.stem}.answers.jsonl")
-    answers.write_text("".join(json.dumps(spoken(row)) + "\n" for row in read_batch(path)))
-    given = {"judge": "ann", "judged_on": "2026-01-31", "unbatched": False}
-    assert import_files(version, [answers], model="another-model", **given) == len(read_batch(path))
-    assert "warning: another-model judged" in capsys.readouterr().err
-
-
-def half_graded(version, corpus):
-    """The version once another model graded two of its batches by file."""
-    with pytest.raises(InputNeeded):
         by_file(version, corpus).run()
-    for path in batch_files(version.judging)[:2]:
-        give(version, path, spoken, "one", "model-x")
-    return {(row.query_id, row.doc_id) for row in version_labels(version)}
-
-
-@pytest.mark.slow
-def test_a_model_that_goes_on_where_another_graded_reads_some_of_its_pairs_first(opened, corpus):
-    version, server = opened
-    old = half_graded(version, corpus)
-    assert "chosen is" in hired(version, corpus, server).run()
-    labels = [row for row in version_labels(version) if row.judge == FIRST]
-    again = [(row.query_id, row.doc_id) in old for row in labels]
-    assert all(again[:REGRADED])
-    assert not all(again[REGRADED:])
-    assert all(row.round > 1 for row in labels[:REGRADED]), "no second reading is scored"
-    results = json.loads((version.record / "results.json").read_bytes())
-    change = results["judging"]["change"]
-    assert (change["first"], change["then"], change["unknown"]) == ("model-x", FIRST, "")
-    assert change["read"] >= REGRADED
-    assert (change["shift"]["value"], change["first_pairs"]) == (0, len(old))
-    said = [weakness for weakness in results["weaknesses"] if "added later" in weakness]
-    assert said
-    assert said[0] in json.loads((version.record / "decision.json").read_bytes())["rationale"]
-    assert "When the model changed" in (version.record / "results.html").read_text()
-
-
-@pytest.mark.slow
-def test_a_file_of_another_model_is_followed_by_what_that_model_must_read_again(opened, corpus):
-    version, _ = opened
-    plans_by_file(version, "model-x")
-    old = half_graded(version, corpus)
-    left = batch_files(version.judging)[2:]
-    for path in left:
-        give(version, path, spoken, "two", "model-y")
-    with pytest.raises(InputNeeded, match="pairs of model-x to be read by model-y") as stopped:
-        by_file(version, corpus, CHOICE).run()
-    assert "pairs of model-x to be read by model-y" in str(next_step(version))
-    fresh = [path for path in batch_files(version.judging)[2:] if path not in left]
-    planted = sum(row.model == "model-y" and (row.query_id, row.doc_id) in old for row in version_labels(version))
-    assert f"{REGRADED - planted} pairs of model-x" in str(stopped.value)
-    for path in fresh:
-        give(version, path, lambda row: {**spoken(row), "reason": "in other words"}, "two", "model-y")
-    with pytest.raises(InputNeeded, match="to be read by a second judge"):
-        by_file(version, corpus, CHOICE).run()
+    with pytest.raises(InputError, match="open a new version, whose plan names another-model"):
+        give(version, batch_files(version.judging)[0], spoken, "ann", "another-model")
+    assert not version.labels_path.exists()
 
 
 def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, corpus, judged):
@@ -312,9 +258,9 @@ def test_answers_imported_before_a_batch_was_deleted_stay_what_they_were(version
     rows = [answer(row.query_id, row.doc_id, 2) for row in read_batch(second)]
     path = second.with_name(f"{second.stem}.answers.jsonl")
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    added = Importer(version).take_file(path, judge="j", model="m", judged_on="2026-01-31")
+    added = Importer(version).take_file(path, judge="j", model=MODEL, judged_on="2026-01-31")
     first.unlink()
-    again = Importer(version).take_file(path, judge="j", model="m", judged_on="2026-01-31")
+    again = Importer(version).take_file(path, judge="j", model=MODEL, judged_on="2026-01-31")
     assert (again.added, again.known) == (0, added.added)
 
 

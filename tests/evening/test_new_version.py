@@ -378,6 +378,18 @@ def test_another_wording_of_the_prompt_carries_no_label(version, tmp_path):
     assert not following.labels_path.exists()
 
 
+def test_first_grades_of_another_model_than_the_plan_names_are_left(version, tmp_path):
+    frozen(version)
+    model = version.plan().judges.first.model
+    labels = [one.model_copy(update={"model": model}) for one in load_labels(version.labels_path)]
+    version.labels_path.unlink()
+    append_labels(version.labels_path, labels)
+    following = follow(version, tmp_path)
+    edit(following.plan_path(rehearsal=False), model, "another-model")
+    preregister(following)
+    assert carry_labels(following).left == {"first graded by another model than the plan's": 5}
+
+
 def test_nothing_is_carried_from_a_v1_that_is_not_what_v2_was_opened_from(v1, tmp_path):
     version = follow(v1, tmp_path)
     preregister(version)

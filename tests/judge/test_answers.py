@@ -13,7 +13,7 @@ from runner.eval_set.shapes.labels import BatchRow
 from runner.eval_set.version import load_corpus
 from runner.judge.answers import Imported, Importer
 from runner.judge.prep_labels import export_batches
-from tests.support.small_judging import answer, everything, give, rows
+from tests.support.small_judging import MODEL, answer, everything, give, rows
 from tests.support.small_set import make_version
 
 
@@ -48,7 +48,7 @@ def test_an_answer_becomes_a_label_with_its_provenance(judged):
     assert (done.added, done.known) == (1, 0)
     (made,) = load_labels(judged.labels_path)
     assert (made.query_id, made.doc_id, made.grade, made.reason) == ("q01", "BILLS-117hr101ih", 2, "because")
-    assert (made.judge, made.model, made.round, made.judged_on) == ("j", "m", 1, "2026-01-31")
+    assert (made.judge, made.model, made.round, made.judged_on) == ("j", MODEL, 1, "2026-01-31")
     assert made.prompt_sha256 == file_sha256(judged.judge_path)
     (row,) = [
         row
@@ -69,7 +69,7 @@ def test_a_pair_of_no_batch_is_taken_on_request_and_is_about_the_whole_document(
 
 
 def test_a_line_may_name_its_own_judge_model_and_round(judged):
-    give(judged, answer(judge="k", model="n", round=2), judge="", model="m")
+    give(judged, answer(judge="k", model="n", round=2), judge="")
     (made,) = load_labels(judged.labels_path)
     assert (made.judge, made.model, made.round) == ("k", "n", 2)
 

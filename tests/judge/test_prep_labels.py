@@ -158,27 +158,6 @@ def test_pairs_that_a_later_cell_brings_go_into_further_batches(version):
     assert len(later) == len(set(missing) - set(early)) + REPEATS * 3, "some are repeats"
 
 
-def test_pairs_to_be_read_once_more_stand_among_new_ones_as_they_were_shown(version):
-    missing, queries, documents = everything(version)
-    (first,) = export_batches(version, dict(list(missing.items())[:100]), queries, documents)
-    before = {row["query_id"] + row["doc_id"]: row for row in rows([first])}
-    again = [(row["query_id"], row["doc_id"]) for row in before.values()][:40]
-    wanted = dict(list(missing.items())[100:250]) | {pair: (Span(0, 7),) for pair in again}
-    answered = {("batch-0001", (row["query_id"], row["doc_id"])) for row in before.values()}
-    paths = export_batches(version, wanted, queries, documents, answered=answered)
-    assert first not in paths
-    of_batch = [rows([path]) for path in paths]
-    places = [[(row["query_id"], row["doc_id"]) in again for row in batch] for batch in of_batch]
-    assert set(again) <= {(row["query_id"], row["doc_id"]) for batch in of_batch for row in batch}
-    assert all(0 < sum(batch) < len(batch) for batch in places), "mixed"
-    shown = [row for batch in of_batch for row in batch if (row["query_id"], row["doc_id"]) in again]
-    assert all(row["evidence_sha256"] == before[row["query_id"] + row["doc_id"]]["evidence_sha256"] for row in shown)
-    assert {tuple(row) for batch in of_batch for row in batch} == {tuple(row) for row in before.values()}, "no mark"
-    content = contents(version.judging)
-    assert export_batches(version, wanted, queries, documents, answered=answered) == paths
-    assert contents(version.judging) == content
-
-
 def test_the_order_of_a_batch_follows_neither_rank_nor_query_nor_document(version):
     missing, queries, documents = everything(version)
     exported = rows(export_batches(version, missing, queries, documents))

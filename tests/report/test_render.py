@@ -73,7 +73,6 @@ PARTS = [
     ("judging", "agreement", "seconds", 0, "by_cell", 0),
     ("judging", "noise"),
     ("judging", "others", 0, "cells", 0),
-    ("judging", "people", "cells", 0),
     ("spans",),
     ("slices", 0),
     ("previous", "cells", 0),
@@ -410,8 +409,6 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["labels"] |= {"judges": {text: 1}, "models": [text]}
     results["weaknesses"] = [text]
     results["outcome"]["sentence"] = text
-    for row in results["judging"]["people"]["cells"]:
-        row["cell"] = text if row["cell"] == results["cells"][0]["cell"] else row["cell"]
     results["cells"][0] |= {"cell": text, "diagnosis": text}
     results["cells"][0]["provenance"]["encoder"] |= {"encoder": text, text: [text, {text: text}]}
     results["plan"]["source"] = text
@@ -424,8 +421,6 @@ def hostile_results(text: str) -> dict[str, Any]:
     panel["agreement"]["seconds"][0]["by_cell"][1] |= {"cell": text, "unknown": text}
     panel["agreement"]["drift"][0]["judge"] = panel["noise"]["judge"] = panel["others"][0]["judge"] = text
     panel["noise"]["chosen"] = panel["noise"]["cells"][0]["cell"] = panel["others"][0]["recommended"] = text
-    panel["people"] |= {"people": [text]}
-    panel["people"]["cells"][-1]["unknown"] = text
     results["slices"][0]["name"] = text
     before = results["previous"]
     before["decision"] |= {"cell": text, "tier": text}

@@ -71,19 +71,13 @@ def test_too_few_readings_for_draws_are_said_and_no_table_is_made():
     assert "noise-caption" not in html
 
 
-def test_too_few_grades_of_people_make_no_estimate():
-    results = synthetic_results()
-    results["judging"]["people"] = example_panel.NOBODY.model_dump()
-    assert "Not estimated: people graded 0 of them." in words(section(page_of(results), "judges"))
-
-
 def test_where_nothing_was_read_twice_the_page_says_so_and_names_the_command():
     html = with_parts(judging=example_panel.panel_of_one().model_dump())
     said = words(section(html, "judges"))
     assert "No pair was read by a second judge" in said
     assert "per-source-eval labels double us_code chooses a share" in said
     assert "No judge was given a pair twice" in said
-    for caption in ("kappa", "favour-1", "drift", "noise", "under", "people"):
+    for caption in ("kappa", "favour-1", "drift", "noise", "under"):
         assert f"{caption}-caption" not in html
 
 

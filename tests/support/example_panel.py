@@ -9,8 +9,6 @@ from runner.eval_set.shapes.judges import (
     JudgeOutcome,
     NoiseResult,
     NoisyCell,
-    PoweredCell,
-    PoweredResult,
     SecondJudge,
 )
 from runner.eval_set.shapes.paired import Difference
@@ -114,27 +112,6 @@ def under(judge, challengers, baseline, *, model=""):
     )
 
 
-def people(challengers):
-    known = PoweredCell(
-        cell="",
-        gain=0.0277,
-        interval=[-0.0061, 0.0615],
-        judge_alone=0.0402,
-        people_alone=0.0199,
-        weight=0.63,
-        pairs=300,
-        read=41,
-        unknown="",
-    )
-    blank = {"gain": None, "interval": None, "people_alone": None, "weight": None, "unknown": "3 queries have a pair"}
-    rows = [known.model_copy(update={"cell": cell}) for cell in challengers]
-    rows[-1] = rows[-1].model_copy(update=blank)
-    return PoweredResult(people=[PERSON], read=120, resamples=10000, confidence=0.95, cells=rows, unknown="")
-
-
-NOBODY = PoweredResult(people=[], read=0, resamples=0, confidence=0.95, cells=[], unknown="people graded 0 of them")
-
-
 def panel(cells, baseline):
     """Judged by a model, 400 of 4,180 pairs by another one, 40 once more, 120 by a person."""
     challengers = [cell for cell in cells if cell != baseline]
@@ -150,7 +127,6 @@ def panel(cells, baseline):
         ),
         noise=noise(challengers),
         others=[under(SECOND, challengers, baseline, model=MODEL), under(PERSON, challengers, baseline)],
-        people=people(challengers),
     )
 
 
@@ -165,7 +141,7 @@ def panel_of_one(*, repeats=False):
         seconds=[],
         drift=[drift()] if repeats else [],
     )
-    return JudgePanel(agreement=agreement, noise=None, others=[], people=NOBODY)
+    return JudgePanel(agreement=agreement, noise=None, others=[])
 
 
 def cell_pool(kin=0.01):

@@ -7,6 +7,9 @@ from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.version import load_queries
 from runner.judge.answers import Importer
 
+MODEL = "claude-sonnet-4-6"
+"""The first judge of the small set's plan."""
+
 
 def everything(version):
     """Every query against every document of the small set, the first hundred characters as evidence."""
@@ -20,7 +23,7 @@ def rows(paths):
     return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def give(version, *answers, name="answers.jsonl", ending="\n", head=b"", judge="j", model="m", unbatched=False):
+def give(version, *answers, name="answers.jsonl", ending="\n", head=b"", judge="j", model=MODEL, unbatched=False):
     """What importing a file of these answers says."""
     path = version.work / name
     text = "".join((one if isinstance(one, str) else json.dumps(one)) + ending for one in answers)

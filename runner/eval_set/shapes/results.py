@@ -9,7 +9,7 @@ from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
-from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, ModelChange, NoiseResult, PoweredResult
+from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.lists import RankedLists, RecallCurve
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
@@ -90,18 +90,15 @@ class NoiseFloor(FrozenModel):
     queries_changed: Count
 
 
-class JudgePanel(Sparse):
+class JudgePanel(FrozenModel):
     """What is known of the judges, and what it leaves of the decision.
 
-    `noise` is null if no pair was read twice; `others` has one entry for every further judge; `people` says what
-    differences are once people's grades correct a model's. `change` stands only where models of different names scored.
+    `noise` is null if no pair was read twice; `others` has one entry for every further judge.
     """
 
     agreement: Agreement
     noise: NoiseResult | None
     others: list[JudgeOutcome]
-    people: PoweredResult
-    change: ModelChange | None = None
 
 
 class Outcome(FrozenModel):

@@ -12,7 +12,7 @@ from runner.base.progress import bars, say
 from runner.base.records import Document, Span
 from runner.embed.cost.prices import MAX_USD
 from runner.eval_set.batches import Pair, RawRow, batch_files, make_row, raw_rows, rounds
-from runner.eval_set.labels import answers_in, version_labels
+from runner.eval_set.labels import version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
@@ -96,28 +96,17 @@ def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
 EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic, model: ID, share: 0.1}}"
 
 
-def judge_missing(
-    version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions, again: Collection[Pair] = ()
-) -> None:
+def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions) -> None:
     """Have the first judge grade the exported pairs of `missing`, and planted repeats of pairs that it grades.
 
-    Before them it reads the pairs of `again`, which another model graded. A BackendError names pairs that could not be
-    had.
+    A BackendError names pairs that could not be had.
     """
     judge = named_judges(version, plan).first
-    if again:
-        pool, answered = _of_pool(version), answers_in(version_labels(version))
-        open_rows = [row for row in pool if row.pair in again and (row.batch, row.pair) not in answered]
-        _judge(version, judge, open_rows, rounds((row.batch, row.pair) for row in pool), options)
     mine = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == judge.model}
-    rows = _of_pool(version)
+    rows = [row for row in raw_rows(version.judging) if row.batch.startswith("batch-")]
     rounds_of = rounds((row.batch, row.pair) for row in rows)
     wanted = [row for row in rows if row.pair in missing or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)]
     _judge(version, judge, wanted, rounds_of, options)
-
-
-def _of_pool(version: Version) -> list[RawRow]:
-    return [row for row in raw_rows(version.judging) if row.batch.startswith("batch-")]
 
 
 def judge_again(version: Version, plan: Plan, options: JudgeOptions) -> None:

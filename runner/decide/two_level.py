@@ -11,14 +11,13 @@ machine, where gamma or binomial variates, which go through the platform's logar
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
-from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.judges import NoiseResult, NoisyCell
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.double_graded import Double
@@ -50,15 +49,11 @@ _REACHED = np.concatenate([[0.0], np.cumsum(DISCOUNTS)])
 
 
 class JudgedQuery(NamedTuple):
-    """A query's judged documents in a fixed order: first grades, and the second judge's where it read (else -1).
-
-    `known` are the grades that are not drawn (else -1): the second judge's, and the scored ones that are its own.
-    """
+    """A query's judged documents in a fixed order: first grades, and the second judge's where it read (else -1)."""
 
     slots: Mapping[str, int]
     first: Ints
     second: Ints
-    known: Ints
 
 
 class Arm(NamedTuple):
@@ -74,13 +69,8 @@ class Arm(NamedTuple):
     codes: Ints
 
 
-def judged_queries(
-    comparison: Comparison, doubles: Sequence[Double], settled: Container[Pair] = ()
-) -> list[JudgedQuery]:
-    """Every query with its scored grades and those second readings, in the order of the queries.
-
-    The scored grades of `settled` pairs are kept as they are.
-    """
+def judged_queries(comparison: Comparison, doubles: Sequence[Double]) -> list[JudgedQuery]:
+    """Every query with its scored grades and those second readings, in the order of the queries."""
     second = {(double.query_id, double.doc_id): double.second for double in doubles}
     found = []
     for query_id in comparison.query_ids:
@@ -88,8 +78,7 @@ def judged_queries(
         slots = {doc_id: slot for slot, doc_id in enumerate(sorted(grades))}
         first = np.array([grades[doc_id] for doc_id in slots], np.int64)
         read = np.array([second.get((query_id, doc_id), -1) for doc_id in slots], np.int64)
-        stays = np.array([(query_id, doc_id) in settled for doc_id in slots], np.bool_)
-        found.append(JudgedQuery(slots, first, read, np.where(stays, first, read)))
+        found.append(JudgedQuery(slots, first, read))
     return found
 
 
@@ -104,7 +93,7 @@ def arms(comparison: Comparison, cell: str, queries: Sequence[JudgedQuery]) -> l
         places = np.zeros(len(query.first), np.int64)
         places[own[own >= 0]] += 1
         places[other[other >= 0]] += 2
-        codes = np.where(query.known >= 0, _KNOWN + query.known, N_GRADES * places + query.first)
+        codes = np.where(query.second >= 0, _KNOWN + query.second, N_GRADES * places + query.first)
         found.append(Arm(own, other, places, codes))
     return found
 
@@ -115,22 +104,19 @@ def drawn_differences(
     counts: Ints,
     relevant_grade: int,
     generator: np.random.Generator,
-    *,
-    each_once: bool = False,
 ) -> Iterator[tuple[int, Ints]]:
     """For every query and cell the cell's number and its differences (2, draws), summed over a draw's copies.
 
     In units of 1e-9: nDCG@10 and Recall@10 less the baseline's, their ideals over the grades drawn. `counts` (draws,
     queries) says how often a draw takes a query; what the second judge makes of a grade comes from the readings of the
     queries that the draw took. Each copy has grades of its own, the same ones for all cells as far as their places
-    agree. What was not judged counts nothing. Memory goes with the documents and copies of one query. With `each_once`
-    a draw takes every query once, and `counts` only says whose readings it took.
+    agree. What was not judged counts nothing. Memory goes with the documents and copies of one query.
     """
     draws = len(counts)
     pseudo = generator.integers(_SCALE, size=(N_PLACES, N_GRADES, SHRINKAGE, 1, draws), dtype=np.uint16)
     levels = [_levels(_readings(queries, of_cell, counts), pseudo) for of_cell in cells]
     for row, query in enumerate(queries):
-        copies = np.arange(draws) if each_once else np.repeat(np.arange(draws), counts[:, row])
+        copies = np.repeat(np.arange(draws), counts[:, row])
         uniform = generator.integers(_SCALE, size=(len(query.first), len(copies)), dtype=np.uint16)
         for number, of_cell in enumerate(cells):
             values = _differences(of_cell[row], uniform, levels[number][:, :, copies], relevant_grade)
