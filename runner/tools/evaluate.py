@@ -86,8 +86,7 @@ class Evaluation:
         from runner.tools.compare.compare import compare
         from runner.tools.compare.query_scores import scores_of_cell
 
-        document = self.results.model_dump()
-        own, against = (scores_of_cell(document, measure, self._cell(each), "results") for each in (cell, other))
+        own, against = (scores_of_cell(self.results, self._cell(each), "results", measure) for each in (cell, other))
         return compare(own, against)
 
     def plot(self) -> "Drawing":

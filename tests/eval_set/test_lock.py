@@ -24,7 +24,7 @@ from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.report.results_page.render import TEMPLATE_VERSION
 from runner.tools.case_study.case_study import read_subject
-from runner.tools.matrix.add import runs_of
+from runner.tools.matrix.runs import runs_of
 from runner.tools.mcp.tools import checked_arguments, compare_runs, reading_below
 from runner.tools.tripwire.runs import noise_tolerance
 from runner.tools.verify import verify_record
@@ -504,7 +504,7 @@ def test_compare_and_its_tool_read_no_results_that_were_edited(record, tmp_path,
     monkeypatch.chdir(tmp_path)
     cell = "bm25 x whole_doc"
     path = (record / "results.json").relative_to(tmp_path)
-    given = {"run_file": str(path), "cell": cell, "measure": "ndcg@10"}
+    given = {"run_file": str(path), "cell": cell}
     with reading_below(tmp_path):
         assert compare_runs(checked_arguments("compare_runs", given)).data["mean"] > 0
         edit(record / "results.json", b'"mean": 0.', b'"mean": 0.9')

@@ -1,29 +1,29 @@
 """One system against published means and against another system, from per-query scores.
 
-With `mulberry32` the figures and labels are those of ruflo's significance script, to the last digit, and
-so are the lines for a terminal.
+With `mulberry32` the figures are those of ruflo's significance script, to the last digit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Literal
 
 import numpy as np
 
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT, Interval, Ints
-from runner.base.terminal import ASCII, Signs
+from runner.base.terminal import Signs
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES, mean_intervals
 from runner.score.power import least_gain
 from runner.score.sign_flip import Side, paired_tests
-from runner.tools.compare.query_scores import QueryScores, shared_queries
+from runner.tools.compare.query_scores import QueryScores, need_same_queries
 
 Rng = Literal["default", "mulberry32"]
 
-SEEDS: Mapping[Rng, int] = {"default": 2026, "mulberry32": 42}
-"""The seed that is taken if none is given."""
+SEED = 2026
+
+RUFLO_SEED = 42
+"""The script's seed; its paired bootstrap takes the next one."""
 
 ALPHA = 0.05
 """Error that a 95 % interval allows."""
@@ -37,29 +37,8 @@ TOO_FEW = 5
 FEW = 10
 """Queries below which labels by the bootstrap's interval err in 12 % of cases (5 queries) to all (1)."""
 
-MAX_RESAMPLES = 1_000_000
-MAX_SEED = mulberry32.SEEDS - 2  # the paired bootstrap takes the next one
-
-_RUFLO_LABELS: Mapping[Side, str] = {
-    "above": "p<0.05 (95% CI excludes baseline)",
-    "below": "p<0.05 (95% CI below baseline)",
-    "not told apart": "n.s. (95% CI overlaps baseline)",
-}
-_RUFLO_VERDICTS: Mapping[Side, str] = {
-    "above": "SIGNIFICANT improvement (p<0.025 one-sided)",
-    "below": "SIGNIFICANT regression (p<0.025 one-sided)",
-    "not told apart": "NOT SIGNIFICANT — CI overlaps zero",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to resample; without a seed, the generator's of SEEDS."""
-
-    rng: Rng = "default"
-    seed: int | None = None
-    resamples: int = RESAMPLES
-    allow_unmatched: bool = False
+MOST_BASELINES = 250
+"""Published means for which a bootstrap interval of all at once still ends within its resamples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +51,22 @@ class Against:
     name: str
     score: float
     difference: float
-    label: str
+    label: Side
     label_of_all: Side | None
 
 
 @dataclass(frozen=True, slots=True)
-class Pairing:
-    """A system's mean less another's over the queries that both answered; queries of one alone are counted."""
-
-    other: str
-    n_queries: int
-    only_in_run: int
-    only_in_other: int
-    difference: float
-    interval: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class Paired(Pairing):
-    """A pairing tested by flipping signs, two-sided.
+class Paired:
+    """A system's mean less another's over the same queries, tested by flipping signs, two-sided.
 
     `interval` inverts the test, `bootstrap_interval` is for comparison. `left_out` spans the differences with one query
     left out, `influential` moves it most. `detectable` is shown with 80 % power at this scatter; None below three
     queries or without scatter.
     """
 
+    other: str
+    difference: float
+    interval: Interval
     verdict: Side
     p: float
     exact: bool
@@ -108,10 +78,13 @@ class Paired(Pairing):
 
 
 @dataclass(frozen=True, slots=True)
-class RufloPaired(Pairing):
+class RufloPaired:
     """The paired bootstrap of ruflo's script: `p_one_sided` is the share of resampled differences of 0 or less."""
 
-    verdict: str
+    other: str
+    difference: float
+    interval: Interval
+    verdict: Side
     p_one_sided: float
 
 
@@ -127,8 +100,6 @@ class Compared:
     measure: str
     n_queries: int
     rng: Rng
-    seed: int
-    resamples: int
     mean: float
     interval: Interval
     interval_of_all: Interval | None
@@ -137,133 +108,82 @@ class Compared:
     notes: tuple[str, ...]
 
 
-def compare(run: QueryScores, other: QueryScores | None = None, settings: Settings | None = None) -> Compared:
-    """The run's mean with its interval, labels against its baselines, and the paired comparison with `other`.
+def compare(run: QueryScores, other: QueryScores | None = None, rng: Rng = "default") -> Compared:
+    """Return the run's mean with its interval, labels against its baselines, and the paired comparison with `other`.
 
-    InputError if settings are out of bounds or the two runs answered other queries (see `shared_queries`).
+    InputError if there are too many baselines or the two runs answered other queries.
     """
-    chosen = settings or Settings()
-    seed = SEEDS[chosen.rng] if chosen.seed is None else chosen.seed
-    _check_bounds(chosen, seed, len(run.baselines))
-    shared = () if other is None else shared_queries(run, other, allow_unmatched=chosen.allow_unmatched)
-    one_sample = _one_sample if chosen.rng == "default" else _ruflo_one_sample
-    mean, interval, of_all, baselines = one_sample(run, chosen.resamples, seed)
-    paired: Paired | RufloPaired | None = None
-    if other is not None:
-        test = _paired if chosen.rng == "default" else _ruflo_paired
-        paired = test(run, other, shared, chosen.resamples, seed)
-    return Compared(
-        run=run.name,
-        measure=run.measure,
-        n_queries=len(run.values),
-        rng=chosen.rng,
-        seed=seed,
-        resamples=chosen.resamples,
-        mean=mean,
-        interval=interval,
-        interval_of_all=of_all,
-        baselines=baselines,
-        paired=paired,
-        notes=tuple(_notes(run, other, chosen.rng, paired)),
-    )
-
-
-def _check_bounds(settings: Settings, seed: int, n_baselines: int) -> None:
-    if not 0 <= seed <= MAX_SEED:
-        raise InputError(f"The seed {seed} is not a whole number from 0 to {MAX_SEED}.")
-    # An end of an interval at level 1 - 0.05 / m is an order statistic, so at least one mean must lie outside it.
-    least = 1 if settings.rng == "mulberry32" else 40 * max(1, n_baselines)
-    if not least <= settings.resamples <= MAX_RESAMPLES:
-        raise InputError(
-            f"{settings.resamples} resamples cannot be used: with {n_baselines} baselines from {least} to "
-            f"{MAX_RESAMPLES} are needed."
-        )
-
-
-OneSample = tuple[float, Interval, Interval | None, tuple[Against, ...]]
-
-
-def _one_sample(run: QueryScores, resamples: int, seed: int) -> OneSample:
-    values = _units(run, tuple(run.values))
-    mean = int(values.sum()) / (len(values) * SCORE_UNIT)
-    alone = mean_intervals(values[None], seed=seed, resamples=resamples)[0]
-    of_all = None
-    if len(run.baselines) > 1:
-        level = 1 - ALPHA / len(run.baselines)
-        of_all = mean_intervals(values[None], seed=seed, resamples=resamples, level=level)[0]
+    count = len(run.baselines)
+    if count > MOST_BASELINES:
+        raise InputError(f"{run.name}: {count} published means; at most {MOST_BASELINES} can be compared.")
+    units, of_all = _units(run, run.values), None
+    if rng == "mulberry32":
+        found = mulberry32.bootstrap(list(run.values.values()), resamples=RESAMPLES, seed=RUFLO_SEED)
+        mean, alone = found.mean, found.interval
+    else:
+        mean, alone = int(units.sum()) / (len(units) * SCORE_UNIT), _interval(units, ALPHA)
+        of_all = _interval(units, ALPHA / count) if count > 1 else None
 
     def side(interval: Interval, score: float) -> Side:
-        return _side(interval, score) if len(values) > TOO_FEW else "not told apart"
+        return _side(interval, score) if rng == "mulberry32" or len(units) > TOO_FEW else "not told apart"
 
     labels = [
         Against(name, score, mean - score, side(alone, score), None if of_all is None else side(of_all, score))
         for name, score in run.baselines.items()
     ]
-    return mean, alone, of_all, tuple(labels)
+    paired: Paired | RufloPaired | None = None
+    if other is not None:
+        need_same_queries(run, other)
+        paired = _ruflo_paired(run, other) if rng == "mulberry32" else _paired(run, other)
+    notes = tuple(_notes(run, other, rng, paired))
+    return Compared(run.name, run.measure, len(units), rng, mean, alone, of_all, tuple(labels), paired, notes)
 
 
-def _ruflo_one_sample(run: QueryScores, resamples: int, seed: int) -> OneSample:
-    found = mulberry32.bootstrap(list(run.values.values()), resamples=resamples, seed=seed)
-    labels = [
-        Against(name, score, found.mean - score, _RUFLO_LABELS[_side(found.interval, score)], None)
-        for name, score in run.baselines.items()
-    ]
-    return found.mean, found.interval, None, tuple(labels)
+def _units(scores: QueryScores, queries: Iterable[str]) -> Ints:
+    return np.array([round(scores.values[query] * SCORE_UNIT) for query in queries], np.int64)
 
 
-def _paired(run: QueryScores, other: QueryScores, shared: Sequence[str], resamples: int, seed: int) -> Paired:
-    differences = (_units(run, shared) - _units(other, shared))[None]
-    test = paired_tests(differences, draws=DRAWS, alpha=ALPHA, seed=seed)[0]
+def _interval(units: Ints, alpha: float) -> Interval:
+    return mean_intervals(units[None], seed=SEED, resamples=RESAMPLES, level=1 - alpha)[0]
+
+
+def _paired(run: QueryScores, other: QueryScores) -> Paired:
+    queries = list(run.values)
+    differences = (_units(run, queries) - _units(other, queries))[None]
+    test = paired_tests(differences, draws=DRAWS, alpha=ALPHA, seed=SEED)[0]
     return Paired(
-        *_counts(run, other, shared),
+        other=other.name,
         difference=test.mean,
         interval=test.interval,
         verdict=_side(test.interval, 0),
         p=test.p,
         exact=test.exact,
-        bootstrap_interval=mean_intervals(differences, seed=seed, resamples=resamples)[0],
+        bootstrap_interval=_interval(differences[0], ALPHA),
         sd=test.sd,
         left_out=test.left_out,
-        influential=shared[test.influential],
-        detectable=least_gain(len(shared), test.sd, ALPHA / 2, losses=0) if len(shared) > 2 and test.sd else None,
+        influential=queries[test.influential],
+        detectable=least_gain(len(queries), test.sd, ALPHA / 2, losses=0) if len(queries) > 2 and test.sd else None,
     )
 
 
-def _ruflo_paired(
-    run: QueryScores, other: QueryScores, shared: Sequence[str], resamples: int, seed: int
-) -> RufloPaired:
-    differences = [run.values[query] - other.values[query] for query in shared]
-    found = mulberry32.bootstrap(differences, resamples=resamples, seed=seed + 1)
-    return RufloPaired(
-        *_counts(run, other, shared),
-        difference=found.mean,
-        interval=found.interval,
-        verdict=_RUFLO_VERDICTS[_side(found.interval, 0)],
-        p_one_sided=found.share_at_most_zero,
-    )
-
-
-def _counts(run: QueryScores, other: QueryScores, shared: Sequence[str]) -> tuple[str, int, int, int]:
-    """The first fields of a Pairing."""
-    return other.name, len(shared), len(run.values) - len(shared), len(other.values) - len(shared)
-
-
-def _units(scores: QueryScores, queries: Sequence[str]) -> Ints:
-    return np.array([round(scores.values[query] * SCORE_UNIT) for query in queries], np.int64)
+def _ruflo_paired(run: QueryScores, other: QueryScores) -> RufloPaired:
+    differences = [value - other.values[query] for query, value in run.values.items()]
+    found = mulberry32.bootstrap(differences, resamples=RESAMPLES, seed=RUFLO_SEED + 1)
+    return RufloPaired(other.name, found.mean, found.interval, _side(found.interval, 0), found.share_at_most_zero)
 
 
 def _side(interval: Interval, score: float) -> Side:
-    """Where an interval lies; one that ends at the score itself does not tell."""
+    """Say where an interval lies; one that ends at the score itself does not tell."""
     if interval.low > score:
         return "above"
     return "below" if interval.high < score else "not told apart"
 
 
 def _notes(run: QueryScores, other: QueryScores | None, rng: Rng, paired: Paired | RufloPaired | None) -> list[str]:
-    notes = []
-    if len(run.values) < FEW:
+    notes, count = [], len(run.values)
+    if count < FEW:
         notes.append(
-            f"{len(run.values)} queries: a bootstrap interval over so few is far too narrow, and labels by it are "
+            f"{count} queries: a bootstrap interval over so few is far too narrow, and labels by it are "
             "wrong more often than one time in twenty."
         )
     if other is not None and run.texts and run.texts == other.texts:
@@ -278,15 +198,10 @@ def _notes(run: QueryScores, other: QueryScores | None, rng: Rng, paired: Paired
             f"Labels are not corrected for {len(run.baselines)} comparisons: of twenty means that equal this system's, "
             "one is told apart by chance."
         )
-    if isinstance(paired, Paired) and paired.n_queries <= TOO_FEW:
-        notes.append(f"{paired.n_queries} queries cannot show a difference at 5 %, however large it is.")
+    if isinstance(paired, Paired) and count <= TOO_FEW:
+        notes.append(f"{count} queries cannot show a difference at 5 %, however large it is.")
     if isinstance(paired, RufloPaired) and paired.p_one_sided == 0:
         notes.append("The one-sided p is below one in the number of resamples; it is not zero.")
-    if paired is not None and (paired.only_in_run or paired.only_in_other):
-        notes.append(
-            f"{paired.only_in_run} queries of {run.name} and {paired.only_in_other} of {paired.other} have no partner "
-            "and were left out of the pairing."
-        )
     notes += [
         f"{scores.name} is provisional: documents that nobody judged count as not relevant."
         for scores in (run, other)
@@ -296,91 +211,41 @@ def _notes(run: QueryScores, other: QueryScores | None, rng: Rng, paired: Paired
 
 
 def comparison_lines(compared: Compared, signs: Signs) -> list[str]:
-    """What was compared, the mean, a line per baseline, the paired comparison, and what they do not show."""
-    parity = compared.rng == "mulberry32"
-    lines = _parity_mean(compared) if parity else _mean(compared)
-    lines += [_baseline_line(against, signs, parity=parity) for against in compared.baselines]
-    if isinstance(compared.paired, Paired):
-        lines += _paired_lines(compared.paired, signs)
-    elif isinstance(compared.paired, RufloPaired):
-        lines += _parity_paired_lines(compared.paired, signs)
-    return [*lines, *(f"note: {note}" for note in compared.notes)]
-
-
-def fixed(value: float, places: int) -> str:
-    """A number at fixed places as JavaScript's toFixed rounds it: a tie, which Python takes to even, away from zero."""
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP))
-
-
-def signed(value: float, minus: str = "-") -> str:
-    """A difference at four places with its sign."""
-    return f"{minus if value < 0 else '+'}{fixed(abs(value), 4)}"
-
-
-def _mean(compared: Compared) -> list[str]:
+    """Return what was compared, the mean, a line per baseline, the paired comparison, and what they do not show."""
     lines = [
         f"{compared.run}: {compared.measure} over {compared.n_queries} queries",
-        f"  mean {fixed(compared.mean, 4)}, 95 % interval {_ends(compared.interval)} (bootstrap, "
-        f"{compared.resamples} resamples, seed {compared.seed})",
+        f"  mean {compared.mean:.4f}, 95 % interval {_ends(compared.interval)} (bootstrap)",
     ]
     if compared.baselines:
         lines.append("published means, in brackets whether the interval tells the run from them:")
     if compared.interval_of_all is not None:
         count = len(compared.baselines)
-        lines.append(
-            f"  (all {count} at once by the {100 - 5 / count:.4g} % interval {_ends(compared.interval_of_all)})"
-        )
-    return lines
-
-
-def _parity_mean(compared: Compared) -> list[str]:
-    low, high = fixed(compared.interval.low, 4), fixed(compared.interval.high, 4)
-    lines = [
-        f"=== {compared.run}: {compared.measure}, {compared.n_queries} queries (1-sample bootstrap CI) ===",
-        f"  point:    {fixed(compared.mean, 4)}",
-        f"  95% CI:   [{low}, {high}]",
-    ]
-    return [*lines, "=== vs each published baseline (CI overlap) ==="] if compared.baselines else lines
-
-
-def _baseline_line(against: Against, signs: Signs, *, parity: bool) -> str:
-    side = f"{signs.up} above" if against.difference > 0 else f"{signs.down} below"
-    if against.difference == 0 and not parity:
-        side = "= equal"
-    label = against.label if against.label_of_all is None else f"{against.label}; of all: {against.label_of_all}"
-    difference = signed(against.difference, "-" if parity else signs.minus)
-    return f"  {fixed(against.score, 3)}  {against.name:<28}  {signs.delta}={difference}  {side}  [{label}]"
-
-
-def _paired_lines(paired: Paired, signs: Signs) -> list[str]:
-    kind = "all sign flips" if paired.exact else "random sign flips"
-    p = fixed(paired.p, 4) if paired.p >= 0.0001 else "below 0.0001"
-    lines = [
-        f"paired with {paired.other} over {paired.n_queries} queries: this run is {paired.verdict}",
-        f"  {signs.delta}={signed(paired.difference, signs.minus)}, 95 % interval "
-        f"{_signed_ends(paired.interval, signs)}, two-sided p {p} ({kind})",
-        f"  bootstrap interval {_signed_ends(paired.bootstrap_interval, signs)}",
-        f"  with one query left out {_signed_ends(paired.left_out, signs)}; {paired.influential} moves it most",
-    ]
-    if paired.detectable is not None:
-        lines.append(f"  these queries show a difference of {fixed(paired.detectable, 4)} with 80 % power")
-    return lines
-
-
-def _parity_paired_lines(paired: RufloPaired, signs: Signs) -> list[str]:
-    return [
-        f"=== paired with {paired.other} ===",
-        f"  paired queries: {paired.n_queries}",
-        f"  {signs.delta}:  {signed(paired.difference)}",
-        f"  95% CI:  [{signed(paired.interval.low)}, {signed(paired.interval.high)}]",
-        f"  one-sided p ({signs.delta} {signs.at_most} 0):  {fixed(paired.p_one_sided, 4)}",
-        f"  {paired.verdict.replace('—', '-') if signs == ASCII else paired.verdict}",
-    ]
+        level = f"{100 - 5 / count:.4g} % interval {_ends(compared.interval_of_all)}"
+        lines.append(f"  (all {count} at once by the {level})")
+    for row in compared.baselines:
+        label = row.label if row.label_of_all is None else f"{row.label}; of all: {row.label_of_all}"
+        difference = f"{signs.delta}={signs.signed(row.difference, 4)}"
+        lines.append(f"  {row.score:.3f}  {row.name:<28}  {difference}  [{label}]")
+    if (paired := compared.paired) is not None:
+        lines.append(f"paired with {paired.other}: this run is {paired.verdict}")
+        told = f"  {signs.delta}={signs.signed(paired.difference, 4)}, 95 % interval {_signed(paired.interval, signs)}"
+        if isinstance(paired, RufloPaired):
+            lines.append(f"{told} (bootstrap), one-sided p ({signs.delta} {signs.at_most} 0) {paired.p_one_sided:.4f}")
+        else:
+            p = f"{paired.p:.4f}" if paired.p >= 0.0001 else "below 0.0001"
+            lines += [
+                f"{told}, two-sided p {p} ({'all' if paired.exact else 'random'} sign flips)",
+                f"  bootstrap interval {_signed(paired.bootstrap_interval, signs)}",
+                f"  with one query left out {_signed(paired.left_out, signs)}; {paired.influential} moves it most",
+            ]
+            if paired.detectable is not None:
+                lines.append(f"  these queries show a difference of {paired.detectable:.4f} with 80 % power")
+    return [*lines, *(f"note: {note}" for note in compared.notes)]
 
 
 def _ends(interval: Interval) -> str:
-    return f"{fixed(interval.low, 4)} to {fixed(interval.high, 4)}"
+    return f"{interval.low:.4f} to {interval.high:.4f}"
 
 
-def _signed_ends(interval: Interval, signs: Signs) -> str:
-    return f"{signed(interval.low, signs.minus)} to {signed(interval.high, signs.minus)}"
+def _signed(interval: Interval, signs: Signs) -> str:
+    return f"{signs.signed(interval.low, 4)} to {signs.signed(interval.high, 4)}"

@@ -8,22 +8,41 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader
 
-from runner.base.errors import InputError
+from runner.base.canonical import refuse_special, write_atomic
+from runner.base.errors import InputError, IntegrityError
+from runner.base.figures import p_text, signed
 from runner.base.given_files import display
-from runner.base.records import Interval, Ints
+from runner.base.places import DRIVER
+from runner.base.records import Interval
+from runner.base.store import disk_errors
 from runner.decide.tiers import side_of
 from runner.eval_set.catalog import EXTERNAL_BASELINE
-from runner.eval_set.shapes.corpus import CollectionFacts
-from runner.score.comparison import wins_ties_losses
+from runner.report.page_frame import OPTIONS, TEMPLATES
+from runner.score.bootstrap import mean_intervals
+from runner.score.comparison import mean, wins_ties_losses
 from runner.score.sign_flip import PairedTest, Side, paired_tests
-from runner.tools.matrix.runs import SEED, MatrixRun, Measure, Published, Source, Value, load_published, load_runs
+from runner.tools.markdown import escaped
+from runner.tools.matrix.runs import (
+    MEASURES,
+    MatrixRun,
+    Measure,
+    Published,
+    Source,
+    Value,
+    load_published,
+    load_runs,
+)
 
 TESTED: Measure = "ndcg@10"
 """The measure that is tested and averaged."""
+
+SEED = 2026
+"""Of the bootstrap and of the sign flips: every matrix is made alike, whatever a plan says."""
 
 DRAWS = 100_000
 ALPHA = 0.05
@@ -32,6 +51,32 @@ PLACES = 5
 """Decimal places at which a published value is compared, and shown."""
 
 Agreement = Literal["agrees", "differs", "shown", "no run"]
+
+
+class Mean(NamedTuple):
+    """The mean of a measure with its percentile-bootstrap interval of 95 %."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A system's nDCG@10 less the baseline's over the same queries, two-sided; adjusted over the dataset's systems."""
+
+    test: PairedTest
+    counts: tuple[int, int, int]
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A run, its means, and its test against the baseline: None for the baseline, and where nothing is tested."""
+
+    run: MatrixRun
+    means: Mapping[Measure, Mean]
+    tested: Tested | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,104 +94,46 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
-    """A system's nDCG@10 less the baseline's over the same queries, two-sided; adjusted over the dataset's systems."""
-
-    cell: str
-    difference: float
-    interval: Interval
-    simultaneous: Interval
-    p: float
-    p_adjusted: float
-    wins: int
-    ties: int
-    losses: int
-    side: Side
-
-
-@dataclass(frozen=True, slots=True)
 class DatasetMatrix:
-    """One dataset: its runs, best mean nDCG@10 first (of equal ones by name), those that are not ranked last.
-
-    `tests` are of the ranked ones in their order, without the baseline; empty if there is none, or nothing else.
-    """
+    """One dataset: systems that pass the null gate, best mean nDCG@10 first (of equal ones by name), and the others."""
 
     name: str
-    collection: CollectionFacts
-    runs: tuple[MatrixRun, ...]
+    ranked: tuple[System, ...]
+    unranked: tuple[System, ...]
     beside: tuple[Beside, ...]
-    tests: tuple[Tested, ...]
-
-    @property
-    def ranked(self) -> tuple[MatrixRun, ...]:
-        """The runs that pass the null gate, or were written before it was recorded."""
-        return tuple(run for run in self.runs if run.ranked)
-
-    @property
-    def untested(self) -> str:
-        """What of the baseline keeps everything from being tested, to follow its name; "" if something is."""
-        if self.tests:
-            return ""
-        has_baseline = any(run.cell == EXTERNAL_BASELINE for run in self.ranked)
-        return f"{'is the only run' if has_baseline else 'has no run'} here, so nothing is tested"
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """A system's mean of several datasets' mean nDCG@10, and where it stands on each; None for what is not tested.
-
-    `side` is the one that it takes on all of them, None if there is none.
-    """
+    """A system's mean of all datasets' mean nDCG@10, and its test on each."""
 
     cell: str
     mean: float
-    tests: Mapping[str, Tested | None]
-    side: Side | None
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Two datasets or more, and the systems with a ranked run of each, best mean first, of equal ones by name."""
-
-    datasets: tuple[str, ...]
-    averages: tuple[Average, ...]
+    tested: tuple[Tested | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All datasets by name. `shared` are the sets of datasets that some system was run on, larger ones first.
-
-    `alone` are the systems of a single dataset, which have no mean; `without_runs` are datasets of published values.
-    """
+    """All datasets by name, and the systems with a ranked run of each, best mean first, of equal ones by name."""
 
     datasets: tuple[DatasetMatrix, ...]
-    shared: tuple[Shared, ...]
-    alone: Mapping[str, str]
-    without_runs: tuple[str, ...]
+    averages: tuple[Average, ...]
 
 
 def make_matrix(folder: Path, *, draws: int = DRAWS) -> Matrix:
-    """The matrix of a folder with `published.yaml` and `runs/`; InputError if there is no run."""
+    """Return the matrix of a folder with `published.yaml` and `runs/`; InputError if there is no run."""
     published = load_published(folder / "published.yaml")
     runs = load_runs(folder / "runs")
     if not runs:
         raise InputError(f"{display(folder / 'runs')} has no run yet. Add some: matrix add RESULTS.json.")
     datasets = tuple(_dataset(name, found, published, draws) for name, found in runs.items())
-    run_on: dict[str, list[DatasetMatrix]] = {}
-    for dataset in datasets:
-        for run in dataset.ranked:
-            run_on.setdefault(run.cell, []).append(dataset)
-    sets = {tuple(dataset.name for dataset in found) for found in run_on.values()}
-    return Matrix(
-        datasets,
-        tuple(_shared(names, run_on) for names in sorted(sets, key=lambda names: (-len(names), names)) if names[1:]),
-        {cell: found[0].name for cell, found in sorted(run_on.items()) if len(found) == 1},
-        tuple(sorted({row.dataset for row in published.values} - runs.keys())),
-    )
+    cells = set.intersection(*({system.run.cell for system in dataset.ranked} for dataset in datasets))
+    averages = [_average(cell, datasets) for cell in cells] if datasets[1:] else []
+    return Matrix(datasets, tuple(sorted(averages, key=lambda row: (-row.mean, row.cell))))
 
 
 def agreement(ours: float, value: Value) -> tuple[float, Agreement]:
-    """Ours less the published value, rounded to PLACES, and what its tolerance says of that; the edge agrees."""
+    """Return ours less the published value, rounded to PLACES, and what its tolerance says of that; the edge agrees."""
     difference = round(ours - value.value, PLACES) + 0.0  # + 0.0 turns -0.0 into 0.0
     if value.tolerance is None:
         return difference, "shown"
@@ -154,66 +141,80 @@ def agreement(ours: float, value: Value) -> tuple[float, Agreement]:
 
 
 def _dataset(name: str, runs: Sequence[MatrixRun], published: Published, draws: int) -> DatasetMatrix:
-    ordered = tuple(sorted(runs, key=lambda run: (not run.ranked, -run.means[TESTED].mean, run.cell)))
-    by_cell = {run.cell: run for run in ordered}
-    beside = [
-        _beside(value, published.sources[value.source], by_cell.get(value.system))
-        for value in published.values
-        if value.dataset == name
-    ]
-    tests = _tests([run for run in ordered if run.ranked], draws)
-    return DatasetMatrix(name, ordered[0].collection, ordered, tuple(beside), tests)
-
-
-def _beside(value: Value, source: Source, run: MatrixRun | None) -> Beside:
-    if run is None:
-        return Beside(value, source, None, None, "no run")
-    ours = run.means[value.measure].mean
-    return Beside(value, source, ours, *agreement(ours, value))
-
-
-def _tests(runs: Sequence[MatrixRun], draws: int) -> tuple[Tested, ...]:
-    baseline = next((run for run in runs if run.cell == EXTERNAL_BASELINE), None)
-    others = [run for run in runs if run is not baseline]
-    if baseline is None or not others:
-        return ()
-    values = baseline.values(TESTED)
-    differences = np.array([_aligned(run, baseline.query_ids) - values for run in others])
-    tests = paired_tests(differences, draws=draws, alpha=ALPHA, seed=SEED)
-    return tuple(_tested(run.cell, row, test) for run, row, test in zip(others, differences, tests, strict=True))
-
-
-def _aligned(run: MatrixRun, query_ids: Sequence[str]) -> Ints:
-    """A run's scores in the order of another's queries, which are the same ones."""
-    places = {query_id: place for place, query_id in enumerate(run.query_ids)}
-    values: Ints = run.values(TESTED)[[places[query_id] for query_id in query_ids]]
-    return values
-
-
-def _tested(cell: str, differences: Ints, test: PairedTest) -> Tested:
-    wins, ties, losses = wins_ties_losses(differences)
-    return Tested(
-        cell=cell,
-        difference=test.mean,
-        interval=test.interval,
-        simultaneous=test.simultaneous,
-        p=test.p,
-        p_adjusted=test.p_adjusted,
-        wins=wins,
-        ties=ties,
-        losses=losses,
-        side=side_of((test.simultaneous.low, test.simultaneous.high)),
+    systems = sorted(
+        (System(run, _means(run)) for run in runs), key=lambda one: (-one.means[TESTED].mean, one.run.cell)
+    )
+    ranked = [system for system in systems if system.run.gate == "pass"]
+    tests = _tests([system.run for system in ranked], draws)
+    by_cell = {system.run.cell: system for system in systems}
+    beside = []
+    for value in published.values:
+        if value.dataset == name:
+            system = by_cell.get(value.system)
+            ours = system.means[value.measure].mean if system else None
+            compared = (None, "no run") if ours is None else agreement(ours, value)
+            beside.append(Beside(value, published.sources[value.source], ours, *compared))
+    return DatasetMatrix(
+        name,
+        tuple(System(system.run, system.means, tests.get(system.run.cell)) for system in ranked),
+        tuple(system for system in systems if system.run.gate != "pass"),
+        tuple(beside),
     )
 
 
-def _shared(names: tuple[str, ...], run_on: Mapping[str, Sequence[DatasetMatrix]]) -> Shared:
-    found = {cell: [d for d in datasets if d.name in names] for cell, datasets in run_on.items()}
-    averages = [_average(cell, datasets) for cell, datasets in found.items() if len(datasets) == len(names)]
-    return Shared(names, tuple(sorted(averages, key=lambda row: (-row.mean, row.cell))))
+def _means(run: MatrixRun) -> dict[Measure, Mean]:
+    values = np.array([run.values(measure) for measure in MEASURES])
+    ends = mean_intervals(values, seed=SEED)
+    return {
+        measure: Mean(mean(row), interval.low, interval.high)
+        for measure, row, interval in zip(MEASURES, values, ends, strict=True)
+    }
+
+
+def _tests(runs: Sequence[MatrixRun], draws: int) -> dict[str, Tested]:
+    """Return the tests of all but the baseline by cell; none if there is no baseline, or nothing else."""
+    baseline = next((run for run in runs if run.cell == EXTERNAL_BASELINE), None)
+    others = [run for run in runs if run is not baseline]
+    if baseline is None or not others:
+        return {}
+    rows = []
+    for run in others:
+        # Files may have the same queries in another order.
+        places = {query_id: place for place, query_id in enumerate(run.query_ids)}
+        rows.append(run.values(TESTED)[[places[query_id] for query_id in baseline.query_ids]] - baseline.values(TESTED))
+    tests = paired_tests(np.array(rows), draws=draws, alpha=ALPHA, seed=SEED)
+    return {
+        run.cell: Tested(test, wins_ties_losses(row), side_of((test.simultaneous.low, test.simultaneous.high)))
+        for run, row, test in zip(others, rows, tests, strict=True)
+    }
 
 
 def _average(cell: str, datasets: Sequence[DatasetMatrix]) -> Average:
-    means = [run.means[TESTED].mean for dataset in datasets for run in dataset.ranked if run.cell == cell]
-    tests = {d.name: next((test for test in d.tests if test.cell == cell), None) for d in datasets}
-    sides = {test.side if test else None for test in tests.values()}
-    return Average(cell, math.fsum(means) / len(means), tests, sides.pop() if len(sides) == 1 else None)
+    systems = [system for dataset in datasets for system in dataset.ranked if system.run.cell == cell]
+    means = [system.means[TESTED].mean for system in systems]
+    return Average(cell, math.fsum(means) / len(means), tuple(system.tested for system in systems))
+
+
+def matrix_page(matrix: Matrix) -> bytes:
+    """Return the page as Markdown, what comes from data files escaped; the same bytes for the same matrix."""
+    templates = Environment(loader=FileSystemLoader(TEMPLATES), **OPTIONS)  # noqa: S701  # Markdown, escaped by a filter
+    templates.filters |= {"escaped": escaped, "signed": signed, "p_value": p_text, "ends": _ends}
+    page = templates.get_template("matrix.md.j2").render(matrix=matrix, baseline=EXTERNAL_BASELINE, driver=DRIVER)
+    return f"{page}\n".encode()
+
+
+def _ends(interval: Interval) -> str:
+    return f"[{signed(interval.low)}, {signed(interval.high)}]"
+
+
+def write_matrix(path: Path, *, check: bool) -> None:
+    """Write the page of the folder matrix/ beside it or, with `check`, hold it to that; an edited one is an error."""
+    refuse_special(path)
+    content = matrix_page(make_matrix(path.with_suffix("")))
+    if not check:
+        with disk_errors(path):
+            write_atomic(path, content)
+    elif not path.exists():
+        raise InputError(f"{display(path)} does not exist. Write it: matrix.")
+    elif path.read_bytes() != content:
+        raise IntegrityError(f"{display(path)} is not what its runs and published values make. Write it again: matrix.")

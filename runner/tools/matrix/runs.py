@@ -1,183 +1,176 @@
 """What the matrix is made of: runs (matrix/runs/<dataset>/<cell>.json) and published values (matrix/published.yaml).
 
-Runs hold ids and figures, no text of a collection; `compare` reads them too. Reading a run computes its means and
-intervals again, so that an edited one is found.
+Runs hold ids and figures, no text of a collection; `compare` reads them too.
 """
 
-import math
-import stat
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from runner.base.canonical import read_json, slug
-from runner.base.errors import InputError, IntegrityError
+from runner.base.canonical import json_bytes, read_json, slug, write_atomic
+from runner.base.errors import InputError
 from runner.base.given_files import display, printable, read_yaml
+from runner.base.places import DRIVER
 from runner.base.records import SCORE_UNIT, Ints, Verdict
 from runner.base.schema import FrozenModel, Sha256, Share, checked
+from runner.base.store import disk_errors
+from runner.eval_set.lock import verified
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.queries import QueryId
-from runner.score.bootstrap import mean_intervals
-from runner.score.comparison import mean
+from runner.eval_set.shapes.results import CellResult, Results
 
-Measure = Literal["ndcg@10", "recall@10", "recall@100", "mrr@10"]
-MEASURES: tuple[Measure, ...] = ("ndcg@10", "recall@10", "recall@100", "mrr@10")
+Measure = Literal["ndcg@10", "recall@100", "mrr@10"]
+MEASURES: tuple[Measure, ...] = ("ndcg@10", "recall@100", "mrr@10")
 """What a run keeps of its scores; `perQuery` has the names without "@"."""
 
-SEED = 2026
-"""Of the bootstrap and of the sign flips: every matrix is made alike, whatever a plan says."""
-
-DATASET_LENGTH = 64
-Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=DATASET_LENGTH)]
-CellName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._>(),:-]{0,199}$")]
-ShellLine = Annotated[str, Field(pattern=r"^[^`[:cntrl:]]{1,500}$")]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Facts = dict[str, str | bool | int | Finite | dict[str, str]]
-"""What a backend says of itself."""
-
-
-class Mean(FrozenModel):
-    """The mean of a measure with its percentile-bootstrap interval of 95 %."""
-
-    mean: Share
-    low: Share
-    high: Share
+Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 
 
 class QueryFigures(FrozenModel):
     """One query's scores."""
 
+    model_config = ConfigDict(extra="ignore")
+
     qid: QueryId
     ndcg10: Share
-    recall10: Share
     recall100: Share
     mrr10: Share
 
 
 class MatrixRun(FrozenModel):
-    """A run's file. `encoder`, `bm25` and `imported` are as in results.json; `reproduce` are lines for a shell.
+    """A run's file: `encoder`, `bm25`, `imported`, `truncation` and `method` are as in results.json.
 
-    `gate` is what the null gate said of the run, None in files that were written before, and `diagnosis` what is wrong.
+    `gate` is what the null gate said of the run, and `diagnosis` what is wrong.
     """
 
-    schema_version: Literal[2]
+    schema_version: Literal[1]
     dataset: Dataset
-    cell: CellName
+    cell: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._>(),:-]{0,199}$")]
     collection: CollectionFacts
     relevant_grade: Annotated[int, Field(ge=1, le=3)]
-    means: dict[Measure, Mean]
     per_query: Annotated[list[QueryFigures], Field(min_length=1, alias="perQuery")]
-    encoder: Facts | None
-    bm25: Facts | None
+    encoder: dict[str, Any] | None
+    bm25: dict[str, Any] | None
     imported: ImportedRun | None
     method: str
     truncation: Truncation | None
     run_sha256: Sha256
-    reproduce: list[ShellLine]
-    gate: Verdict | None = None
-    diagnosis: Annotated[str, Field(max_length=2000)] = ""
+    gate: Verdict
+    diagnosis: Annotated[str, Field(max_length=2000)]
 
     @property
-    def ranked(self) -> bool:
-        """Whether nothing keeps it from being set beside others."""
-        return self.gate in (None, "pass")
+    def file(self) -> str:
+        """Where the run lies below the folder of runs."""
+        return f"{self.dataset}/{slug(self.cell)}.json"
 
     @property
-    def file_name(self) -> str:
-        """The name of the run's file in its dataset's folder."""
-        return f"{slug(self.cell)}.json"
-
-    @property
-    def query_ids(self) -> tuple[str, ...]:
+    def query_ids(self) -> list[str]:
         """In the order of the file."""
-        return tuple(row.qid for row in self.per_query)
+        return [row.qid for row in self.per_query]
 
-    def values(self, measure: str) -> Ints:
-        """The scores (queries,) in units of 1e-9, in the order of `query_ids`."""
+    def values(self, measure: Measure) -> Ints:
+        """Return the scores (queries,) in units of 1e-9, in the order of `query_ids`."""
         name = measure.replace("@", "")
         return np.array([round(getattr(row, name) * SCORE_UNIT) for row in self.per_query], np.int64)
 
 
 def load_runs(folder: Path) -> dict[str, list[MatrixRun]]:
-    """The runs of every dataset, datasets and cells by name; empty if there is no folder.
+    """Return the runs of every dataset, datasets and cells by name; empty if there is no folder.
 
-    InputError for a file that is no run or is misplaced, and if runs of a dataset differ in collection or queries;
-    IntegrityError if means or intervals are not those of the scores.
+    InputError for a file that is no run or is misplaced, and if runs of a dataset differ in collection or queries.
     """
     datasets: dict[str, list[MatrixRun]] = {}
-    for path, run in run_files(folder):
-        _verify(run, display(path))
+    for path in sorted(folder.glob("*/*.json")):
+        run = checked(MatrixRun, read_json(path), display(path))
+        if path != folder / run.file:
+            raise InputError(f"{display(path)} holds {run.cell} of {run.dataset}. Move it to its place, or remove it.")
         runs = datasets.setdefault(run.dataset, [])
-        if runs and (problem := other_ground(run, runs[0])):
-            raise InputError(f"{display(path)} is over another collection than {runs[0].file_name}: {problem}.")
+        _need_same_ground(run, runs[:1], display(path))
         runs.append(run)
     return datasets
 
 
-def means(values: Ints) -> dict[Measure, dict[str, float]]:
-    """Mean and interval of each row of `values` (MEASURES, queries), in units of 1e-9."""
-    return {
-        measure: {"mean": mean(row), "low": interval.low, "high": interval.high}
-        for measure, row, interval in zip(MEASURES, values, mean_intervals(values, seed=SEED), strict=True)
-    }
-
-
-def checked_run(value: object, where: str) -> MatrixRun:
-    """`value` as a run; an InputError names the place and what is wrong."""
-    run = checked(MatrixRun, value, where)
+def _need_same_ground(run: MatrixRun, others: Iterable[MatrixRun], where: str) -> None:
+    """Raise InputError unless a run and others are over the same collection and queries; a folder's name may differ."""
     if len(set(run.query_ids)) < len(run.query_ids):
         raise InputError(f"{where}: a query occurs twice.")
-    return run
-
-
-def run_files(folder: Path) -> list[tuple[Path, MatrixRun]]:
-    """Every run below `folder` with its path, sorted by path; InputError for a file that is none or is misplaced."""
-    found = []
-    for path in sorted(folder.glob("*/*.json")):
-        run = checked_run(read_json(path), display(path))
-        if (path.parent.name, path.name) != (run.dataset, run.file_name):
-            raise InputError(f"{display(path)} holds {run.cell} of {run.dataset}. Move it to its place, or remove it.")
-        found.append((path, run))
-    return found
-
-
-def other_ground(run: MatrixRun, other: MatrixRun) -> str:
-    """What keeps two runs of a dataset from being compared, "" if nothing does; a folder's name does not.
-
-    What is read off the files, whose digests are compared, does not either: earlier runs lack some of it.
-    """
-    here, there = (_ground(each) for each in (run, other))
-    found = [f"{field} {here[field]} here, {there[field]} there" for field in here if here[field] != there[field]]
-    if not found and set(run.query_ids) != set(other.query_ids):
-        found = ["other queries"]
-    return printable("; ".join(found), longest=1000)
-
-
-def _ground(run: MatrixRun) -> dict[str, str | int]:
-    collection = run.collection.model_dump(exclude={"name", "renormalised", "language"})
-    return collection | {"relevant_grade": run.relevant_grade}
-
-
-def _verify(run: MatrixRun, where: str) -> None:
-    for measure, expected in means(np.array([run.values(measure) for measure in MEASURES])).items():
-        stated = run.means[measure].model_dump() if measure in run.means else {}
-        if not all(math.isclose(stated.get(end, -1), value, abs_tol=1e-9) for end, value in expected.items()):
-            raise IntegrityError(
-                f"{where}: its {measure} is not that of its queries, so one of them was edited. Restore it from git, "
-                "or write it again: matrix add RESULTS.json."
+    for other in others:
+        here, there = (each.collection.model_dump(exclude={"name"}) for each in (run, other))
+        found = [f"{name} {here[name]} here, {there[name]} there" for name in here if here[name] != there[name]]
+        if run.relevant_grade != other.relevant_grade or set(run.query_ids) != set(other.query_ids):
+            found.append("other queries, or another relevant grade")
+        if found:
+            told = printable("; ".join(found), longest=1000)
+            raise InputError(
+                f"{where} is over another collection than the run of {other.cell}, though both are of {run.dataset}: "
+                f"{told}. Give the collection's folder another name, or remove the runs that are out of date."
             )
 
 
-_FIELDS = {"schema_version", "sources", "values"}
+def add_runs(results: Iterable[Path], folder: Path) -> list[Path]:
+    """Write each cell's run under `folder`/DATASET and return their paths; nothing is written if anything is wrong."""
+    known = load_runs(folder)
+    runs: dict[Path, MatrixRun] = {}
+    for source in results:
+        for run in runs_of(source):
+            _need_same_ground(run, known.setdefault(run.dataset, [])[:1], display(source))
+            known[run.dataset].append(run)
+            runs[folder / run.file] = run
+    with disk_errors(folder):
+        for path, run in runs.items():
+            write_atomic(path, json_bytes(run.model_dump(by_alias=True)))
+    return list(runs)
+
+
+def runs_of(path: Path) -> list[MatrixRun]:
+    """Return the runs of an external evaluation's results.json, in its order.
+
+    InputError if it is none, is of a sample, is of tier "no decision" or has a name that makes no dataset's.
+    """
+    where = display(path)
+    results = checked(Results, read_json(verified(path)), where)
+    if results.collection is None:
+        raise InputError(
+            f"{where} is no results.json of an external collection. Make one: "
+            f"{DRIVER} --source=beir --corpus-path FOLDER."
+        )
+    if results.corpus.documents != results.corpus.n_read:
+        raise InputError(
+            f"{where}: {results.corpus.documents:,} of {results.corpus.n_read:,} documents were searched, and "
+            "no published figure is of a sample. Raise sample.size in the plan and evaluate the whole collection."
+        )
+    if results.outcome.tier == "no decision":
+        raise InputError(
+            f"{where}: its baseline or a control fails, so its figures mean nothing. Its page says what is "
+            "wrong; mend it and evaluate again."
+        )
+    return [_run(results, results.collection, cell, where) for cell in results.cells]
+
+
+def _run(results: Results, collection: CollectionFacts, cell: CellResult, where: str) -> MatrixRun:
+    rows = [
+        {"qid": query.id} | {name.replace("@", ""): cell.scores[name].per_query[n] / SCORE_UNIT for name in MEASURES}
+        for n, query in enumerate(results.queries)
+    ]
+    run = {
+        "schema_version": 1,
+        "dataset": slug(collection.name).lstrip("._-")[:64],
+        "cell": cell.cell,
+        "collection": collection.model_dump(),
+        "relevant_grade": results.plan.relevant_grade,
+        "perQuery": rows,
+        "gate": cell.gate.verdict,
+        "diagnosis": cell.diagnosis,
+    }
+    made_of = {"encoder", "bm25", "imported", "method", "truncation", "run_sha256"}
+    return checked(MatrixRun, run | cell.provenance.model_dump(include=made_of), where)
+
 
 Text = Annotated[str, Field(min_length=1, max_length=600, pattern=r"\S")]
-
-Url = Annotated[str, Field(max_length=300, pattern=r"^https://[A-Za-z0-9._~/%#?=&:+@-]+$")]
 
 
 class Source(FrozenModel):
@@ -188,7 +181,7 @@ class Source(FrozenModel):
     """
 
     title: Text
-    url: Url | None
+    url: Annotated[str, Field(max_length=300, pattern=r"^https://[A-Za-z0-9._~/%#?=&:+@-]+$")] | None
     kind: Literal["published", "reference run"]
     configuration: Text
     read_in: Text | None
@@ -210,56 +203,22 @@ class Value(FrozenModel):
     reason: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The values in file order, and their sources by name."""
+class Published(FrozenModel):
+    """published.yaml: values in file order, and their sources by name."""
 
-    sources: Mapping[str, Source]
-    values: tuple[Value, ...]
+    schema_version: Literal[1]
+    sources: dict[str, Source]
+    values: list[Value]
 
 
 def load_published(path: Path) -> Published:
-    """What the file holds; an InputError names the row and the field that is wrong, or a value that is given twice."""
-    where, document = display(path), read_yaml(path)
-    if not isinstance(document, dict) or set(document) != _FIELDS or document["schema_version"] != 1:
-        raise InputError(f"{where}: {', '.join(sorted(_FIELDS))} are expected, and schema_version is 1.")
-    given, rows = document["sources"], document["values"]
-    if not isinstance(given, dict) or not isinstance(rows, list):
-        raise InputError(f"{where}: `sources` is a mapping of names, `values` is a list.")
-    sources = {
-        str(name): checked(Source, row, f"{where}: source {printable(str(name))}") for name, row in given.items()
-    }
-    values = [checked(Value, row, f"{where}: {_row_name(row, number)}") for number, row in enumerate(rows, start=1)]
-    _check_rows(values, sources, where)
-    return Published(sources, tuple(values))
-
-
-def _check_rows(values: list[Value], sources: Mapping[str, Source], where: str) -> None:
+    """Return what the file holds; an InputError names the row and the field that is wrong, or a value given twice."""
+    found = checked(Published, read_yaml(path), display(path))
     places: dict[tuple[str, ...], int] = {}
-    for number, row in enumerate(values, start=1):
-        if row.source not in sources:
-            raise InputError(
-                f"{where}: {_row_name(row.model_dump(), number)}: there is no source {printable(row.source)!r}."
-            )
-        first = places.setdefault((row.dataset, row.system, row.measure, row.source), number)
-        if first != number:
-            name = _row_name(row.model_dump(), number)
-            raise InputError(f"{where}: {name}: row {first} has a value from the same source. Keep one.")
-
-
-def _row_name(row: object, number: int) -> str:
-    fields = [row.get(field) for field in ("dataset", "system", "measure")] if isinstance(row, dict) else []
-    about = ", ".join(field for field in fields if isinstance(field, str))
-    return f"row {number}" + (f" ({printable(about)})" if about else "")
-
-
-def check_place(runs: Path) -> None:
-    """Check that the folder is one or may become one; an InputError for a file, a link in a circle, too long a name."""
-    try:
-        problem = "" if stat.S_ISDIR(runs.stat().st_mode) else "Not a directory"
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        problem = str(error.strerror)
-    if problem:
-        raise InputError(f"{display(runs)} cannot be used ({problem}). Give with --docs the folder that holds matrix/.")
+    for number, row in enumerate(found.values):
+        where = f"{display(path)}: values.{number}"
+        if row.source not in found.sources:
+            raise InputError(f"{where}: there is no source {printable(row.source)!r}.")
+        if (first := places.setdefault((row.dataset, row.system, row.measure, row.source), number)) != number:
+            raise InputError(f"{where}: values.{first} is from the same source. Keep one.")
+    return found

@@ -24,8 +24,8 @@ from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version, existing_version
 from runner.evening.dry_run import describe
-from runner.tools.compare.compare import Compared, Settings, compare, comparison_lines
-from runner.tools.compare.query_scores import QueryScores, named_means, query_values, read_scores
+from runner.tools.compare.compare import Compared, compare, comparison_lines
+from runner.tools.compare.query_scores import NDCG, QueryScores, named_means, query_values, read_scores
 from runner.tools.explain_decision import Explanation, explain
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
 from runner.tools.grade.grade import TAU, TRIALS, grade_bench
@@ -40,8 +40,6 @@ MAX_TRIALS = 10_000
 
 MAX_DRAWS = 50_000_000
 """Queries times trials of one call."""
-
-MAX_RESAMPLES = 100_000
 
 
 def _as_text(value: object) -> object:
@@ -94,11 +92,7 @@ class CompareArguments(FrozenModel):
     other: Annotated[Scores | None, Field(description="The run to compare with, query by query")] = None
     other_file: Annotated[FilePath | None, Field(description="As run_file")] = None
     other_cell: Annotated[Name | None, Field(description="Cell of other_file")] = None
-    measure: Annotated[str, Field(min_length=1, max_length=40, description="Measure to read from files")] = "ndcg@10"
     baselines: Annotated[Means | None, Field(description="Published means by name")] = None
-    resamples: Annotated[int, Field(ge=40, le=MAX_RESAMPLES)] = 10_000
-    seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 2026
-    allow_unmatched: Annotated[bool, Field(description="Pair the queries that both have")] = False
 
 
 class VersionArguments(FrozenModel):
@@ -162,14 +156,13 @@ def grade_retrieval(given: GradeArguments) -> Answer:
 
 def compare_runs(given: CompareArguments) -> Answer:
     """The comparison of a run with published means and with another run."""
-    run = _scores(given.run, given.run_file, given.cell, "run", given.measure)
+    run = _scores(given.run, given.run_file, given.cell, "run")
     if run is None:
         raise InputError("run or run_file is missing: give the scores, or the file that holds them.")
     if given.baselines is not None:
         run = replace(run, baselines=named_means(given.baselines, "baselines"))
-    other = _scores(given.other, given.other_file, given.other_cell, "other", given.measure)
-    settings = Settings(seed=given.seed, resamples=given.resamples, allow_unmatched=given.allow_unmatched)
-    found = compare(run, other, settings)
+    other = _scores(given.other, given.other_file, given.other_cell, "other")
+    found = compare(run, other)
     return Answer(rounded(asdict(found)), "\n".join(comparison_lines(found, Signs())))
 
 
@@ -293,16 +286,14 @@ def reading_below(root: Path) -> Iterator[None]:
         _readable.reset(token)
 
 
-def _scores(
-    inline: Mapping[str, float] | None, file: str | None, cell: str | None, name: str, measure: str
-) -> QueryScores | None:
+def _scores(inline: Mapping[str, float] | None, file: str | None, cell: str | None, name: str) -> QueryScores | None:
     if inline is not None and file is not None:
         raise InputError(f"{name} and {name}_file are both given: give one of them.")
     if inline is not None:
         if cell is not None:
             raise InputError(f"{name} is given as scores, so it has no cell {cell!r}.")
-        return QueryScores(name, measure, query_values(inline.items(), name))
-    return None if file is None else read_scores(_inside(file), measure, cell)
+        return QueryScores(name, NDCG, query_values(inline.items(), name))
+    return None if file is None else read_scores(_inside(file), cell)
 
 
 def _version(given: VersionArguments) -> Version:
