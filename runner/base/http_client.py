@@ -254,25 +254,16 @@ def is_own(host: str) -> bool:
     return any(address in network for network in _OWN_NETWORKS)
 
 
-def refuse_clear_key(place: Place, secret: Secret, flag: str, *, in_clear: bool) -> bool:
-    """Whether a key goes there unencrypted, so that no proxy may see it; an InputError if others could read it.
-
-    `in_clear` says that the operator allows it, by the flag that is named after `flag`.
-    """
+def refuse_clear_key(place: Place, secret: Secret, flag: str) -> bool:
+    """Return whether a key goes there unencrypted, so that no proxy may see it; InputError if others could read it."""
     is_clear = bool(secret.value) and place.origin.startswith("http:")
-    if is_clear and not (in_clear or is_own(place.host)):
+    if is_clear and not is_own(place.host):
         raise InputError(
             f"{flag}: {secret.variable} would go unencrypted to {printable(place.host, 100)}, where others on the way "
             "can read it. Give an https address, or the number of a private address such as http://10.0.0.5:8000, or "
             f"unset {secret.variable} if the server needs no key."
-            + (f" {in_clear_flag(flag)} sends it all the same." if flag.startswith("--") else "")
         )
-    return is_clear and not in_clear
-
-
-def in_clear_flag(flag: str) -> str:
-    """The flag by which an operator lets the key of an address's flag go unencrypted."""
-    return f"{flag.removesuffix('-url')}-key-in-clear"
+    return is_clear
 
 
 class Response(NamedTuple):
@@ -369,17 +360,15 @@ class Client:
     """One pool of connections to one server, for any number of threads. Redirects are not followed.
 
     The proxies of the environment are used unless the key goes unencrypted to `place`, a private address. An
-    InputError if it would go so anywhere else and `in_clear` does not allow it.
+    InputError if it would go so anywhere else.
     """
 
-    def __init__(
-        self, timeout: float, patience: Patience, service: Service, place: Place, *, in_clear: bool = False
-    ) -> None:
+    def __init__(self, timeout: float, patience: Patience, service: Service, place: Place) -> None:
         import httpx
 
         self._service = service
         self.secret = Secret(service.key_variable)
-        is_direct = refuse_clear_key(place, self.secret, service.url_flag, in_clear=in_clear)
+        is_direct = refuse_clear_key(place, self.secret, service.url_flag)
         self._timeout = timeout
         self._patience = patience
         self._http = httpx.Client(

@@ -197,7 +197,7 @@ def plan(arguments: Sequence[str]) -> int:
     if options.encoder_url:
         from runner.embed.over_http.dialects import address
 
-        server = address(options.encoder_url, options.encoder_api or "openai", "ENCODER").endpoint
+        server = address(options.encoder_url, "ENCODER").endpoint
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
     asked = Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
     lines, recorded = describe(version, options.corpus_path, asked)

@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.commands.console import whole_number
-from runner.embed.cost.prices import CONTAINERS, GPU, MAX_USD, RemoteOptions, positive
+from runner.embed.cost.prices import GPU, MAX_USD, RemoteOptions, positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 WHERE = "where encoders run"
 """On this machine, unless a flag of this group says otherwise."""
 
-OF_MODAL = ("gpu", "containers", "max_usd", "price_per_second")
+OF_MODAL = ("gpu", "max_usd")
 """The flags that RemoteOptions holds, as argparse names them."""
 
 
@@ -27,14 +26,13 @@ def add_backend_flags(parser: argparse.ArgumentParser) -> None:
     """Local encoders unless --modal or --encoder-url is given."""
     add = parser.add_argument_group(WHERE).add_argument
     add("--modal", action="store_true", help="on Modal, by the account of `modal token new` or MODAL_TOKEN_ID/_SECRET")
-    number = f"at most so many containers an encoder; default {CONTAINERS}"
     add("--gpu", metavar="NAME", help=f"Modal's name of the GPU; default {GPU}, 'cpu' for none")
-    add("--containers", type=whole_number("a number of containers", 1), metavar="N", help=number)
     add("--max-usd", type=dollars, metavar="USD", help=f"stop before more is spent on a version; default {MAX_USD:.0f}")
-    add("--price-per-second", type=dollars, metavar="USD", help="of one container, in place of the dated list price")
-    add("--encoder-url", metavar="URL", help="on an embedding server; its key comes from PSE_ENCODER_API_KEY")
-    add("--encoder-key-in-clear", action="store_true", help="send the key to a public http:// address too")
-    add("--encoder-api", choices=("openai", "tei"), help="what the server speaks; default openai (/v1/embeddings)")
+    add(
+        "--encoder-url",
+        metavar="URL",
+        help="on a server: .../v1/embeddings, or TEI's .../embed; key PSE_ENCODER_API_KEY",
+    )
 
 
 def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -46,13 +44,8 @@ def check_backend_flags(parser: argparse.ArgumentParser, options: argparse.Names
         parser.error("--encoder-url is empty; give an address, or leave the flag out to embed on this machine")
     if options.modal and options.encoder_url:
         parser.error("--modal and --encoder-url are two backends; give one")
-    of_modal = [name for name in OF_MODAL if name != "max_usd"]
-    if not options.modal and (given := [name for name in of_modal if getattr(options, name) is not None]):
-        parser.error(f"--{given[0].replace('_', '-')} belongs to --modal")
-    if options.encoder_api and not options.encoder_url:
-        parser.error("--encoder-api belongs to --encoder-url")
-    if options.encoder_key_in_clear and not options.encoder_url:
-        parser.error("--encoder-key-in-clear belongs to --encoder-url")
+    if options.gpu is not None and not options.modal:
+        parser.error("--gpu belongs to --modal")
 
 
 def remote_options(options: argparse.Namespace) -> RemoteOptions | None:
@@ -69,8 +62,7 @@ def backend_from(options: argparse.Namespace, folder: Path) -> "Backend":
     if options.encoder_url:
         from runner.embed.over_http.encoder import HttpBackend
 
-        in_clear = options.encoder_key_in_clear
-        return HttpBackend(options.encoder_url, options.encoder_api or "openai", in_clear=in_clear)
+        return HttpBackend(options.encoder_url)
     remote = remote_options(options)
     return LocalBackend() if remote is None else modal_backend(remote, folder)
 
@@ -130,7 +122,6 @@ def add_judge_flags(parser: argparse.ArgumentParser, what: str = "") -> None:
             help=f"{what}: 'messages' at once (default), 'batches' by Message Batches, half the price, up to a day",
         )
     group.add_argument("--judge-url", metavar="URL", help="an OpenAI-compatible server, or a proxy for Anthropic's API")
-    group.add_argument("--judge-key-in-clear", action="store_true", help="send the key to a public http:// address too")
     group.add_argument("--judge-price", metavar="IN,OUT", help="dollars a million tokens, in place of the dated table")
 
 
@@ -138,8 +129,6 @@ def check_judge_flags(parser: argparse.ArgumentParser, options: argparse.Namespa
     """Check the judge's flags; a usage error for those that do not go together."""
     if options.judge is None and (options.judge_url is not None or options.judge_price is not None):
         parser.error("--judge-url and --judge-price belong to --judge")
-    if options.judge_key_in_clear and options.judge_url is None:
-        parser.error("--judge-key-in-clear belongs to --judge-url")
     if options.judge_url is not None and not options.judge_url.strip():
         parser.error("--judge-url is empty; give an address, or leave the flag out")
 
@@ -156,4 +145,4 @@ def judge_options(options: argparse.Namespace) -> "JudgeOptions | None":
         judge_address(options.judge_url)  # also if nothing is sent, as by --dry-run
     price = None if options.judge_price is None else given_price(options.judge_price)
     max_usd = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
-    return JudgeOptions(options.judge, options.judge_url, max_usd, price, options.judge_key_in_clear)
+    return JudgeOptions(options.judge, options.judge_url, max_usd, price)

@@ -145,26 +145,21 @@ def test_an_address_with_a_secret_or_a_query_in_it_is_refused_and_not_shown(url,
     assert "planted" not in str(caught.value)
 
 
-def test_an_unknown_api_is_refused():
-    with pytest.raises(InputError, match="openai, tei"):
-        HttpBackend("http://localhost", "grpc")
-
-
 @pytest.mark.parametrize(
-    ("url", "api", "endpoint", "info"),
+    ("url", "endpoint", "info"),
     [
-        ("http://H:80", "openai", "http://h:80/v1/embeddings", "http://h:80/info"),
-        ("http://h/v1/", "openai", "http://h/v1/embeddings", "http://h/info"),
-        ("http://h/v1/embeddings", "openai", "http://h/v1/embeddings", "http://h/info"),
-        ("http://h/embeddings", "openai", "http://h/embeddings", "http://h/info"),
-        ("https://h/a/b/v1", "openai", "https://h/a/b/v1/embeddings", "https://h/a/b/info"),
-        ("http://[::1]:8080", "tei", "http://[::1]:8080/embed", "http://[::1]:8080/info"),
-        ("http://h/tei/embed", "tei", "http://h/tei/embed", "http://h/tei/info"),
-        ("http://tei-{encoder}/{encoder}", "tei", "http://tei-mini/mini/embed", "http://tei-mini/mini/info"),
+        ("http://H:80", "http://h:80/v1/embeddings", "http://h:80/info"),
+        ("http://h/v1/", "http://h/v1/embeddings", "http://h/info"),
+        ("http://h/v1/embeddings", "http://h/v1/embeddings", "http://h/info"),
+        ("http://h/embeddings", "http://h/embeddings", "http://h/info"),
+        ("https://h/a/b/v1", "https://h/a/b/v1/embeddings", "https://h/a/b/info"),
+        ("http://[::1]:8080/embed", "http://[::1]:8080/embed", "http://[::1]:8080/info"),
+        ("http://h/tei/embed", "http://h/tei/embed", "http://h/tei/info"),
+        ("http://tei-{encoder}/{encoder}/embed/", "http://tei-mini/mini/embed", "http://tei-mini/mini/info"),
     ],
 )
-def test_an_address_may_be_given_with_or_without_its_endpoint(url, api, endpoint, info):
-    found = address(url, api, "mini")
+def test_an_address_may_be_given_with_or_without_its_endpoint(url, endpoint, info):
+    found = address(url, "mini")
     assert (found.endpoint, found.info) == (endpoint, info)
 
 

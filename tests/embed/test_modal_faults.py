@@ -231,7 +231,7 @@ def test_two_kinds_of_gpu_never_share_a_cell(bench):
 @pytest.mark.parametrize(
     ("plant", "advice"),
     [
-        (lambda faults: faults.resource_exhausted("FunctionMap"), "lower --containers"),
+        (lambda faults: faults.resource_exhausted("FunctionMap"), "limits and spending"),
         (lambda faults: faults.bad_token(), "modal token new"),
     ],
 )

@@ -161,7 +161,7 @@ def test_an_evening_on_modal_gives_the_figures_of_this_machine(local, tmp_path):
         ModalServer(tmp_path / "modal", executor="container", environment={"HF_ENDPOINT": hub.url}) as server,
     ):
         driver = Driver(tmp_path, server.environment())
-        done = driver.evening("--modal", "--gpu=cpu", "--containers=1")
+        done = driver.evening("--modal", "--gpu=cpu")
         assert done.returncode == 0, done.stderr
         texts = {text for sent in server.inputs if sent.function == "Embedder.embed" for text in sent.args[2]}
         assert not server.unanswered

@@ -30,10 +30,15 @@ def planted_server(monkeypatch):
 def opened(server, api="openai", *, spec=MINILM, slept=None, timeout=30.0, connections=1, url=None):
     """An encoder whose waits take no time; they are noted in `slept`."""
     patience = Patience((slept if slept is not None else []).append, lambda: NOON)
-    with HttpBackend(
-        url or server.url, api, timeout=timeout, connections=connections, patience=patience,
+    own = f"{server.url}/embed" if api == "tei" else server.url
+    found = HttpBackend(
+        url or own,
+        timeout=timeout,
+        connections=connections,
+        patience=patience,
         find_tokenizer=lambda _: tokenizer_folder(MINILM),
-    ) as backend:  # fmt: skip
+    )
+    with found as backend:
         yield backend.encoder_of(spec)
 
 

@@ -16,7 +16,6 @@ from runner.base.canonical import slug
 from runner.base.errors import EvalError
 from runner.embed.cost.ledger import BudgetError, Kind, Ledger, LedgerRow, write_session
 from runner.embed.cost.prices import (
-    GIVEN_PRICE,
     GPU,
     PRICE_SOURCE,
     RemoteOptions,
@@ -160,15 +159,14 @@ class Meter:
         price_per_second: float,
         *,
         gpu: str = GPU,
-        price_source: str = PRICE_SOURCE,
         clock: Callable[[], float] = time.monotonic,
         beat_seconds: float = BEAT_SECONDS,
     ) -> None:
         self.folder = folder
         self.max_usd = positive("--max-usd", max_usd)
-        self.price_per_second = positive(GIVEN_PRICE, price_per_second)
+        self.price_per_second = positive("dollars a second", price_per_second)
         self.gpu = known_gpu(gpu)
-        self.price_source = price_source
+        self.price_source = PRICE_SOURCE
         self._clock = SteadyClock(clock)
         self._beat_seconds = beat_seconds
         self._state = threading.RLock()
@@ -189,7 +187,7 @@ class Meter:
     @classmethod
     def of(cls, folder: Path, options: RemoteOptions) -> Self:
         """A meter with the operator's options."""
-        return cls(folder, options.max_usd, options.price, gpu=options.gpu, price_source=options.price_source)
+        return cls(folder, options.max_usd, options.price, gpu=options.gpu)
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,7 @@ from runner.base.progress import duration
 from runner.base.records import RUN_DEPTH, WITHOUT_VECTORS, CrossCell, parse_cell
 from runner.embed.cost.budget import IDLE_SECONDS
 from runner.embed.cost.ledger import BudgetError, LedgerRow
-from runner.embed.cost.prices import Rate, RemoteOptions, rate, shown, size, weights_price
+from runner.embed.cost.prices import PRICE_SOURCE, Rate, RemoteOptions, rate, shown, size, weights_price
 from runner.eval_set.catalog import NO_OWN, RERANKERS, EncoderSpec
 from runner.eval_set.catalog import encoder as known_encoder
 from runner.eval_set.version import NOISE_FLOOR_CELL
@@ -234,7 +234,7 @@ class Estimate:
         return [
             *(each.line for each in self.encoders),
             f"cost: {shown(self.embedding_usd)} for embedding on {remote.gpu} (${remote.price:.6f} a container-second, "
-            f"{remote.price_source}) and {shown(self.weights_usd)} for downloading weights",
+            f"{PRICE_SOURCE}) and {shown(self.weights_usd)} for downloading weights",
             f"time: {duration(self.seconds)} by these figures, {remote.containers} containers at once",
         ]
 

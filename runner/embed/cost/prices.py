@@ -15,9 +15,6 @@ from runner.eval_set.catalog import ENCODERS, RERANKERS, Size
 PRICE_SOURCE = "list price, second-hand, 2026-06-27"
 """Modal's list prices as two third parties printed them (techbytes 2026-05-07, beam.cloud 2026-06-27); they agree."""
 
-GIVEN_PRICE = "--price-per-second"
-"""The source of a price that the operator gave."""
-
 CPU = "cpu"
 """The name that stands for a container without a GPU."""
 
@@ -138,24 +135,13 @@ class RemoteOptions:
 
     gpu: str = GPU
     max_usd: float = MAX_USD
-    price_per_second: float | None = None
-    """Of one container; None for the table's."""
     containers: int = CONTAINERS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpu", known_gpu(self.gpu))
         positive("--max-usd", self.max_usd)
-        if self.price_per_second is not None:
-            positive(GIVEN_PRICE, self.price_per_second)
-        if self.containers < 1:
-            raise InputError(f"--containers {self.containers}: at least 1 is needed.")
 
     @property
     def price(self) -> float:
         """Dollars a second of one container."""
-        return container_price(self.gpu) if self.price_per_second is None else self.price_per_second
-
-    @property
-    def price_source(self) -> str:
-        """Where the price is from."""
-        return PRICE_SOURCE if self.price_per_second is None else GIVEN_PRICE
+        return container_price(self.gpu)

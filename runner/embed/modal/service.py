@@ -238,7 +238,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("ResourceExhaustedError",),
         "Modal gives no more resources",
-        "look at the workspace's limits and spending on modal.com, lower --containers, and run the command again",
+        "look at the workspace's limits and spending on modal.com, and run the command again",
     ),
     (
         ("ImageBuildError",),
@@ -248,7 +248,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("InvalidError", "ConflictError", "NotFoundError", "VersionError", "UnimplementedError"),
         "Modal does not accept what was asked for",
-        "check --gpu, --containers and Modal's config file, and that modal is the pinned one (`make setup`)",
+        "check --gpu and Modal's config file, and that modal is the pinned one (`make setup`)",
     ),
     (
         ("ServiceError", "ConnectionError", "InternalError", "TimeoutError", "ClientClosed", "OSError"),

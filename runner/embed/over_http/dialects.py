@@ -4,7 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from runner.base.canonical import JSON
 from runner.base.errors import InputError
 from runner.base.http_client import Place, Response, Service, Unusable, parsed, plain_address
 from runner.base.records import PromptSide
-
-Api = Literal["openai", "tei"]
-"""What --encoder-api may be: a server that somebody runs."""
 
 Dialect = Literal["openai", "tei", "cohere", "voyage"]
 
@@ -27,8 +24,7 @@ ENCODER = Service(
     URL_FLAG,
     KEY_VARIABLE,
     "Either the model is not served under this name, or the path is wrong: the openai API takes POST /v1/embeddings "
-    "(vLLM, infinity, llama.cpp, TEI), the tei API POST /embed. Check --encoder-url, --encoder-api and the server's "
-    "model.",
+    "(vLLM, infinity, llama.cpp, TEI), TEI's own POST /embed. Check --encoder-url and the server's model.",
 )
 
 PLACE = "{encoder}"
@@ -53,16 +49,15 @@ class Embeddings(NamedTuple):
     n_tokens: int | None
 
 
-def address(url: str, api: Api, name: str) -> Address:
-    """The address of the encoder `name`; for a bad one an InputError, which never repeats what may be a secret.
+def address(url: str, name: str) -> Address:
+    """Return the address of the encoder `name`; for a bad one raise InputError, which repeats nothing secret.
 
-    An address of the openai API may end in /v1 or in /embeddings, one of the tei API in /embed.
+    One that ends in /embed is of TEI's own API, any other of OpenAI's, which may end in /v1 or in /embeddings.
     """
-    if api not in get_args(Api):
-        raise InputError(f"--encoder-api {api!r} is none of {', '.join(get_args(Api))}.")
     if re.search(r"[{}]", url.replace(PLACE, "")):
         raise InputError(f"{URL_FLAG} has a place in braces that is not {PLACE}, the only one that is filled in.")
-    return address_at(plain_address(url.replace(PLACE, name), URL_FLAG, KEY_VARIABLE), api)
+    place = plain_address(url.replace(PLACE, name), URL_FLAG, KEY_VARIABLE)
+    return address_at(place, "tei" if place.path.endswith("/embed") else "openai")
 
 
 def address_at(parts: Place, api: Dialect) -> Address:

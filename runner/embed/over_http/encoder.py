@@ -21,7 +21,7 @@ from runner.base.threads import in_threads
 from runner.embed.backends import Unmetered
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix, catalogue_facts
 from runner.embed.local_encoder import STATIC, encoder_class
-from runner.embed.over_http.dialects import ENCODER, Address, Api, address, embeddings, request_body
+from runner.embed.over_http.dialects import ENCODER, Address, address, embeddings, request_body
 from runner.embed.weights import encodings, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
@@ -148,7 +148,7 @@ class HttpBackend(Unmetered):
     """All encoders of one address; its owner knows what it costs. "{encoder}" in `url` is the encoder's name.
 
     The key comes only from the environment variable PSE_ENCODER_API_KEY; an InputError if it would go unencrypted to a
-    public address and `in_clear` does not allow it. Each encoder has `connections` requests at once; a try may take
+    public address. Each encoder has `connections` requests at once; a try may take
     `timeout` seconds.
     """
 
@@ -158,18 +158,16 @@ class HttpBackend(Unmetered):
     def __init__(
         self,
         url: str,
-        api: Api = "openai",
         *,
         timeout: float = 300.0,
         connections: int = 4,
-        in_clear: bool = False,
         patience: Patience | None = None,
         find_tokenizer: Callable[[EncoderSpec], Path] = tokenizer_folder,
     ) -> None:
-        self._url, self._api, self._connections = url, api, connections
+        self._url, self._connections = url, connections
         self._find = find_tokenizer
-        place = address(url, api, "encoder").place  # refused before anything is embedded
-        self._client = Client(timeout, patience or Patience(), ENCODER, place, in_clear=in_clear)
+        place = address(url, "encoder").place  # refused before anything is embedded
+        self._client = Client(timeout, patience or Patience(), ENCODER, place)
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
@@ -193,7 +191,7 @@ class HttpBackend(Unmetered):
             raise InputError(
                 f"{spec.name} is made on this machine from token vectors; no server has it. Embed it locally."
             )
-        where = address(self._url, self._api, spec.name)
+        where = address(self._url, spec.name)
         return HttpEncoder(spec, where, self._client, self._connections, Clip(spec, self._find))
 
 

@@ -31,13 +31,11 @@ def open_model(
     folder: Path,
     max_usd: float,
     price: Price | None = None,
-    *,
-    in_clear: bool = False,
 ) -> JudgeClient:
     """The model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
 
     Nothing is sent yet. An InputError for a judge that answers by file, for a missing or bad key or address, for a key
-    that would go unencrypted to a public one without `in_clear`, and for an unknown price; a BudgetError for a ledger
+    that would go unencrypted to a public one, and for an unknown price; a BudgetError for a ledger
     that cannot be read.
     """
     if spec.by_file:
@@ -51,7 +49,7 @@ def open_model(
     if is_chat and url and price is None:
         _say_uncounted(judge_address(url).url)
     meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches() if how == "batches" else charged)
-    way = Way(url=url or "", in_clear=in_clear)
+    way = Way(url=url or "")
     if is_chat:
         return OpenAIChat(spec.model, meter, way)
     if spec.api != "anthropic":

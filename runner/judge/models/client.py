@@ -23,13 +23,9 @@ from runner.judge.models.requests import Ask, Reply, Usage, replies_in_flight
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """How a service is reached: its address ("" for its own), how many requests at once, seconds of a try, waits.
-
-    `in_clear` lets the key go unencrypted to a public address.
-    """
+    """How a service is reached: its address ("" for its own), how many requests at once, seconds of a try, waits."""
 
     url: str = ""
-    in_clear: bool = False
     parallel: int = 4
     timeout: float = 180.0
     patience: Patience = field(default_factory=Patience)

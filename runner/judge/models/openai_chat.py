@@ -38,7 +38,7 @@ class OpenAIChat(JudgeClient):
         """The server at its address; its key is sent if there is one."""
         self._lock, self._answering = threading.Lock(), ""
         way = self.way
-        http = Client(way.timeout, way.patience, JUDGE, judge_address(way.url), in_clear=way.in_clear)
+        http = Client(way.timeout, way.patience, JUDGE, judge_address(way.url))
         return http, endpoint(way.url)
 
     def check(self) -> None:

@@ -27,20 +27,16 @@ from runner.judge.second_reading import export_doubles, judges_of
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """What the operator says of judging through an API; `price` is None for the table's.
-
-    `in_clear` lets the key go unencrypted to a public address.
-    """
+    """What the operator says of judging through an API; `price` is None for the table's."""
 
     how: How = "messages"
     url: str | None = None
     max_usd: float = MAX_USD
     price: Price | None = None
-    in_clear: bool = False
 
     def opened(self, judge: JudgeSpec, work: Path) -> JudgeClient:
         """The judge's model, to be closed; `work` is the version's. Raises as `open_model` does."""
-        return open_model(judge, self.how, self.url, work, self.max_usd, self.price, in_clear=self.in_clear)
+        return open_model(judge, self.how, self.url, work, self.max_usd, self.price)
 
 
 def named_judges(version: Version, plan: Plan) -> Judges:

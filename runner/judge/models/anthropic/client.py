@@ -74,7 +74,7 @@ class AnthropicClient:
         place = judge_address(way.url or URL)
         self.url = place.url
         self.secret = Secret(KEY_VARIABLE)
-        is_direct = refuse_clear_key(place, self.secret, URL_FLAG, in_clear=way.in_clear)
+        is_direct = refuse_clear_key(place, self.secret, URL_FLAG)
         if not self.secret.value:
             raise InputError(
                 f"The environment has no {KEY_VARIABLE}. Put the service's key there; it is written nowhere."
