@@ -1,4 +1,4 @@
-"""`grade`: does what a retriever returned beat systems that never read the query? `quickstart`: a bench to try."""
+"""`grade`: does what a retriever returned beat systems that never read the query? And a sample, a story, a page."""
 
 import argparse
 import shlex
@@ -12,7 +12,7 @@ from runner.base.figures import p_text
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.terminal import Signs, signs_for
-from runner.commands.console import answer, answer_json, command_parser, show
+from runner.commands.console import add_output_flags, answer_json, command_parser, show
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
@@ -25,29 +25,23 @@ line with a pool of all ids that could have been retrieved (one a line, or a JSO
 _EPILOG = """\
 A row's optional "stratum" gives a verdict a stratum. A run's verdict is on nDCG@10 with graded qrels; --metric is
 reported beside it, and tested with each query's highest-graded document as the only right one.
-exit codes: 0 the gate is passed, 1 it is not (fail or insufficient), 2 usage or input error
+exit codes: 0 the gate is passed, or done; 1 it is not (fail or insufficient), 2 usage or input error, 5 disk
 """
 
 
 def grade(arguments: Sequence[str]) -> int:
-    """0 if the gate is passed, else 1."""
+    """`grade`: 0 if the gate is passed, else 1."""
     options = _options(arguments)
-
     signs = signs_for(sys.stdout, ascii_only=options.ascii)
-    if options.story:
-        from runner.tools.grade.sample_bench import mira_story
-
-        show([mira_story(signs)], signs)
+    if not (options.input or options.run):
+        show([_beside_grading(options, signs)], signs)
         return 0
     try:
         result = _run(options) if options.run else _bench(options)
     except ValueError as error:
-        graded = "the sample bench" if options.demo else display(options.run or options.input)
-        raise InputError(f"{graded} cannot be graded: {error}.") from error
+        raise InputError(f"{display(options.run or options.input)} cannot be graded: {error}.") from error
     if options.json:
         answer_json(result)
-    elif options.quiet:
-        show([verdict_line(result, signs)], signs)
     else:
         show(run_lines(result, signs) if options.run else bench_lines(result, signs), signs)
     return 0 if result["gate_passes"] else 1
@@ -55,57 +49,74 @@ def grade(arguments: Sequence[str]) -> int:
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = command_parser("grade", _DESCRIPTION, _EPILOG)
-    parser.add_argument("--input", "-i", metavar="FILE", help="bench, or - for standard input; needs --pool")
-    parser.add_argument("--run", metavar="FILE", help="TREC run, or -; needs --qrels")
-    parser.add_argument("--demo", action="store_true", help="a sample bench and its story; graded with --json, --quiet")
-    parser.add_argument("--qrels", metavar="FILE", help="TREC qrels, or -")
-    parser.add_argument("--pool", "-p", metavar="FILE", help="all ids, or -; by default those of run and qrels")
-    parser.add_argument("--metric", "-m", metavar="NAME", help="ndcg@K, recall@K, mrr@K; ndcg@5, for a run ndcg@10")
-    parser.add_argument("--relevant-grade", type=int, metavar="N", help="least grade that recall and mrr count, 1")
-    parser.add_argument("--n-trials", "--trials", type=int, metavar="N", help="draws of each null, 1000")
-    parser.add_argument("--tau", type=float, metavar="X", help="least distance to each null, 0.05")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the draws, 2026")
-    parser.add_argument("--json", action="store_true", help="one JSON object and nothing else")
-    parser.add_argument("--quiet", action="store_true", help="the verdict's line alone")
-    parser.add_argument("--progress", action="store_true", help="say on stderr how far it is")
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
+    what = parser.add_mutually_exclusive_group(required=True).add_argument
+    what("--input", "-i", metavar="FILE", help="bench, or - for standard input; needs --pool")
+    what("--run", metavar="FILE", help="TREC run, or -; needs --qrels")
+    what("--demo", action="store_true", help="the story of a student who always answers C")
+    what("--sample", type=Path, metavar="FOLDER", help="write the bench of that story, and its pool, to try it on")
+    what("--case-study", type=Path, metavar="FOLDER", help="BM25 and cheaters on a collection in BEIR's layout")
+    what("--playground", type=Path, metavar="FILE", help="write a page on which to play with the gate")
+    add = parser.add_argument
+    add("--qrels", metavar="FILE", help="TREC qrels, or -")
+    add("--pool", "-p", metavar="FILE", help="all ids, or -; by default those of run and qrels")
+    add("--metric", "-m", metavar="NAME", help="ndcg@K, recall@K, mrr@K; ndcg@5, for a run ndcg@10")
+    add("--relevant-grade", type=int, metavar="N", help="least grade that recall and mrr count, 1")
+    add("--n-trials", type=int, metavar="N", help="draws of each null, 1000")
+    add("--tau", type=float, metavar="X", help="least distance to each null, 0.05")
+    add("--seed", type=int, metavar="N", help="of the draws, 2026")
+    add_output_flags(parser, "one JSON object and nothing else")
     options = parser.parse_args(arguments)
-    options.settings = {
-        name: getattr(options, name) for name in ("n_trials", "tau", "seed") if getattr(options, name) is not None
-    }
-    options.story = options.demo and not (options.json or options.quiet)
+    settings = {name: getattr(options, name) for name in ("n_trials", "tau", "seed")}
+    options.settings = {name: value for name, value in settings.items() if value is not None}
     if problem := _problem(options):
         parser.error(problem)
     return options
 
 
 def _problem(options: argparse.Namespace) -> str:
-    """What is wrong with a combination of flags, "" if nothing is."""
+    """Return what is wrong with a combination of flags, "" if nothing is."""
     files = [options.input, options.run, options.qrels, options.pool]
-    graded = [options.input, options.run, options.demo]
+    graded = bool(options.input or options.run)
+    for_grades = [options.qrels, options.pool, options.metric, options.relevant_grade, options.settings or None]
     checks = {
-        "give one of --input FILE, --run FILE and --demo": sum(map(bool, graded)) != 1,
-        "--run and --qrels belong together": bool(options.run) != bool(options.qrels),
+        "--run and --qrels belong together": graded and bool(options.run) != bool(options.qrels),
         "--input needs --pool FILE: all ids that could have been retrieved": bool(options.input and not options.pool),
-        "--demo has its own pool": bool(options.demo and options.pool),
-        "--relevant-grade belongs to --run": options.relevant_grade is not None and not options.run,
-        "--json and --quiet are two forms of one answer; choose one": options.json and options.quiet,
+        "--relevant-grade belongs to --run": options.relevant_grade is not None and bool(options.input),
         "only one file can be standard input": files.count("-") > 1,
-        "--demo grades only with --json or --quiet; the story takes no settings": bool(
-            options.story and (options.settings or options.metric or options.progress)
-        ),
+        "the other flags belong to --input and --run": not graded
+        and (options.json or any(value is not None for value in for_grades)),
     }
     return next((problem for problem, found in checks.items() if found), "")
+
+
+def _beside_grading(options: argparse.Namespace, signs: Signs) -> str:
+    """Return the answer where nothing of the user's is graded."""
+    if options.case_study:
+        from runner.tools.grade.case_study import case_study
+
+        return case_study(options.case_study)
+    if options.playground:
+        from runner.report.comparison.file import write_html
+        from runner.report.playground import page
+
+        return display(write_html(options.playground, page(), None, flag="--playground"))
+    from runner.tools.grade.sample_bench import METRIC, mira_story, write_sample
+
+    if options.demo:
+        return mira_story(signs)
+    paths = write_sample(options.sample)
+    bench, pool = (shlex.quote(str(path)) for path in paths)
+    wrote = [f"wrote {display(path)}" for path in paths]
+    return "\n".join([*wrote, f"next: {DRIVER} grade --input {bench} --metric {METRIC} --pool {pool}"])
 
 
 def _bench(options: argparse.Namespace) -> dict[str, Any]:
     from runner.tools.grade.bench_file import read_bench, read_pool
     from runner.tools.grade.grade import grade_bench
-    from runner.tools.grade.sample_bench import sample_bench
 
-    bench, pool = sample_bench() if options.demo else (read_bench(options.input), read_pool(options.pool))
+    bench, pool = read_bench(options.input), read_pool(options.pool)
     _check_trials(options, _MOST_TRIALS)
-    return grade_bench(bench, options.metric or "ndcg@5", pool, progress=options.progress, **options.settings)
+    return grade_bench(bench, options.metric or "ndcg@5", pool, **options.settings)
 
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
@@ -121,9 +132,7 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     found = read_trec_run(options.run, depth=depth)
     pool = read_pool(options.pool) if options.pool else None
     relevant_grade = 1 if options.relevant_grade is None else options.relevant_grade
-    return grade_run(
-        found, qrels, metric, pool, relevant_grade=relevant_grade, progress=options.progress, **options.settings
-    )
+    return grade_run(found, qrels, metric, pool, relevant_grade=relevant_grade, **options.settings)
 
 
 def _check_trials(options: argparse.Namespace, most: int) -> None:
@@ -132,22 +141,6 @@ def _check_trials(options: argparse.Namespace, most: int) -> None:
     n_trials = options.settings.get("n_trials", TRIALS)
     if n_trials > most:
         raise InputError(f"{n_trials:,} draws of each null would not fit into memory; give --n-trials {most} or fewer.")
-
-
-def quickstart(arguments: Sequence[str]) -> int:
-    """0; the files and the next command on stdout."""
-    description = "Writes a bench of fifty queries (bench.jsonl) and its pool (pool.txt) into a folder."
-    epilog = "exit codes: 0 written, 2 usage, or a file is there already, 5 the folder cannot be written"
-    parser = command_parser("quickstart", description, epilog)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="by default this folder")
-    folder = parser.parse_args(arguments).folder
-    from runner.tools.grade.sample_bench import write_quickstart
-
-    paths = write_quickstart(folder)
-    bench, pool = (shlex.quote(str(path)) for path in paths)
-    answer("\n".join(f"wrote {display(path)}" for path in paths))
-    answer(f"next: {DRIVER} grade --input {bench} --metric ndcg@5 --pool {pool}")
-    return 0
 
 
 _NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D": "marginal-matched gold"}

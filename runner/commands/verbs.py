@@ -88,7 +88,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
     },
     "Tools": {
         "grade": Verb("grade:grade", "does a retriever beat systems that never read the query?", "grade --demo"),
-        "quickstart": Verb("grade:quickstart", "a sample bench to try `grade` on", "quickstart bench"),
         "doctor": Verb(
             "doctor:doctor",
             "does this installation work? would an evening of SOURCE end?",
@@ -96,12 +95,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "[SOURCE]",
         ),
         "matrix": Verb("tools:matrix", "our scores on public collections, beside published ones", "matrix --check"),
-        "case-study": Verb(
-            "tools:case_study", "broken predictors through both null gates", "case-study .work/beir/scifact/v1"
-        ),
-        "playground": Verb(
-            "tools:playground", "a page on which to play with the null gate", "playground --output playground.html"
-        ),
         "mcp": Verb("tools:mcp", "serve these tools to a language model", "mcp --root eval-sets"),
     },
     "Governance": {

@@ -335,7 +335,7 @@ def test_an_argument_in_utf_8_is_one_under_an_environment_of_ascii_too(tmp_path)
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
     done = subprocess.run(list(map(os.fsencode, arguments)), cwd=tmp_path, env=environment, capture_output=True)
     assert done.returncode == 2
-    assert "bändel.jsonl:1: a list is not a JSON object" in done.stderr.decode()
+    assert "bändel.jsonl:1: " in done.stderr.decode()
 
 
 def test_a_working_folder_that_is_gone_is_an_error_of_input(tmp_path):

@@ -15,7 +15,6 @@ from tests.support.small_set import answers, make_version, write_corpus
 ELSEWHERE = {
     "fetch": "asks the publisher",
     "mcp": "waits for a client",
-    "case-study": "reads a collection that is not ours to keep",
     "compare": "reads files of the reader's",
     "tripwire": "reads files of the reader's",
     "pooled": "reads locked records of the checkout",

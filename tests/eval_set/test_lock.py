@@ -23,7 +23,6 @@ from runner.eval_set.preregistration import preregister, verified_preregistratio
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.report.results_page.render import TEMPLATE_VERSION
-from runner.tools.case_study.case_study import read_subject
 from runner.tools.matrix.runs import runs_of
 from runner.tools.mcp.tools import checked_arguments, compare_runs, reading_below
 from runner.tools.tripwire.runs import noise_tolerance
@@ -517,5 +516,3 @@ def test_compare_and_its_tool_read_no_results_that_were_edited(record, tmp_path,
             noise_tolerance(each)
     with pytest.raises(IntegrityError):
         runs_of(path)
-    with pytest.raises(IntegrityError):
-        read_subject(record)

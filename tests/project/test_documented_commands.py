@@ -32,7 +32,7 @@ NEEDS = {
     r"--encoder-url|--encoder NAME": "server|weights",
     r"^judge |--judge( batches)?$|--answers": "language model|service",
     r"^fetch|--live": "publisher",
-    r"^matrix|^case-study|^run (--source=)?beir|docs/matrix/": "collection|made again",
+    r"^matrix|^grade --case-study|^run (--source=)?beir|docs/matrix/": "collection|made again",
     r"^post-bulk|--against post-bulk": "production",
     r"^replay": "decided|embed it again",
     r"^tripwire|demo/v1/results.json": "make demo",
@@ -47,7 +47,7 @@ NEEDS = {
 """What a command needs that a small version has not, by its words, and how its page says so."""
 
 ELSEWHERE = {
-    r"^sources --(write|html)|^playground": "writes into the checkout; tests/report and tests/tools run it",
+    r"^sources --(write|html)": "writes into the checkout; tests/report and tests/tools run it",
     r"^adopt": "an example of tests/commands",
     r"YOUR_CHUNKER|explorations/": "names what a reader would have made",
 }
@@ -159,8 +159,8 @@ def _folder(
     (tmp_path / "PUBLISHED.json").write_text(json.dumps({"BM25": 0.3}))
     (tmp_path / "qrels.txt").write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(8)))
     (tmp_path / "run.txt").write_text("".join(f"q{n} Q0 d{n} 1 1.0 t\n" for n in range(8)))
-    if "bench" in line and not line.startswith("quickstart"):
-        assert cli.main(["quickstart", "bench"]) == 0
+    if "bench" in line and "--sample" not in line:
+        assert cli.main(["grade", "--sample", "bench"]) == 0
     if line.startswith("verify bench"):
         assert cli.main(["lock", "bench", "-o", "bench.lock.json"]) == 0
     return tmp_path

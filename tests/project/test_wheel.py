@@ -116,7 +116,7 @@ def test_a_source_is_begun_and_the_tools_work_in_an_empty_folder(installed: Inst
     checks = json.loads(installed("doctor", "--quick", "--json"))
     assert checks["ok"]
     installed("grade", "--demo")
-    installed("playground", "--output", "playground.html")
+    installed("grade", "--playground", "playground.html")
     assert (installed.folder / "playground.html").stat().st_size > 10_000
     assert installed.files() == before
 

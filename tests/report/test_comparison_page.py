@@ -8,8 +8,8 @@ import pytest
 from runner.base.canonical import file_sha256, json_bytes, read_json, rounded, sha256, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import fitting, fitting_signed, said, signed
+from runner.commands.grade import grade
 from runner.commands.sources import sources
-from runner.commands.tools import playground
 from runner.commands.version import render
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import lock_over, write_lock
@@ -442,7 +442,7 @@ def test_no_page_is_written_into_any_version_whatever_its_eval_set(v2, tmp_path,
         lambda: write_html(path, b"a page", v2.work),
         lambda: write_page(v2, None, path),
         lambda: write_comparison(v2, "v1", path),
-        lambda: playground([f"--output={path}"]),
+        lambda: grade([f"--playground={path}"]),
         lambda: sources([f"--html={path}"]),
     )
     for write in writers:

@@ -12,21 +12,14 @@ from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
 from runner.base.terminal import ASCII, Signs
-from runner.commands.grade import quickstart
+from runner.commands.grade import grade
+from runner.gate.cheaters import CHEATERS, oracle
 from runner.gate.single_gold.gate import four_null_gate
 from runner.tools.grade.bench_file import read_bench, read_pool
-from runner.tools.grade.sample_bench import (
-    CHEATERS,
-    DEPTH,
-    mira_story,
-    oracle,
-    popular,
-    predicted,
-    sample_bench,
-    write_quickstart,
-)
+from runner.tools.grade.sample_bench import DEPTH, mira_story, predicted, sample_bench, write_sample
 
 SEEDS = st.integers(0, 2**32 - 1)
+BLIND = ("constant", "popularity", "random", "marginal-matched", "source-prior")
 
 
 @given(seed=SEEDS)
@@ -61,18 +54,18 @@ def test_one_seed_gives_one_bench_and_another_seed_another():
     assert sample_bench(7) != sample_bench(8)
 
 
-def test_what_quickstart_writes_reads_back_as_the_sample_bench(tmp_path):
-    bench_path, pool_path = write_quickstart(tmp_path / "new" / "folder")
+def test_what_is_written_reads_back_as_the_sample_bench(tmp_path):
+    bench_path, pool_path = write_sample(tmp_path / "new" / "folder")
     assert (read_bench(bench_path), read_pool(pool_path)) == sample_bench()
     assert sorted(path.name for path in bench_path.parent.iterdir()) == ["bench.jsonl", "pool.txt"]
 
 
 @pytest.mark.parametrize("there", [["bench.jsonl"], ["pool.txt"], ["bench.jsonl", "pool.txt"]])
-def test_quickstart_overwrites_nothing_and_names_what_is_there(tmp_path, there):
+def test_it_overwrites_nothing_and_names_what_is_there(tmp_path, there):
     for name in there:
         (tmp_path / name).write_text("mine")
     with pytest.raises(InputError) as error:
-        write_quickstart(tmp_path)
+        write_sample(tmp_path)
     assert all((str(tmp_path / name) in str(error.value)) is (name in there) for name in ("bench.jsonl", "pool.txt"))
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(there, "mine")
 
@@ -80,18 +73,18 @@ def test_quickstart_overwrites_nothing_and_names_what_is_there(tmp_path, there):
 def test_a_dangling_link_is_something_that_is_there(tmp_path):
     (tmp_path / "pool.txt").symlink_to(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"pool\.txt"):
-        write_quickstart(tmp_path)
+        write_sample(tmp_path)
 
 
 def test_a_folder_that_is_a_file_is_a_message_and_not_a_traceback(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BackendError, match="cannot be written"):
-        write_quickstart(tmp_path / "file")
+        write_sample(tmp_path / "file")
 
 
 def test_the_command_prints_its_files_and_a_next_command_that_a_shell_takes(tmp_path, capsys):
     folder = tmp_path / "a bench; it's mine"
-    assert quickstart([str(folder)]) == 0
+    assert grade(["--sample", str(folder)]) == 0
     *wrote, following = capsys.readouterr().out.splitlines()
     assert wrote == [f"wrote {folder / 'bench.jsonl'}", f"wrote {folder / 'pool.txt'}"]
     words = shlex.split(following.removeprefix("next: "))
@@ -102,62 +95,19 @@ def test_the_command_prints_its_files_and_a_next_command_that_a_shell_takes(tmp_
     assert Path(words[3]).is_file()
 
 
-@given(seed=SEEDS)
-def test_no_cheater_knows_the_query(seed):
-    # Exchanging answers between two queries of a stratum changes no cheater's lists: they come from counts alone.
-    bench, pool = sample_bench(seed)
-    first, other = next(
-        (i, j)
-        for i in range(50)
-        for j in range(i)
-        if bench.strata[i] == bench.strata[j] and bench.gold[i] != bench.gold[j]
-    )
-    gold = list(bench.gold)
-    gold[first], gold[other] = gold[other], gold[first]
-    exchanged = type(bench)(bench.retrieved, gold, bench.rel, bench.strata)
-    for cheater in CHEATERS.values():
-        assert predicted(bench, pool, cheater, seed).retrieved == predicted(exchanged, pool, cheater, seed).retrieved
-
-
-def test_cheaters_return_distinct_items_of_the_pool():
+def test_a_cheaters_lists_are_distinct_items_of_the_pool():
     bench, pool = sample_bench()
-    for cheater in CHEATERS.values():
-        lists = predicted(bench, pool, cheater).retrieved
+    for name in BLIND:
+        lists = predicted(bench, pool, CHEATERS[name].lists).retrieved
         assert len(lists) == 50
         assert all(1 <= len(items) == len(set(items)) <= DEPTH and set(items) <= set(pool) for items in lists)
-
-
-def test_marginal_matched_draws_begin_with_an_answer_as_often_as_it_is_asked_for():
-    bench, pool = sample_bench()
-    drawn = Counter(
-        items[0]
-        for seed in range(100)
-        for items in predicted(bench, pool, CHEATERS["marginal-matched"], seed).retrieved
-    )
-    shares = {label: count / 5000 for label, count in drawn.items()}
-    assert shares == pytest.approx({label: count / 50 for label, count in Counter(bench.gold).items()}, abs=0.02)
-
-
-def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
-    bench, pool = sample_bench()
-    lists = predicted(bench, pool, CHEATERS["source-prior"]).retrieved
-    by_stratum = dict(zip(bench.strata, lists, strict=True))
-    assert by_stratum["schools"] == [
-        *("hr201-school-lunch", "hr202-reading-rooms", "hr203-chalk-dust", "hr204-bell-times", "hr205-swim-lessons"),
-    ]
-    assert all(items == by_stratum[stratum] for items, stratum in zip(lists, bench.strata, strict=True))
 
 
 def test_without_strata_the_source_prior_is_the_popularity_list():
     bench, pool = sample_bench()
     pooled = type(bench)(bench.retrieved, bench.gold, bench.rel, None)
-    assert predicted(pooled, pool, CHEATERS["source-prior"]) == predicted(pooled, pool, CHEATERS["popularity"])
-
-
-def test_the_oracle_gives_the_answer_and_popular_orders_ties_by_name():
-    bench, pool = sample_bench()
-    assert predicted(bench, pool, oracle).retrieved == [[gold] for gold in bench.gold]
-    assert popular(["b", "a", "c", "c"]) == ["c", "a", "b"]
+    prior, popular = (predicted(pooled, pool, CHEATERS[name].lists) for name in ("source-prior", "popularity"))
+    assert prior == popular
 
 
 def graded(bench, pool, strata=None, seed=2026):
@@ -173,19 +123,19 @@ def test_the_gate_passes_the_engine_and_the_oracle_in_every_stratum_and_no_cheat
         found = graded(good, pool, bench.strata)
         assert [found["verdict"], *(part["verdict"] for part in found["strata"].values())] == ["pass"] * 3
     for name in ("constant", "popularity", "source-prior"):
-        assert graded(predicted(bench, pool, CHEATERS[name]), pool, bench.strata)["verdict"] == "fail"
+        assert graded(predicted(bench, pool, CHEATERS[name].lists), pool, bench.strata)["verdict"] == "fail"
 
 
 @pytest.mark.parametrize("name", ["random", "marginal-matched"])
 def test_lists_drawn_without_the_query_pass_in_less_than_one_draw_of_twenty(name):
     bench, pool = sample_bench()
-    verdicts = [graded(predicted(bench, pool, CHEATERS[name], seed), pool)["verdict"] for seed in range(60)]
+    verdicts = [graded(predicted(bench, pool, CHEATERS[name].lists, seed), pool)["verdict"] for seed in range(60)]
     assert verdicts.count("pass") <= 3
 
 
 def test_the_source_prior_passes_where_nobody_names_the_strata():
     bench, pool = sample_bench()
-    assert graded(predicted(bench, pool, CHEATERS["source-prior"]), pool)["verdict"] == "pass"
+    assert graded(predicted(bench, pool, CHEATERS["source-prior"].lists), pool)["verdict"] == "pass"
 
 
 def table(story):
@@ -216,7 +166,7 @@ def test_the_story_ends_as_it_is_told():
 
 def test_the_figures_of_the_story_are_those_of_the_gate():
     bench, pool = sample_bench()
-    found = graded(predicted(bench, pool, CHEATERS["constant"]), pool)
+    found = graded(predicted(bench, pool, CHEATERS["constant"].lists), pool)
     (name, score, deltas, *_), *_ = table(mira_story(Signs(minus="-")))
     assert name == "Mira, always hr101-night-ferry"
     assert score == round(found["real_mean"], 2)

@@ -1,7 +1,7 @@
 """Defects planted on purpose: the gates, the probe and the lock must let good systems pass and catch every one."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runner.base.records import PromptSide, Run
     from runner.embed.encoder import Encoder
     from runner.eval_set.shapes.gate import GateVerdict
-    from runner.tools.grade.sample_bench import Predictor
+    from runner.gate.cheaters import Exam, Lists
 
 _DRAWS = 20
 _MOST_PASSES = 4
@@ -27,10 +27,9 @@ _GRADED: dict[str, Any] = {"draws": 400, "tau": 0.05, "alpha": 0.05, "seed": 202
 
 def good_systems_pass() -> str:
     """The deltas by which an oracle and the sample's engine pass the single-gold gate, in every stratum."""
-    from runner.tools.grade.sample_bench import oracle, sample_bench
+    from runner.gate.cheaters import oracle
 
-    bench, _ = sample_bench()
-    verdicts = {"oracle": _graded(oracle), "engine": _graded(lambda *_: bench.retrieved)}
+    verdicts = {"oracle": _graded(oracle), "engine": _graded(lambda exam: exam.engine)}
     for name, verdict in verdicts.items():
         found = {"all queries": verdict, **verdict["strata"]}
         for where, part in found.items():
@@ -42,11 +41,11 @@ def good_systems_pass() -> str:
 
 def cheater_fails(name: str) -> str:
     """How often a predictor that reads no query passes the single-gold gate; once is too often for one without luck."""
-    from runner.tools.grade.sample_bench import CHEATERS
+    from runner.gate.cheaters import CHEATERS
 
     has_luck = name in ("random", "marginal-matched")
     draws, most = (_DRAWS, _MOST_PASSES) if has_luck else (1, 0)
-    verdicts = [_graded(CHEATERS[name], seed) for seed in range(draws)]
+    verdicts = [_graded(CHEATERS[name].lists, seed) for seed in range(draws)]
     passes = sum(verdict["verdict"] == "pass" for verdict in verdicts)
     if passes > most:
         raise NegativeVerdict(f"lists that read no query ({name}) passed the gate {passes} of {draws} times")
@@ -166,13 +165,13 @@ def _constant_encoder() -> "Encoder":
     return ConstantEncoder()
 
 
-def _graded(predictor: "Predictor", seed: int = 2026) -> dict[str, Any]:
+def _graded(lists: "Callable[[Exam], Lists]", seed: int = 2026) -> dict[str, Any]:
     """The single-gold gate's verdict on a predictor over the sample bench, by strata."""
     from runner.tools.grade.grade import grade_bench
     from runner.tools.grade.sample_bench import predicted, sample_bench
 
     bench, pool = sample_bench()
-    return grade_bench(predicted(bench, pool, predictor, seed), "ndcg@5", pool, n_trials=200, seed=seed)
+    return grade_bench(predicted(bench, pool, lists, seed), "ndcg@5", pool, n_trials=200, seed=seed)
 
 
 def _gate(run: "Run", qrels: Mapping[str, Mapping[str, int]]) -> "GateVerdict":

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from runner.base.given_files import printable
-from runner.base.progress import say
 from runner.base.records import SCORE_UNIT, Hit, Ints, Qrels, Run
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.eval_set.trec import TrecRun
@@ -42,9 +41,8 @@ def grade_bench(
     n_trials: int = TRIALS,
     tau: float = TAU,
     seed: int = 2026,
-    progress: bool = False,
 ) -> dict[str, Any]:
-    """four_null_gate's result on a bench; ValueError if the bench cannot be tested."""
+    """Return four_null_gate's result on a bench; ValueError if the bench cannot be tested."""
     return four_null_gate(
         bench.retrieved,
         bench.gold,
@@ -54,7 +52,6 @@ def grade_bench(
         n_trials=n_trials,
         tau=tau,
         seed=seed,
-        progress=progress,
         strata=bench.strata,
         alpha=ALPHA,
     )
@@ -70,13 +67,13 @@ def grade_run(
     n_trials: int = TRIALS,
     tau: float = TAU,
     seed: int = 2026,
-    progress: bool = False,
+    lengths: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The measure's mean over the queries of the qrels with its bootstrap interval, and both null gates.
+    """Return the measure's mean over the queries of the qrels with its bootstrap interval, and both null gates.
 
     The run must be read to the measure's cutoff and to GATE_DEPTH. A query of the qrels without a ranking scores 0; one
     of the run without qrels is left out; `warnings` counts both. `verdict`, `gate_passes` and `reasons` are the graded
-    gate's, on nDCG@10 with one chunk and length 1 per document, since TREC's files know neither. `single_gold` is
+    gate's, on nDCG@10 with one chunk per document, of length 1 unless `lengths` are given. `single_gold` is
     four_null_gate's result with each query's highest-graded document (ties by id) as its only right one, or None.
     `pool` is every document that could have been retrieved, by default those of run and qrels. ValueError if ids do
     not fit together or an argument is out of range.
@@ -90,12 +87,11 @@ def grade_run(
     documents = _pool(found, qrels, pool)
     values = graded_values(run, qrels, measure, relevant_grade)
     interval = mean_intervals(values[None], seed=seed)[0]
-    if progress:
-        say(f"graded gate: {len(qrels):,} queries, {len(documents):,} documents, {n_trials:,} draws")
     ones, strata = dict.fromkeys(documents, 1), dict.fromkeys(qrels, "")
-    gate = graded_gate(run, list(qrels), qrels, strata, ones, ones, draws=n_trials, tau=tau, alpha=ALPHA, seed=seed)
+    settings: dict[str, Any] = {"draws": n_trials, "tau": tau, "alpha": ALPHA, "seed": seed}
+    gate = graded_gate(run, list(qrels), qrels, strata, ones, lengths or ones, **settings)
     bench = _single_gold_bench(run, qrels, measure, documents)
-    single = bench and grade_bench(bench, metric, documents, n_trials=n_trials, tau=tau, seed=seed, progress=progress)
+    single = bench and grade_bench(bench, metric, documents, n_trials=n_trials, tau=tau, seed=seed)
     return {
         "metric": metric,
         "relevant_grade": relevant_grade,

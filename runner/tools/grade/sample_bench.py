@@ -1,7 +1,7 @@
-"""A bench of fifty queries to try the gate on, predictors whose verdict is known beforehand, and the story of Mira."""
+"""A bench of fifty queries to try the gate on, cheaters over it, and the story of Mira."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +11,13 @@ from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError
 from runner.base.store import disk_errors
 from runner.base.terminal import Signs
+from runner.gate.cheaters import CHEATERS, Exam, Lists, oracle
 from runner.tools.grade.bench_file import Bench
 from runner.tools.grade.grade import ALPHA, TAU, grade_bench
 
 DEPTH = 5
 SEED = 2026
+METRIC = "ndcg@5"
 
 # How often each of the fictional bills is the answer, by the subject that its queries belong to.
 _ASKED = {
@@ -39,12 +41,9 @@ _ASKED = {
 _FIRST_PLACES = 35
 """Queries of the fifty whose answer the sample's engine puts first; on the others it guesses."""
 
-Predictor = Callable[[Bench, Sequence[str], np.random.Generator], list[list[str]]]
-"""Lists of at most DEPTH items, one per query, that a predictor returns on a bench and its pool."""
-
 
 def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:
-    """Fifty queries with a plausible engine's lists of five, and the pool of twelve labels.
+    """Return fifty queries with a plausible engine's lists of five, and the pool of twelve labels.
 
     Every label is some query's answer, two to nine times; six belong to each of two strata. The engine puts the
     answer of 35 queries first, whatever the seed, and returns five labels at random for the others.
@@ -63,12 +62,11 @@ def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:
     return Bench(retrieved, gold, [3] * len(gold), [stratum_of[label] for label in gold]), pool
 
 
-def write_quickstart(folder: Path) -> list[Path]:
-    """`bench.jsonl` and `pool.txt` with the sample bench, in a folder made if missing; InputError if one is there."""
+def write_sample(folder: Path) -> list[Path]:
+    """Write the sample as `bench.jsonl` and `pool.txt` into a folder, made if missing; InputError if one is there."""
     bench, pool = sample_bench()
-    columns = zip(bench.retrieved, bench.gold, bench.rel, strata_of(bench), strict=True)
-    fields = ("retrieved", "gold", "rel", "stratum")
-    rows = [dict(zip(fields, row, strict=True)) for row in columns]
+    columns = zip(bench.retrieved, bench.gold, bench.rel, bench.strata or (), strict=True)
+    rows = [dict(zip(("retrieved", "gold", "rel", "stratum"), row, strict=True)) for row in columns]
     contents = {"bench.jsonl": jsonl_bytes(rows), "pool.txt": "".join(f"{label}\n" for label in pool).encode()}
     taken = [str(folder / name) for name in contents if (folder / name).exists() or (folder / name).is_symlink()]
     if taken:
@@ -79,73 +77,13 @@ def write_quickstart(folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def predicted(bench: Bench, pool: Sequence[str], predictor: Predictor, seed: int = SEED) -> Bench:
-    """The bench with another predictor's lists."""
-    return replace(bench, retrieved=predictor(bench, pool, np.random.default_rng(np.random.PCG64(seed))))
+def predicted(bench: Bench, pool: list[str], lists: Callable[[Exam], Lists], seed: int = SEED) -> Bench:
+    """Return the bench with a cheater's lists of at most DEPTH."""
+    strata = bench.strata or [""] * len(bench.gold)
+    grades = [{gold: rel} for gold, rel in zip(bench.gold, bench.rel, strict=True)]
+    exam = Exam(grades, sorted(pool), strata, bench.retrieved, depth=DEPTH, seed=seed)
+    return replace(bench, retrieved=[found[:DEPTH] for found in lists(exam)])
 
-
-def oracle(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
-    """The answer alone."""
-    return [[gold] for gold in bench.gold]
-
-
-def constant(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
-    """The most frequent answer alone, whatever is asked."""
-    return [popular(bench.gold)[:1] for _ in bench.gold]
-
-
-def popularity(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
-    """The most frequent answers, whatever is asked."""
-    return [popular(bench.gold)[:DEPTH] for _ in bench.gold]
-
-
-def source_prior(bench: Bench, _pool: Sequence[str], _generator: np.random.Generator) -> list[list[str]]:
-    """The most frequent answers of the query's stratum, whatever is asked there."""
-    strata = strata_of(bench)
-    asked = {
-        name: [gold for gold, stratum in zip(bench.gold, strata, strict=True) if stratum == name]
-        for name in set(strata)
-    }
-    lists = {name: popular(gold)[:DEPTH] for name, gold in asked.items()}
-    return [lists[stratum] for stratum in strata]
-
-
-def random_items(bench: Bench, pool: Sequence[str], generator: np.random.Generator) -> list[list[str]]:
-    """Items of the pool at random."""
-    return [[pool[i] for i in generator.permutation(len(pool))[:DEPTH]] for _ in bench.gold]
-
-
-def marginal_matched(bench: Bench, _pool: Sequence[str], generator: np.random.Generator) -> list[list[str]]:
-    """Answers drawn one after another by how frequent they are, without replacement."""
-    counts = Counter(bench.gold)
-    labels, shares = sorted(counts), [counts[label] / len(bench.gold) for label in sorted(counts)]
-    depth = min(DEPTH, len(labels))
-    drawn = (generator.choice(len(labels), depth, replace=False, p=shares).tolist() for _ in bench.gold)
-    return [[labels[i] for i in places] for places in drawn]
-
-
-CHEATERS: Mapping[str, Predictor] = {
-    "constant": constant,
-    "popularity": popularity,
-    "random": random_items,
-    "marginal-matched": marginal_matched,
-    "source-prior": source_prior,
-}
-"""Predictors that read no query, so that the gate must not pass them."""
-
-
-def strata_of(bench: Bench) -> list[str]:
-    """The stratum of each query, one and the same if the bench names none."""
-    return bench.strata or [""] * len(bench.gold)
-
-
-def popular(gold: Sequence[str]) -> list[str]:
-    """The answers from the most to the least frequent; ties by name."""
-    counts = Counter(gold)
-    return sorted(counts, key=lambda label: (-counts[label], label))
-
-
-METRIC = "ndcg@5"
 
 _WIDTH = 37
 
@@ -169,30 +107,25 @@ favourites. Over all subjects at once he passes for an engine. Within the subjec
 """
 
 _END = """
-`quickstart DIR` writes this bench. `grade` takes your system's in the same form; name the stratum of
-every row, or Theo stays unseen."""
+`grade --sample FOLDER` writes this bench. `grade` takes your system's in the same form; name the
+stratum of every row, or Theo stays unseen."""
 
 
 def mira_story(signs: Signs) -> str:
-    """Four systems through the gate over the sample bench, two of them by stratum as well; no newline at the end."""
+    """Return the text of four systems through the gate over the sample bench, two of them by stratum as well."""
     bench, pool = sample_bench()
-    theo = predicted(bench, pool, source_prior)
+    theo = predicted(bench, pool, CHEATERS["source-prior"].lists)
     first = sum(items[0] == gold for items, gold in zip(bench.retrieved, bench.gold, strict=True))
+    favourite, right = Counter(bench.gold).most_common(1)[0]
     pooled = {
-        f"Mira, always {popular(bench.gold)[0]}": predicted(bench, pool, constant),
+        f"Mira, always {favourite}": predicted(bench, pool, CHEATERS["constant"].lists),
         f"an engine, first place in {first} of {len(bench.gold)}": bench,
         "an oracle, always right": predicted(bench, pool, oracle),
         "Theo, the subject's favourites": theo,
     }
     within = {"Theo, within subjects": theo, "the engine, within subjects": bench}
-    whole = [_row(name, replace(system, strata=None), pool, signs) for name, system in pooled.items()]
-    parts = [_row(name, system, pool, signs) for name, system in within.items()]
-    return "\n".join([_opening(bench, pool, signs), _header(signs), *whole, _THEO, _header(signs), *parts, _END])
-
-
-def _opening(bench: Bench, pool: Sequence[str], signs: Signs) -> str:
-    return _OPENING.format(
-        right=bench.gold.count(popular(bench.gold)[0]),
+    opening = _OPENING.format(
+        right=right,
         n=len(bench.gold),
         n_pool=len(pool),
         metric=METRIC,
@@ -203,15 +136,15 @@ def _opening(bench: Bench, pool: Sequence[str], signs: Signs) -> str:
         at_most=signs.at_most,
         alpha=f"{ALPHA:.2f}",
     )
-
-
-def _header(signs: Signs) -> str:
     columns = (f"{signs.delta + null:<{len('+0.00 ' + signs.ok)}}" for null in "ABCD")
-    return f"{'':<{_WIDTH}}score  {'  '.join(columns)}  gate"
+    header = f"{'':<{_WIDTH}}score  {'  '.join(columns)}  gate"
+    whole = [_row(name, replace(system, strata=None), pool, signs) for name, system in pooled.items()]
+    parts = [_row(name, system, pool, signs) for name, system in within.items()]
+    return "\n".join([opening, header, *whole, _THEO, header, *parts, _END])
 
 
-def _row(name: str, bench: Bench, pool: Sequence[str], signs: Signs) -> str:
-    """A system's score, its deltas with a mark each, and the verdict."""
+def _row(name: str, bench: Bench, pool: list[str], signs: Signs) -> str:
+    """Return a system's score, its deltas with a mark each, and the verdict."""
     found = grade_bench(bench, METRIC, pool)
     columns = (
         f"{signs.signed(found['deltas'][null], 2)} {signs.of(found['verdicts'][null]):<{len(signs.ok)}}"
