@@ -10,11 +10,9 @@ from runner import __version__
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
 from runner.base.records import WITHOUT_VECTORS, parse_cell
-from runner.base.store import Store
 from runner.embed.cost.prices import size
-from runner.embed.parity.compare import parity_of
-from runner.eval_set.shapes.cell import BackendRecord, CellFile
-from runner.eval_set.shapes.decision import Embedded, Receipt, SpendReceipt
+from runner.eval_set.shapes.cell import BackendRecord
+from runner.eval_set.shapes.decision import Receipt, SpendReceipt
 from runner.eval_set.version import Version, load_cell_file
 
 LIBRARIES = (
@@ -61,28 +59,17 @@ def index_sizes(record: Version, cells: Iterable[str]) -> CellTimes:
     return {cell: {"index_bytes": size} for cell, size in sizes.items() if size is not None}
 
 
-def embedded_by(record: Version, cells: Iterable[str]) -> dict[str, Embedded]:
+def embedded_by(record: Version, cells: Iterable[str]) -> dict[str, BackendRecord]:
     """What embedded the cells whose files lie in the record; without cells that no encoder embedded."""
     files = {cell: record.cell_path(cell) for cell in cells}
     facts = {cell: load_cell_file(path) for cell, path in files.items() if path.exists()}
-    store = Store(record.cache)
-    return {
-        cell: Embedded(**found.backend.model_dump(), parity_sha256=_parity(store, found, found.backend))
-        for cell, found in facts.items()
-        if found.backend is not None
-    }
-
-
-def _parity(store: Store, facts: CellFile, backend: BackendRecord) -> str | None:
-    """Digest of the comparison that this cell's encoder passed where it ran; one from other machines says nothing."""
-    found = parity_of(store, {**(facts.encoder or {}), "backend": backend.identity})
-    return found.sha256 if found and found.served == backend.served else None
+    return {cell: found.backend for cell, found in facts.items() if found.backend is not None}
 
 
 def make_receipt(
     cells: CellTimes,
     seconds: Mapping[str, float],
-    backends: Mapping[str, Embedded],
+    backends: Mapping[str, BackendRecord],
     spend: SpendReceipt | None = None,
 ) -> Receipt:
     """What this machine is, what this run took, where its vectors were made, and what that cost where it is metered."""

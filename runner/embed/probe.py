@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,9 @@ ENDINGS = ("bank", "water")
 _JOIN, _PAD = ". ", " the"
 _CHANGED = (1, 8, 64)
 """How many last tokens are changed: more only if a text's row moves by itself, as batches of a busy server move it."""
+
+UNLIMITED = 2000
+"""Tokens of the longest text for an encoder without a limit."""
 
 _CLEAR = 3.0
 """What a change must be, in multiples of what the same text moves by when it is sent again."""
@@ -109,6 +113,51 @@ def answers_as(store: Store, encoder: Encoder, identity: JSON) -> bool:
     return bool(np.abs(_canary(encoder) - np.load(store.folder("probe", inputs) / "canary.npy")).max() <= SAME)
 
 
+SAME_COSINE = {"float32": 0.999999}
+"""By number format, the least cosine of one text's two vectors; HALF_PRECISION_COSINE for any other, or none said."""
+
+HALF_PRECISION_COSINE = 0.9995
+
+
+class Beside(NamedTuple):
+    """How one encoder's vectors on two backends compare: `cosine` is the smallest of a text, which is `worst`."""
+
+    cosine: float
+    required: float
+    worst: str
+    difference: float
+
+    @property
+    def same(self) -> bool:
+        """Whether every text's two vectors are as close as the number format there allows."""
+        return self.cosine >= self.required
+
+
+def beside(here: Encoder, there: Encoder) -> Beside:
+    """Return how the vectors of two backends compare over the probe's texts; raise BackendError unless both pass it.
+
+    The texts are its sentences as documents and as queries, and a document of exactly the catalogued length.
+    """
+    probe(there)  # first: it may not be there at all, and loading a model here takes seconds
+    probe(here)
+    sentences = [sentence for pair in PARAPHRASES for sentence in pair]
+    longest = f"{_of_length(here, (here.spec.max_tokens or UNLIMITED) - 1)} {ENDINGS[0]}"
+    sent: list[tuple[list[str], PromptSide]] = [(sentences, "document"), (sentences, "query"), ([longest], "document")]
+    rows = [
+        np.vstack([checked_encode(encoder, texts, side) for texts, side in sent]).astype(np.float64)
+        for encoder in (here, there)
+    ]
+    lengths = [np.linalg.norm(each, axis=1) for each in rows]
+    cosines = (rows[0] * rows[1]).sum(axis=1) / (lengths[0] * lengths[1])
+    names = [f"the {side} {text[:60]!r}" for texts, side in sent for text in texts]
+    return Beside(
+        cosine=float(cosines.min()),
+        required=SAME_COSINE.get(there.identity()["backend"].get("dtype", ""), HALF_PRECISION_COSINE),
+        worst=names[int(cosines.argmin())],
+        difference=float(np.abs(rows[0] - rows[1]).max()),
+    )
+
+
 def _inputs(identity: JSON) -> dict[str, JSON]:
     return {"probe": PROBE, "encoder": identity}
 
@@ -166,8 +215,8 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
     held to changes that stand out.
     """
     limit = encoder.spec.max_tokens
-    for n_changed in (n for n in _CHANGED if 4 * n < (limit or 2000)):
-        opening = _of_length(encoder, (limit or 2000) - n_changed)
+    for n_changed in (n for n in _CHANGED if 4 * n < (limit or UNLIMITED)):
+        opening = _of_length(encoder, (limit or UNLIMITED) - n_changed)
         one, other = (opening + f" {word}" * n_changed for word in ENDINGS)
         further = one + f" {ENDINGS[1]}" * 8 * n_changed
         row, *others = (checked_encode(encoder, [text], "document") for text in (one, other, further, one))

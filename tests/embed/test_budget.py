@@ -453,7 +453,7 @@ def test_the_time_between_sessions_is_left_out_of_the_rate(meter, clock):
 
 
 def test_every_ledger_below_the_work_that_a_folder_belongs_to_is_found(tmp_path, clock):
-    places = ("bills/v1", "us_code/v2", "us_code/v2/replay", "parity/2026-05-01", "smoke/2026-05-01T080000Z")
+    places = ("bills/v1", "us_code/v2", "us_code/v2/replay", "replay/2026-05-01")
     ledgers = [tmp_path / ".work" / "outer" / ".work" / place / "spend" for place in places]
     for ledger in ledgers:
         with quiet_meter(ledger, clock) as meter, embedding(meter):

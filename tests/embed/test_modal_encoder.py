@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError
-from runner.base.places import CACHE_VARIABLE
 from runner.base.store import Store
 from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
@@ -32,7 +31,6 @@ from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.pins import image_pins, payload_pin
 from runner.embed.modal.service import explained, without_secrets
 from runner.eval_set import catalog
-from runner.tools.doctor.parity import smoked
 from tests.embed.test_estimate import session
 from tests.embed.test_local_encoder import said_by
 from tests.support.hub_server import HubServer, packaged_minilm
@@ -380,7 +378,7 @@ def test_the_estimate_takes_what_other_work_measured_whatever_ledger_it_is_in(tm
     work = tmp_path / ".work" / "demo"
     write_session(work / "v1" / "spend" / "a.json", session(what="words", gpu="cpu"))
     write_session(work / "v1" / "spend" / "b.json", session(what="words", gpu="cpu", kind="weights"))
-    for folder in (work / "v2", work / "v2" / "replay", tmp_path / ".work" / "parity" / "2026-05-02"):
+    for folder in (work / "v2", work / "v2" / "replay", tmp_path / ".work" / "replay" / "2026-05-02"):
         driver(folder, gpu="cpu").prepare([Work("words", 10, 100)])
         said = capsys.readouterr().err
         assert "at 20,000 tokens/s (measured on 2026-05-01)" in said
@@ -506,31 +504,6 @@ def test_an_error_about_a_text_is_its_answer_and_retires_no_container(failing):
     run, calls = failing
     assert "no such character" in run("cuda", ValueError("no such character"))["error"]
     assert not calls
-
-
-@pytest.mark.parametrize(
-    ("here", "said"),
-    [
-        (Words, "the vectors of this machine, smallest cosine 1.000000"),
-        (Mistaken, "does not make the vectors of this machine. "),
-        (None, "(device cpu"),
-    ],
-)
-def test_an_encoder_is_tried_with_32_texts_once(bench, monkeypatch, tmp_path, capsys, here, said):
-    made = bench()
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: here is not None)
-    monkeypatch.setattr("runner.embed.local_encoder.encoder_for", lambda name: here())
-    try:
-        found = smoked(made.backend, SPEC.name, "2026-11-23")
-        assert "32 texts came back as rows of 16" in found
-    except BackendError as error:
-        found = str(error)
-    assert said in found
-    assert (here is Mistaken) == ("cosine:" in found)
-    assert "so it would start" in capsys.readouterr().err
-    sent = [text for one in made.server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
-    assert len(sent) == 32 or here is None, "where the weights are here nothing but the comparison is paid for"
 
 
 def test_a_tokenizer_is_fetched_without_the_weights(tmp_path):

@@ -5,7 +5,9 @@ import pytest
 
 from runner.base.errors import BackendError
 from runner.base.store import Store
-from runner.embed.probe import PARAPHRASES, probe, probed
+from runner.embed.local_encoder import TransformerEncoder, encoder_for
+from runner.embed.probe import HALF_PRECISION_COSINE, PARAPHRASES, SAME_COSINE, beside, probe, probed
+from runner.eval_set import catalog
 from tests.support.fake_encoder import FakeEncoder
 
 
@@ -120,3 +122,57 @@ def test_rows_that_move_by_themselves_are_told_apart_by_more_tokens():
     early.token_counts = FakeEncoder(max_tokens=64).token_counts
     with pytest.raises(BackendError, match=r"\(truncation\): the last 8 of 64 tokens move"):
         probe(early)
+
+
+class Elsewhere(FakeEncoder):
+    """The same encoder in another number format: every row a little off, and the same whenever its text comes."""
+
+    tolerance = 2e-3
+
+    def __init__(self, dtype="float16", noise=5e-4, **row):
+        super().__init__(**row)
+        self.dtype, self.noise = dtype, noise
+
+    def identity(self):
+        return {"encoder": "fake", "backend": {"name": "modal", "dtype": self.dtype}}
+
+    def encode(self, texts, side):
+        rows = super().encode(texts, side)
+        seeds = [int(1e6 * abs(row[0])) for row in rows]
+        rows += np.array([np.random.default_rng(seed).normal(0, self.noise, 16) for seed in seeds], np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_rounding_elsewhere_is_the_same_and_float32_is_held_to_a_closer_bound():
+    found = beside(FakeEncoder(), Elsewhere())
+    assert found.same
+    assert HALF_PRECISION_COSINE == found.required < found.cosine < 1
+    assert 0 < found.difference < 5e-3
+    found = beside(FakeEncoder(), Elsewhere("float32"))
+    assert not found.same
+    assert found.required == SAME_COSINE["float32"]
+    assert beside(FakeEncoder(), Elsewhere("float32", 0)).same
+
+
+@pytest.mark.parametrize(
+    ("row", "worst"), [({"query_prompt": "search: "}, "the query"), ({"document_prompt": "passage: "}, "the document")]
+)
+def test_another_prompt_elsewhere_is_other_vectors_of_its_side(row, worst):
+    here = {"query_prompt": "query: "}
+    found = beside(FakeEncoder(**here), Elsewhere(**(here | row)))
+    assert not found.same
+    assert found.worst.startswith(worst)
+
+
+def test_a_limit_elsewhere_that_is_not_the_catalogued_one_fails_the_probe():
+    with pytest.raises(BackendError, match="truncation"):
+        beside(FakeEncoder(), Wrong({}, {"max_tokens": 12}))
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_minilm_in_half_precision_is_close_to_float32():
+    spec = catalog.encoder("minilm-l6-v2")
+    found = beside(encoder_for(spec.name), TransformerEncoder(spec, dtype="float16"))
+    assert found.same
+    assert found.cosine < 1

@@ -11,8 +11,8 @@ from runner.base.records import BM25Cell, HybridCell, parse_cell
 from runner.decide.tiers import meets_criterion_5
 from runner.eval_set import catalog
 from runner.eval_set.plan import default_cells
-from runner.eval_set.shapes.cell import Lengths, Provenance, Truncation
-from runner.eval_set.shapes.decision import Decision, Embedded, Receipt
+from runner.eval_set.shapes.cell import BackendRecord, Lengths, Provenance, Truncation
+from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.gate import SingleGoldNullResult, SingleGoldVerdict
 from runner.eval_set.shapes.lists import (
     FurtherReading,
@@ -130,7 +130,7 @@ def full_receipt(found: Results, **changes: Any) -> Receipt:
         libraries={"numpy": "2.4.6", "bm25s": "0.3.16", "torch": "2.13.0"},
         seconds={"corpus": 12.031, "cells": 1804.5, "score": 3.25},
         cells=dict.fromkeys(embedded, measured) | {"bm25 x whole_doc": {"retrieve_seconds": 0.4}},
-        backends={cell: Embedded.model_validate(backend()) for cell in embedded},
+        backends={cell: BackendRecord.model_validate(backend()) for cell in embedded},
         spend=None,
     )
     return receipt.model_copy(update=changes)
@@ -139,7 +139,7 @@ def full_receipt(found: Results, **changes: Any) -> Receipt:
 def backend(name: str = "local", served: dict[str, str] | None = None, **identity: Any) -> dict[str, Any]:
     versions = {"sentence-transformers": "6.2.0", "torch": "2.13.0"}
     facts = {"name": name, "device": "cpu", "dtype": "float32", "versions": versions} | identity
-    return {"name": name, "identity": facts, "served": served or {"device": "cpu"}, "parity_sha256": None}
+    return {"name": name, "identity": facts, "served": served or {"device": "cpu"}}
 
 
 def _cell(

@@ -120,7 +120,7 @@ def server_info(spec: EncoderSpec, page: Response | None, where: str, shown: Cal
 def _check(spec: EncoderSpec, info: dict[str, JSON], where: str, shown: Callable[[str], str]) -> None:
     model, revision, longest = info["model_id"], info.get("model_sha"), info["max_input_length"]
     start = f"Start it with --model-id {spec.hub_id} --revision {spec.revision}, or give another --encoder-url."
-    # A folder says nothing of the model in it; the probe and the parity check then stand alone.
+    # A folder says nothing of the model in it; the probe, and `replay --encoder`, then stand alone.
     if not model.startswith(("/", ".")) and model.lower() != spec.hub_id.lower():
         raise BackendError(f"{where} serves {shown(model)}, {spec.name} is {spec.hub_id}. {start}")
     if revision and revision != spec.revision:

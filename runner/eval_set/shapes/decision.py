@@ -42,12 +42,6 @@ class SpendReceipt(Sparse):
         return self.embedding_usd + self.weights_usd + self.services_usd + self.judging_usd
 
 
-class Embedded(BackendRecord):
-    """A cell's backend; `parity_sha256` is the digest of its passed comparison with this machine, null without one."""
-
-    parity_sha256: Sha256 | None
-
-
 class Receipt(FrozenModel):
     """receipt.json: what was measured while running; it differs from machine to machine.
 
@@ -64,7 +58,7 @@ class Receipt(FrozenModel):
     libraries: dict[str, Annotated[str, Field(min_length=1)]]
     seconds: dict[str, float]
     cells: dict[str, dict[str, float]]
-    backends: dict[str, Embedded]
+    backends: dict[str, BackendRecord]
     spend: SpendReceipt | None
 
 

@@ -5,7 +5,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 from runner.eval_set.shapes.cell import BackendRecord
-from runner.eval_set.shapes.decision import Embedded
 
 UNSAID = "not said"
 UNVERIFIED = "unverified: the server does not prove which revision it serves"
@@ -26,7 +25,6 @@ class EmbeddedCell(NamedTuple):
     libraries: list[str]
     revision: str
     further: list[str]
-    parity: str
     place: str
 
 
@@ -42,7 +40,7 @@ class CellBackends(NamedTuple):
     noise_floor_elsewhere: bool
 
 
-def embedded(backends: Mapping[str, Embedded], baseline: str) -> CellBackends:
+def embedded(backends: Mapping[str, BackendRecord], baseline: str) -> CellBackends:
     """The backends of a receipt, by cell, as a page says them."""
     cells = [_cell(name, backends[name]) for name in sorted(backends, key=lambda name: (name == REPEATED, name))]
     places = _by_place(cells)
@@ -60,7 +58,7 @@ def _by_place(cells: Iterable[EmbeddedCell]) -> list[tuple[str, list[str]]]:
     return [(place, [row.cell for row in rows]) for place, rows in groupby(ordered, key=lambda row: row.place)]
 
 
-def _cell(cell: str, record: Embedded) -> EmbeddedCell:
+def _cell(cell: str, record: BackendRecord) -> EmbeddedCell:
     name, identity, served = record.name, record.identity, record.served
     device = str(served.get("device") or identity.get("device") or UNSAID)
     number_format = str(served.get("dtype") or served.get("model_dtype") or identity.get("dtype") or UNSAID)
@@ -76,7 +74,6 @@ def _cell(cell: str, record: Embedded) -> EmbeddedCell:
         libraries=[f"{library} {libraries[library]}" for library in sorted(libraries)],
         revision=_revision(record),
         further=[f"{what}: {served[what]}" for what in further],
-        parity="the reference" if name == "local" else (record.parity_sha256 or "not checked")[:12],
         place=f"{_PLACES[name]} ({', '.join(said for said in (device, number_format) if said != UNSAID) or UNSAID})",
     )
 

@@ -1,23 +1,22 @@
 """What a record holds that can be embedded again, and whether the means for that are here. Nothing is written."""
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from runner.base.canonical import file_sha256
-from runner.base.errors import EvalError, InputError, IntegrityError
+from runner.base.errors import InputError, IntegrityError
 from runner.base.places import DRIVER
 from runner.base.records import BM25Cell, CrossCell, Document, Qrels, Run, parse_cell
 from runner.embed.backends import Backend
 from runner.embed.encoder import catalogue_facts
-from runner.eval_set.catalog import SOURCES, reranker
+from runner.eval_set.catalog import reranker
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import Version, load_decision, load_queries, load_results, newest_version
+from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.score.score import qrels
 
 
@@ -30,28 +29,18 @@ class Recorded:
     query_ids: Sequence[str]
     qrels: Qrels
 
-    def run(self, cell: str) -> Run:
-        """The recorded run of a cell."""
-        return self.run_of(self.version, cell)
-
     def run_of(self, version: Version, cell: str) -> Run:
-        """The run of a cell that lies in another folder, over the queries that the record scored."""
+        """The run of a cell that lies in the record or in another folder, over the queries that the record scored."""
         return read_run(version.run_path(cell), cell, self.query_ids)
-
-
-def has_results(version: Version) -> bool:
-    """Whether there is something to hold: a locked decision over results, or a rehearsal's results."""
-    if not version.results_path.exists():
-        return False
-    if version.rehearsal:
-        return True
-    return (version.record / LOCK_NAME).exists() and load_decision(version).kind == "production"
 
 
 def recorded(version: Version) -> Recorded:
     """The version's record, verified; an InputError if it has no results to hold."""
     verify_version(version)
-    if not has_results(version):
+    is_decided = version.rehearsal or (
+        (version.record / LOCK_NAME).exists() and load_decision(version).kind == "production"
+    )
+    if not (version.results_path.exists() and is_decided):
         what = "rehearsal has no results" if version.rehearsal else "record is not decided over results and locked"
         raise InputError(
             f"{version.name}: its {what} yet, so there is nothing to replay. Run: {DRIVER} run {version.viewed}"
@@ -110,23 +99,3 @@ def documents(version: Version) -> Sequence[Document]:
         f"{version.name} can be scored again and not embedded again: {archive_fault(version)}. {why} Put a sound copy "
         "of the archive there and run the command again."
     )
-
-
-def versions_with_results(*, rehearsal: bool) -> Iterator[Version]:
-    """Every version of the workplace that has results or an unreadable record, in the catalogue's order, by number."""
-    for source in SOURCES.values():
-        if source.policy == "external":
-            continue
-        newest = newest_version(source.name, rehearsal=rehearsal)
-        folders = {path.name: path for path in newest.folder.parent.glob("v*") if re.fullmatch(r"v\d+", path.name)}
-        for name, folder in sorted(folders.items(), key=lambda item: int(item[0][1:])):
-            record = folder / "rehearsal" if rehearsal else folder
-            version = replace(
-                newest, number=int(name[1:]), folder=folder, record=record, work=newest.work.with_name(name)
-            )
-            try:
-                may_be_replayed = has_results(version)
-            except (EvalError, OSError):
-                may_be_replayed = True
-            if may_be_replayed:
-                yield version

@@ -133,8 +133,7 @@ class CellReplay:
     """One cell's nDCG@10 then and now; `difference` is now less then, paired by query.
 
     `allowed` and `allowed_change` are how far noise moves the mean and one query; `max_change` is the farthest that a
-    query moved, `worst_query` that query; `score_shift` is the root mean square change of a document's score.
-    `identical` runs are the same bytes; BM25's must be.
+    query moved, `worst_query` that query. `identical` runs are the same bytes; BM25's must be.
     """
 
     cell: str
@@ -145,8 +144,6 @@ class CellReplay:
     max_change: float
     allowed_change: float
     worst_query: str
-    queries_changed: int
-    score_shift: float
     identical: bool
     holds: bool
     device: str
@@ -231,7 +228,9 @@ def _noise(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> di
             if isinstance(cell, DenseCell) and cell.variant == "int8":
                 rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
             seed = known.results.plan.bootstrap.seed
-            found[name] = noise(known.run(name), replayed[name], known.query_ids, known.qrels, rounding, seed)
+            found[name] = noise(
+                known.run_of(known.version, name), replayed[name], known.query_ids, known.qrels, rounding, seed
+            )
             if not isinstance(cell, CrossCell):
                 by_encoder.setdefault(cell.encoder, []).append(found[name])
     return found | {name: largest(by_encoder.get(encoder, ())) for name, encoder in fused.items()}
@@ -256,8 +255,6 @@ def _cell(known: Recorded, row: CellResult, again: Version, replayed: Run, expla
         max_change=max_change,
         allowed_change=allowed[1],
         worst_query=known.query_ids[int(changes.argmax())] if changes.any() else "",
-        queries_changed=int((changes != 0).sum()),
-        score_shift=explained.score_shift,
         identical=identical,
         holds=identical or (not sparse and abs(difference.mean) <= allowed[0] and max_change <= allowed[1]),
         device="" if facts.backend is None else facts.backend.served.get("device", ""),
@@ -288,6 +285,6 @@ def _note(version: Version, cell: str, explained: Noise) -> str:
     if explained.score_shift > explained.rounding:
         return (
             f"scores moved by {explained.score_shift:.4f}, and rounding explains {explained.rounding:.4f}: other "
-            "weights, prompts or limits; doctor --parity tells which"
+            "weights, prompts or limits; `replay --encoder` compares it with this machine's"
         )
     return ""
