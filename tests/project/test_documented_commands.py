@@ -41,7 +41,7 @@ NEEDS = {
     r"^mcp": "stdin",
     r"@int8 x": "packaged",
     r"practice/demo": "[Ss]tand-ins",
-    r"^doctor": "checks|parity",
+    r"^doctor": "checks",
     r"^pooled": "locked",
 }
 """What a command needs that a small version has not, by its words, and how its page says so."""
