@@ -13,25 +13,20 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.decide.decide import decision_sentence
-from runner.decide.outcome import CHOSEN
 from runner.decide.policy import HARD_ABOVE
 from runner.decide.roster import locked_decision, new_plan_text, version_in_force
 from runner.decide.sample_size import shown_by
 from runner.eval_set.catalog import ENCODERS, SourceSpec
-from runner.eval_set.corpus import sample_to_draw
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.history import abandoned, versions_of
-from runner.eval_set.labels import version_labels
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import Version, load_corpus, load_decision, load_queries, load_results
-from runner.evening.costs import Asked, costs, current
-from runner.judge.models.estimate import pooled_pairs
-from runner.retrieve.pool import unjudged
+from runner.eval_set.version import Version, load_decision, load_queries, load_results
+from runner.evening.costs import Asked, costs
+from runner.evening.stops import outstanding, steps
 
 RECORDED = "decision recorded"
 NOT_LOCKED = "what was chosen is not locked yet; `run` locks it"
@@ -82,11 +77,14 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked) -> tupl
         planned = Plan.model_validate(yaml.safe_load(text))
         lines += [f"  {line}" for line in text.splitlines()]
     lines += costs(version, plan, asked).said
-    lines += _inventory(version, planned)
-    if corpus_path is not None:
-        lines.append(_corpus_line(version, corpus_path))
+    lines += [f"done: {step}" for step in steps(version)]
+    lines += _kept(version)
+    if version.source.policy != "external":
+        lines += filter(None, [_shown_by(version, planned)])
+    if corpus_path is not None and not corpus_path.exists():
+        lines.append(f"corpus path: {display(corpus_path)}, which does not exist")
     if not (version.record / "decision.json").exists():
-        return lines, _missing(version, plan)
+        return lines, outstanding(version).outstanding
     if not (version.record / LOCK_NAME).exists():
         return lines, NOT_LOCKED
     lines.append(decision_sentence(load_decision(version)))
@@ -154,83 +152,15 @@ def _policy_lines(source: SourceSpec) -> list[str]:
     return [*lines, f"note: {source.note}"] if source.note else lines
 
 
-def _corpus_line(version: Version, corpus_path: Path) -> str:
-    """How many files the reader would be given; none of them is opened."""
-    source, most = version.source, sample_to_draw(version).size
-    if source.policy == "external" or not corpus_path.is_dir():
-        return f"corpus path: {display(corpus_path)}" + ("" if corpus_path.exists() else ", which does not exist")
-    from samplers.registry import source_format
-
-    suffixes = source_format(source.reader).suffixes
-    sizes = [
-        path.stat().st_size for path in corpus_path.rglob("*") if path.suffix.lower() in suffixes and path.is_file()
-    ]
-    held = f"{len(sizes)} {' or '.join(suffixes)} files, {sum(sizes) / 1e6:.1f} MB"
-    return f"corpus path: {display(corpus_path)}: {held}, of which at most {most} documents are sampled"
+def _kept(version: Version) -> list[str]:
+    """A line if vectors of earlier runs are here, while they are of use."""
+    kept = version.cache / "vectors"
+    if version.results_path.exists() or not kept.is_dir():
+        return []
+    return [f"kept: vectors of earlier runs, of whatever source, in {kept}; no text is embedded twice"]
 
 
-def _missing(version: Version, plan: Plan | None) -> str:
-    """The first thing that keeps the version from a decision."""
-    if version.source.policy == "external":
-        return "a collection is compared and never decided"
-    if version.source.policy == "baseline" and plan is None:
-        return "the baseline is not adopted yet; `adopt SOURCE --by NAME` records it"
-    if plan is None or not version.corpus_path.exists():
-        return "no corpus is sampled yet"
-    header, _ = load_corpus(version.corpus_path)
-    if not version.queries_path.exists():
-        return f"{header.n_documents} documents are sampled, no queries are written yet"
-    count = len(load_queries(version.queries_path))
-    if count < MIN_QUERIES:
-        return f"{count} queries; at least {MIN_QUERIES} are needed"
-    made = current(version, plan)
-    absent = [cell for cell in plan.cells if cell not in made]
-    if absent:
-        return f"{len(absent)} of {len(plan.cells)} cells are not run yet"
-    pooled = pooled_pairs(version, plan) or []
-    missing = unjudged(pooled, version_labels(version))
-    if missing:
-        return f"{len(missing)} of {len(pooled)} pairs are not judged yet"
-    if version.results_path.exists():
-        return _unsettled(load_results(version))
-    return "everything is there; `run` scores it"
-
-
-def _unsettled(results: Results) -> str:
-    """What keeps complete results from a decision."""
-    said = results.outcome
-    if said.tier in CHOSEN:
-        flagged = said.confirmed or said.candidates
-        cells = flagged[0] if len(flagged) == 1 else f"{len(flagged)} cells"
-        return f"nobody has chosen yet between the baseline and {cells}; `choose` records it"
-    # Without its first words, which are also those of a line that determiners search for.
-    return said.sentence.removeprefix("No decision: ")
-
-
-def _inventory(version: Version, plan: Plan) -> list[str]:
-    """What exists of the version, a line each."""
-    lines = []
-    if version.corpus_path.exists():
-        header, _ = load_corpus(version.corpus_path)
-        lines.append(
-            f"corpus: {header.n_documents} of {header.n_read} documents, {len(header.quarantined)} quarantined"
-        )
-    if version.queries_path.exists():
-        count = len(load_queries(version.queries_path))
-        lines.append("; ".join(filter(None, [f"queries: {count}", _shown_by(version, plan, count)])))
-    elif version.source.policy != "external":
-        lines.append(f"queries: none yet; {_shown_by(version, plan, MIN_QUERIES)}")
-    if not version.results_path.exists() and (kept := version.cache / "vectors").is_dir():
-        lines.append(f"kept: vectors of earlier runs, of whatever source, in {kept}; no text is embedded twice")
-    if version.labels_path.exists():
-        labels = version_labels(version)
-        pairs = {(label.query_id, label.doc_id) for label in labels}
-        lines.append(f"labels: {len(labels):,} grades, for {len(pairs):,} different pairs")
-    return lines
-
-
-def _shown_by(version: Version, plan: Plan, count: int) -> str:
-    """What the queries show: of the results once there are any, before by the plan's SD."""
-    if version.results_path.exists():
-        return shown_by(plan, count, load_results(version).cells)
-    return shown_by(plan, count)
+def _shown_by(version: Version, plan: Plan) -> str:
+    """What the queries can show: of the results once there are any, before by the plan's SD."""
+    count = len(load_queries(version.queries_path)) if version.queries_path.exists() else MIN_QUERIES
+    return shown_by(plan, count, load_results(version).cells if version.results_path.exists() else ())

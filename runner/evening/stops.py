@@ -158,12 +158,15 @@ def next_step(version: Version, title: str = "your turn (this is not an error)")
         return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
     if version.preregistration_path.exists():
         verified_preregistration(version)
-    return _outstanding(version).at(version.name, steps(version), doubts(version), title)
+    return outstanding(version).at(version.name, steps(version), doubts(version), title)
 
 
-def _outstanding(version: Version) -> InputNeeded:
-    run = f"{DRIVER} run {version.viewed}"
-    if version.source.policy == "baseline" and _plan(version) is None:
+def outstanding(version: Version) -> InputNeeded:
+    """Return what comes next of a version that is not decided, and the ways to bring it; nothing is written."""
+    run, plan = f"{DRIVER} run {version.viewed}", _plan(version)
+    if version.source.policy == "external":
+        return InputNeeded("a collection is compared and never decided", [run])
+    if version.source.policy == "baseline" and plan is None:
         adopt = f"{DRIVER} adopt {version.flags} --by NAME"
         return InputNeeded("the baseline is to be adopted: the source has weak structure", [adopt])
     if not version.corpus_path.exists():
@@ -175,13 +178,15 @@ def _outstanding(version: Version) -> InputNeeded:
         return queries_stop(version, run)
     if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
         return queries_stop(version, run, count)
-    plan = _plan(version)
-    if plan is None or len(_made(version, plan)) < len(plan.cells):
+    if plan is None:
+        return InputNeeded("cells to embed and search", [run])
+    if absent := len(plan.cells) - len(_made(version, plan)):
+        cells = f"{absent} of {len(plan.cells)} cells to embed and search"
         if version.embedded_corpus or archive_path(version).exists():
-            return InputNeeded("cells to embed and search", [run])
+            return InputNeeded(cells, [run])
         fetch = f"{DRIVER} fetch {version.origin.flags} --again {display(version.corpus_path)} --to FOLDER"
         return InputNeeded(
-            "cells to embed and search; the documents are not on this machine",
+            f"{cells}; the documents are not on this machine",
             [
                 f"Get those that the manifest names, unless you have a folder with them:\n{fetch}",
                 f"{run} --corpus-path FOLDER",
@@ -200,11 +205,21 @@ def _outstanding(version: Version) -> InputNeeded:
     if files := _unread(version, labels):
         return second_reading_stop(version, files, run)
     if version.results_path.exists():
-        results = load_results(version)
-        now = label_prefix(version.labels_path)
-        if needs_choice(results) and (results.labels.lines, results.labels.sha256) == (now.lines, now.sha256):
-            return choice_stop(version, results)
+        results, now = load_results(version), label_prefix(version.labels_path)
+        if (results.labels.lines, results.labels.sha256) == (now.lines, now.sha256):
+            if needs_choice(results):
+                return choice_stop(version, results)
+            if results.outcome.tier == "no decision":
+                return _no_decision(version, results)
     return InputNeeded("everything is there: scores and verdict", [run])
+
+
+def _no_decision(version: Version, results: Results) -> InputNeeded:
+    """What a version with all grades waits for whose results allow no decision."""
+    # Without its first words, which are also those of a line that determiners search for.
+    said = results.outcome.sentence.removeprefix("No decision: ")
+    page = f"Read the page: {DRIVER} view {version.viewed}"
+    return InputNeeded(said, [page, f"{results.outcome.next_step}"])
 
 
 def _plan(version: Version) -> Plan | None:

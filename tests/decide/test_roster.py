@@ -341,7 +341,7 @@ def test_the_driver_adopts_and_then_the_determiner_finds_a_decision(tmp_path, ca
     code, out, _ = run(capsys, "--source=gao_reports", where, "--dry-run")
     assert (code, out.splitlines()[-1]) == (
         1,
-        "undecided: the baseline is not adopted yet; `adopt SOURCE --by NAME` records it",
+        "undecided: the baseline is to be adopted: the source has weak structure",
     )
     code, out, _ = run(capsys, "adopt", "gao_reports", where, "--by=A. Person")
     assert code == 0

@@ -98,19 +98,19 @@ def labels(tmp_path):
 
 
 STATES = [
-    (make_version, "undecided: no corpus is sampled yet"),
-    (lambda folder: write_plans(make_version(folder)), "undecided: no corpus is sampled yet"),
+    (make_version, "undecided: documents to sample"),
+    (lambda folder: write_plans(make_version(folder)), "undecided: documents to sample"),
     (
         lambda folder: begin(folder).queries_path.unlink(),
-        "undecided: 16 documents are sampled, no queries are written yet",
+        "undecided: no queries yet: at least 25 are needed; 8 or more of them your own",
     ),
-    (few_queries, "undecided: 24 queries; at least 25 are needed"),
-    (begin, "undecided: 9 of 9 cells are not run yet"),
-    (one_cell, "undecided: 1 of 9 cells are not run yet"),
-    (lambda folder: run_every_cell(begin(folder)), "undecided: 1 of 1 pairs are not judged yet"),
-    (labels, "undecided: everything is there; `run` scores it"),
+    (few_queries, "undecided: 1 more to be written: there are 24 queries, and at least 25 are needed"),
+    (begin, "undecided: 9 of 9 cells to embed and search"),
+    (one_cell, "undecided: 1 of 9 cells to embed and search"),
+    (lambda folder: run_every_cell(begin(folder)), "undecided: 1 of 1 pairs to judge; their files are to be written"),
+    (labels, "undecided: everything is there: scores and verdict"),
     (lambda folder: decided(labels(folder)), "undecided: what was chosen is not locked yet; `run` locks it"),
-    (lambda folder: write_lock(labels(folder).record), "undecided: everything is there; `run` scores it"),
+    (lambda folder: write_lock(labels(folder).record), "undecided: everything is there: scores and verdict"),
 ]
 
 
@@ -154,7 +154,7 @@ def test_a_rehearsals_decision_does_not_decide_the_record(tmp_path, dry_run):
     write_lock(version.record)
     code, lines, _ = dry_run()
     assert code == 1
-    assert lines[-1] == "undecided: 9 of 9 cells are not run yet"
+    assert lines[-1] == "undecided: 9 of 9 cells to embed and search"
     _, lines, _ = dry_run("--rehearse")
     assert "never counts as a decision" in lines[-2]
 
@@ -175,9 +175,9 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     assert "  rrf(bm25,minilm-l6-v2) x section_aware_bills_v1" in lines
     assert "cost: $0.00 (local encoders)" in lines
     assert "encoders: minilm-l6-v2, minilm-static-384" in lines
-    assert "corpus: 16 of 16 documents, 0 quarantined" in lines
+    assert "done: 25 queries" in lines
     gain = least_gain(25, DEFAULT_SD, 0.04, bar=0.02)
-    said = f"queries: 25; 25 queries show a true gain of {gain:.2f} nDCG@10 of minilm-l6-v2 x section_aware_bills_v1"
+    said = f"25 queries show a true gain of {gain:.2f} nDCG@10 of minilm-l6-v2 x section_aware_bills_v1"
     assert any(line.startswith(said) for line in lines)
 
 
@@ -203,11 +203,10 @@ def test_embedding_and_judging_stand_in_one_total_under_the_ceiling(tmp_path, ho
 def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_evening):
     version = make_version(decided_evening)
     found = load_results(version)
-    (line,) = [line for line in describe(version)[0] if line.startswith("queries: ")]
+    (line,) = [line for line in describe(version)[0] if " queries show a true gain of " in line]
     gain = f"{found.outcome.detectable:.2f}"
-    said = line.partition("; ")[2]
-    assert f"a true gain of {gain} nDCG@10" in said
-    assert any(weakness.startswith(said) for weakness in found.weaknesses)
+    assert f"a true gain of {gain} nDCG@10" in line
+    assert any(weakness.startswith(line) for weakness in found.weaknesses)
 
 
 def cost_lines(version, remote, **known):

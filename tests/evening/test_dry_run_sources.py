@@ -40,7 +40,7 @@ def test_a_taken_over_chunker_is_named_with_what_is_known_of_it(capsys, tmp_path
 def test_a_source_with_weak_structure_is_pointed_to_its_policy(capsys, tmp_path, source):
     _, lines, _ = dry_run(capsys, tmp_path, source.name)
     assert lines[1].startswith("policy: weak structure, so the baseline")
-    assert lines[-1] == "undecided: the baseline is not adopted yet; `adopt SOURCE --by NAME` records it"
+    assert lines[-1] == "undecided: the baseline is to be adopted: the source has weak structure"
 
 
 def test_what_was_decided_elsewhere_is_told_with_both_models(capsys, tmp_path):
@@ -56,13 +56,3 @@ def test_what_is_not_evaluated_says_where_to_look(capsys, tmp_path, name):
     code, _, err = dry_run(capsys, tmp_path, name)
     assert code == 2
     assert any(word in err for word in ("look ", "transcripts are", "as the source bills"))
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize("source", [s for s in SUBSTRATE if s.name != "cbo_cost_estimates"], ids=lambda spec: spec.name)
-def test_a_folder_of_real_documents_is_counted_in_the_dry_run(capsys, tmp_path, shared, source):
-    folder = shared / "corpora" / source.name
-    _, lines, _ = dry_run(capsys, tmp_path, source.name, "--rehearse", f"--corpus-path={folder}")
-    (line,) = [line for line in lines if line.startswith("corpus path: ")]
-    assert " 0 " not in line
-    assert " MB, of which at most 750 documents are sampled" in line

@@ -164,14 +164,14 @@ def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_an
 
 def test_v2_begins_with_v1s_plans_prompt_documents_and_queries_and_its_own_number(v1, tmp_path):
     path = v1.plan_path(rehearsal=True)
-    edit(path, "version: 1", "version: 1  # of the rehearsal")
+    edit(path, "\nversion: 1", "\nversion: 1  # of the rehearsal")
     version = follow(v1, tmp_path)
     for kept in ("queries.yaml", "corpus.jsonl"):
         assert (version.folder / kept).read_bytes() == (v1.folder / kept).read_bytes()
     assert version.judge_path.read_bytes() == v1.judge_path.read_bytes()
     assert (version.work / "corpus.tar.zst").read_bytes() == (v1.work / "corpus.tar.zst").read_bytes()
     for rehearsal in (False, True):
-        text = v1.plan_path(rehearsal=rehearsal).read_text().replace("version: 1", "version: 2")
+        text = v1.plan_path(rehearsal=rehearsal).read_text().replace("\nversion: 1", "\nversion: 2")
         assert version.plan_path(rehearsal=rehearsal).read_text() == text
     known = opened(version)
     assert (known.previous, known.previous_root_sha256) == (1, verify_lock(v1.folder).root_sha256)
@@ -420,7 +420,7 @@ def test_while_v2_is_open_v1s_decision_is_in_force_everywhere(v1, tmp_path):
     lines, recorded = describe(version)
     assert recorded
     assert lines[0] == "demo v2"
-    assert lines[-3] == "demo v2 is open: 9 of 9 cells are not run yet"
+    assert lines[-3] == "demo v2 is open: 9 of 9 cells to embed and search"
     assert lines[-2].startswith("in force: demo v1: chosen is ")
     assert lines[-1] == "decision recorded"
     assert not any("undecided" in line for line in lines)
@@ -463,7 +463,7 @@ def test_a_slip_in_the_open_version_does_not_take_v1s_decision_away(v1, tmp_path
 
 def test_a_rehearsal_of_the_open_version_counts_no_decision_of_v1(v1, tmp_path):
     open_next(v1, today=TODAY)
-    assert last_line(make_version(tmp_path, rehearsal=True)) == "undecided: 9 of 9 cells are not run yet"
+    assert last_line(make_version(tmp_path, rehearsal=True)) == "undecided: 9 of 9 cells to embed and search"
     assert version_in_force(make_version(tmp_path, rehearsal=True)) is None
 
 
@@ -495,7 +495,7 @@ def test_the_only_version_given_up_leaves_a_new_one_to_begin_or_to_open_from_it(
     abandon(frozen(version), reason="the judge drifted", by="A. Person", today=TODAY)
     following = make_version(tmp_path)
     assert following.number == 2
-    assert last_line(following) == "undecided: no corpus is sampled yet"
+    assert last_line(following) == "undecided: documents to sample"
     assert not any("drifted" in line for line in describe(following)[0])
     assert standing(following).beside == "v1 abandoned"
     assert "demo v2 is open, from demo v1: 9 cells, 16 documents, 25 queries." in open_next(following, today=TODAY)
@@ -537,7 +537,7 @@ def test_after_a_decision_by_policy_the_next_version_begins_from_the_catalog(tmp
     assert (found.state, found.beside) == ("baseline by policy", "v2 is open")
     lines, recorded = describe(following)
     assert recorded
-    assert "gao_reports v2 is open: no corpus is sampled yet" in lines
+    assert "gao_reports v2 is open: documents to sample" in lines
 
 
 def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):

@@ -381,8 +381,8 @@ def test_a_plan_of_a_trial_that_is_not_begun_is_over_what_it_begins_with(version
     code, out, err = command("plan", "--try")
     assert code == 1
     assert version.number_name in err
-    assert f"queries: {len(load_queries(version.queries_path))}" in out
-    assert f"corpus: {load_corpus(version.corpus_path)[0].n_documents} of" in out
+    assert f"done: {len(load_queries(version.queries_path))} queries" in out
+    assert f"done: {load_corpus(version.corpus_path)[0].n_documents} documents sampled" in out
     assert contents(version.work.parent) == before
 
 
