@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, slug, write_atomic
 from runner.base.errors import InputError
@@ -25,6 +25,9 @@ from runner.eval_set.shapes.results import CellResult, Results
 
 Measure = Literal["ndcg@10", "recall@100", "mrr@10"]
 MEASURES: tuple[Measure, ...] = ("ndcg@10", "recall@100", "mrr@10")
+"""What the page shows."""
+
+KEPT = (*MEASURES, "recall@10")
 """What a run keeps of its scores; `perQuery` has the names without "@"."""
 
 Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
@@ -33,10 +36,9 @@ Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)
 class QueryFigures(FrozenModel):
     """One query's scores."""
 
-    model_config = ConfigDict(extra="ignore")
-
     qid: QueryId
     ndcg10: Share
+    recall10: Share
     recall100: Share
     mrr10: Share
 
@@ -153,7 +155,7 @@ def runs_of(path: Path) -> list[MatrixRun]:
 
 def _run(results: Results, collection: CollectionFacts, cell: CellResult, where: str) -> MatrixRun:
     rows = [
-        {"qid": query.id} | {name.replace("@", ""): cell.scores[name].per_query[n] / SCORE_UNIT for name in MEASURES}
+        {"qid": query.id} | {name.replace("@", ""): cell.scores[name].per_query[n] / SCORE_UNIT for name in KEPT}
         for n, query in enumerate(results.queries)
     ]
     run = {
