@@ -1,38 +1,55 @@
-"""What benchmarks measure with: seconds of a call, the least of several, and memory of a process."""
+"""What benchmarks share: their sizes and inputs, seconds of a call, memory of a process, and a row of `make bench`."""
 
 import gc
-import multiprocessing
-import resource
+import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+SMALL = os.environ.get("PSE_BENCH_SMALL") == "1"
+"""Whether the least is asked for that runs every line: figures of such a run mean nothing."""
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("PSE_SHARED", CHECKOUT.parent / "shared"))
+"""Real documents, where there are any."""
+
+HEAD = "| what | ours | peer | ratio, or difference | wanted |\n|---|---|---|---|---|"
+
+Size = TypeVar("Size")
 Found = TypeVar("Found")
 
 
-def timed(call: Callable[[], Found], clock: Callable[[], float] = time.perf_counter) -> tuple[float, Found]:
-    """Seconds by `clock`, and what the call returned."""
-    started = clock()
-    found = call()
-    return clock() - started, found
+def sized(full: Size, small: Size) -> Size:
+    """Return `small` where the environment asks for it."""
+    return small if SMALL else full
+
+
+def row(what: str, ours: str, peer: str = "", ratio: str = "", wanted: str = "") -> None:
+    """Print a row of the table of `make bench`."""
+    print(f"| {what} | {ours} | {peer} | {ratio} | {wanted} |", flush=True)
+
+
+def bills_folder() -> Path:
+    """Return the shared corpus of bills, or the demo's."""
+    shared = SHARED / "corpora" / "bills"
+    return shared if shared.is_dir() and not SMALL else CHECKOUT / "eval-sets" / "demo" / "corpus"
 
 
 def fastest(
     call: Callable[[], Found], rounds: int = 3, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, Found]:
-    """The least seconds of some calls, and what the last one returned."""
-    taken = [timed(call, clock) for _ in range(rounds)]
-    return min(seconds for seconds, _ in taken), taken[-1][1]
-
-
-def peak_mb() -> int:
-    """The most memory that this process ever had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    """Return the least seconds of some calls, and what the last one returned."""
+    taken = []
+    for _ in range(rounds):
+        started = clock()
+        found = call()
+        taken.append(clock() - started)
+    return min(taken), found
 
 
 def grown_mb(call: Callable[[], object]) -> float:
-    """By how much the call's peak of resident memory exceeds what was resident before it; Linux alone."""
+    """Return by how much the call's peak of resident memory exceeds what was resident before it; Linux alone."""
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = _resident_mb("VmRSS")
@@ -43,13 +60,3 @@ def grown_mb(call: Callable[[], object]) -> float:
 def _resident_mb(field: str) -> float:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
-
-
-def each_alone(work: Callable[..., None], arguments: Iterable[tuple[Any, ...]]) -> None:
-    """Call `work` in a process of its own each time, or the peak memory of one would hide that of the next."""
-    for given in arguments:
-        process = multiprocessing.get_context("spawn").Process(target=work, args=given)
-        process.start()
-        process.join()
-        if process.exitcode:
-            raise SystemExit(process.exitcode)

@@ -1,28 +1,25 @@
-"""`make bench`: every benchmark of this folder, one process each, its ratio against a named peer printed."""
+"""`make bench`: every benchmark of this folder, one process each, as one table of ratios against named peers."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-NOT_BENCHMARKS = {
-    "run.py",
-    "corpus.py",
-    "measuring.py",
-    "sizes.py",
-    "no_op_encoder.py",
-    "simulate_decision.py",
-    "simulate_judges.py",
-    "simulate_pooled.py",
-}
+from measuring import HEAD
+
+NO_BENCHMARKS = ("run.py", "measuring.py", "worlds.py")
+
+
+def benchmarks() -> list[Path]:
+    """The files of this folder that print rows of the table."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return [path for path in files if path.name not in NO_BENCHMARKS and not path.name.startswith("simulate_")]
 
 
 def main() -> int:
     """0 when every benchmark ran to its end; a benchmark's figures are for reading, not for passing."""
     failed = []
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.name in NOT_BENCHMARKS:
-            continue
-        print(f"== {path.name}", flush=True)
+    print(HEAD, flush=True)
+    for path in benchmarks():
         if subprocess.run([sys.executable, str(path)], check=False).returncode:
             failed.append(path.name)
     if failed:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 import yaml
-from sizes import sized
+from measuring import sized
 from worlds import TEST_SEED, Floats, differences, scores
 
 from runner.base.records import SCORE_UNIT

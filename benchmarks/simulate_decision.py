@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from sizes import sized
+from measuring import sized
 from worlds import TEST_SEED, Floats, differences, percent, print_table, scores, tilted, units
 
 from runner.base.records import Ints

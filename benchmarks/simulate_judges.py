@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from sizes import sized
+from measuring import sized
 
 from runner.base.figures import round4
 from runner.base.records import Qrels

@@ -26,8 +26,8 @@ import sys
 
 import numpy as np
 import yaml
+from measuring import sized
 from numpy.typing import NDArray
-from sizes import sized
 from worlds import BASELINE, CHALLENGER, TEST_SEED, Floats, differences, percent, print_table, scores, tilted, units
 
 from runner.decide.sample_size import error_for, settling

@@ -16,7 +16,7 @@ import math
 import sys
 
 import numpy as np
-from sizes import sized
+from measuring import sized
 
 from runner.score.power import t_quantile
 from runner.tools.pooled.model import SourceGains, pool

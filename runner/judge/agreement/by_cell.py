@@ -10,8 +10,7 @@ cancel in the sum of the two grades (Oldham 1962; Bland & Altman 1995), so pairs
 and readings are exchanged within them: Cochran, Mantel & Haenszel's test of means, by permutation. Bands hold two sums
 (1-2, 3-4), since a bias of one grade moves a pair to the next sum; but pairs that both judges put at an end of the
 scale, where they cannot differ, are compared with none that they could. Not all is mended: where one judge errs much
-more than the other, a cell that finds better documents can look favoured. Error rates and power: docs/statistics.md,
-benchmarks/agreement.py.
+more than the other, a cell that finds better documents can look favoured. Error rates and power: docs/statistics.md.
 """
 
 from collections.abc import Mapping, Sequence
