@@ -22,16 +22,14 @@ def mcp(arguments: Sequence[str]) -> int:
     parser.add_argument("--root", type=Path, metavar="FOLDER", help="files are read below it; default ./eval-sets")
     options = parser.parse_args(arguments)
     try:
-        from runner.tools.mcp.server import serve
+        from runner.tools.mcp.server import root_of, serve
     except ModuleNotFoundError as error:
-        if error.name not in ("anyio", "mcp", "mcp_types"):
+        if error.name not in ("mcp", "mcp_types"):
             raise
         raise BackendError(
             f"The package {error.name} is not installed for {sys.executable}. Run `make setup`, or "
             "pip install 'per-source-eval[mcp]'."
         ) from error
-    from runner.tools.mcp.tools import root_of
-
     serve(root_of(options.root))
     return 0
 

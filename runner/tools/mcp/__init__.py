@@ -1,5 +1,5 @@
 """The MCP server: grading, comparing and explaining for language models.
 
-In: a call with typed, bounded arguments. Out: the answer of one tool as JSON, worked on in a process of its own.
-It must not write anything or reach a network.
+In: a call with typed, bounded arguments. Out: the answer of one tool as data and text. It must not write anything or
+reach a network.
 """

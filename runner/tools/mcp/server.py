@@ -1,157 +1,252 @@
-"""The MCP server on standard input and output: the protocol by the official SDK, the work in processes beside it.
+"""The MCP server on standard input and output: four functions of the official SDK, all of them read-only."""
 
-Standard output carries the protocol alone. A wrong argument is the tool's error, an unknown tool the protocol's. A
-call that is cancelled, or whose client leaves, ends with its process.
-"""
-
-import json
+import functools
+import inspect
 import os
 import signal
-import sys
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, ParamSpec, TypeVar
 
-import anyio
-from mcp import MCPError
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    CallToolRequestParams,
-    CallToolResult,
-    ErrorData,
-    JSONRPCError,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
-from pydantic import ValidationError
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import ConfigDict, Field
 
 from runner import __version__
-from runner.base.errors import BackendError, EvalError, InputError
-from runner.base.places import CHECKOUT
-from runner.tools.mcp.tools import TOOLS, Answer, checked_arguments
+from runner.base.canonical import json_line, rounded
+from runner.base.errors import EvalError, InputError
+from runner.base.given_files import printable
+from runner.base.places import EVAL_SETS, WORKPLACE
+from runner.base.records import Verdict
+from runner.base.schema import FrozenModel
+from runner.base.terminal import Signs
+from runner.eval_set.lock import verify_version
+from runner.eval_set.version import Version, existing_version
+from runner.evening.dry_run import describe
+from runner.tools.compare.compare import compare, comparison_lines
+from runner.tools.compare.query_scores import NDCG, QueryScores, named_means, query_values, read_scores
+from runner.tools.explain_decision import Explanation, explain
+from runner.tools.grade.bench_file import DEFAULT_REL, Bench, Item
+from runner.tools.grade.grade import TAU, TRIALS, grade_bench
 
-NAME = "per-source-eval"
 INSTRUCTIONS = (
     "Grades retrievers against null systems, compares runs query by query, and tells which embedding model and chunker "
     "were chosen for a legislative source, and why. Everything is read-only."
 )
-CALLS_AT_ONCE = 4
-"""Further calls wait for one of these to end."""
+MAX_QUERIES = 20_000
+MAX_DRAWS = 50_000_000
+"""Queries times trials of one call."""
 
-Work = Callable[[str, Mapping[str, Any]], Awaitable[Answer]]
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
-_WORK = "from runner.tools.mcp.tools import work; work()"
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+FilePath = Annotated[str, Field(min_length=1, max_length=1_000)]
+Scores = Annotated[dict[Name, float], Field(min_length=1, max_length=MAX_QUERIES)]
+Items = Annotated[list[Item], Field(max_length=MAX_QUERIES)]
+Ranking = Annotated[list[Item], Field(max_length=1_000)]
+EvalSet = Annotated[
+    FilePath | None, Field(description="Folder of v1/, v2/, below the server's; default that of SOURCE")
+]
+
+
+class Graded(FrozenModel):
+    """What the gate says of a retriever, among further fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    verdict: Verdict
+    gate_passes: bool
+    real_mean: float
+    deltas: dict[str, float]
+    reasons: list[str]
+    warnings: list[str]
+
+
+class Comparison(FrozenModel):
+    """What a comparison finds, among further fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    run: str
+    n_queries: int
+    mean: float
+    paired: dict[str, Any] | None
+
+
+class DryRun(FrozenModel):
+    """The lines of --dry-run, the last of which says whether a decision is recorded."""
+
+    lines: list[str]
+    recorded: bool
 
 
 def serve(root: Path) -> None:
     """Serve one client until it closes standard input; files are read below `root`. An interrupt ends it at once."""
     # The SDK reads lines in a thread, which an exception in the main one does not wake.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    anyio.run(_serve, root)
+    make_server(root).run("stdio")
 
 
-async def _serve(root: Path) -> None:
-    server = make_server(partial(in_own_process, root))
-    async with stdio_server() as (messages, replies):
-        await server.run(cast(Any, _Messages(messages, replies)), replies, server.create_initialization_options())
+def make_server(root: Path) -> MCPServer[Any]:
+    """Return the server of four tools that read below `root`, and in the workplace's eval sets and work."""
+    files = _Files(root)
+
+    def grade_retrieval(
+        retrieved: Annotated[list[Ranking], Field(min_length=1, max_length=MAX_QUERIES)],
+        gold: Items,
+        item_pool: Annotated[list[Item], Field(min_length=1, max_length=500_000)],
+        metric: Annotated[str, Field(max_length=40, description="ndcg@K, recall@K or mrr@K")] = "ndcg@5",
+        rel: Annotated[list[Annotated[int, Field(ge=0)]] | None, Field(max_length=MAX_QUERIES)] = None,
+        strata: Items | None = None,
+        n_trials: Annotated[int, Field(ge=1, le=10_000, description="Draws of each null")] = TRIALS,
+        tau: Annotated[float, Field(ge=0, le=1, description="Least difference from a null that counts")] = TAU,
+        seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 2026,
+    ) -> Annotated[CallToolResult, Graded]:
+        """Tell whether a retriever's rankings beat four null systems.
+
+        They are permuted and uniform gold labels, random retrieval from the pool, and gold labels drawn by their
+        frequency. Give one list of ids and one right id a query, and the pool of all ids; `rel` are grades of the
+        right ids, `strata` the queries' sources. The verdict is pass, fail or insufficient; `reasons` says why. A pass
+        is no proof against leakage of the test set.
+        """
+        if len(gold) * n_trials > MAX_DRAWS:
+            raise InputError(f"{len(gold)} queries times {n_trials} trials are more than {MAX_DRAWS:,} draws.")
+        bench = Bench(retrieved, gold, [DEFAULT_REL] * len(gold) if rel is None else rel, strata)
+        result = grade_bench(bench, metric, item_pool, n_trials=n_trials, tau=tau, seed=seed)
+        return _answer(result, json_line(result))
+
+    def compare_runs(
+        run: Annotated[Scores | None, Field(description="Scores from 0 to 1 by query id")] = None,
+        run_file: Annotated[FilePath | None, Field(description="results.json or per-query run")] = None,
+        cell: Annotated[Name | None, Field(description="Cell of run_file, if that is a results.json")] = None,
+        other: Annotated[Scores | None, Field(description="The run to compare with")] = None,
+        other_file: FilePath | None = None,
+        other_cell: Name | None = None,
+        baselines: Annotated[dict[Name, float] | None, Field(max_length=100, description="Published means")] = None,
+    ) -> Annotated[CallToolResult, Comparison]:
+        """Compare a run's nDCG@10 with published means, and query by query with another run, with intervals.
+
+        A run is given as scores or as a file, and so is the other if there is one.
+        """
+        own = files.scores(run, run_file, cell, "run")
+        if own is None:
+            raise InputError("run or run_file is missing: give the scores, or the file that holds them.")
+        if baselines is not None:
+            own = replace(own, baselines=named_means(baselines, "baselines"))
+        found = compare(own, files.scores(other, other_file, other_cell, "other"))
+        return _answer(asdict(found), "\n".join(comparison_lines(found, Signs())))
+
+    def explain_decision(source: Name, eval_set_path: EvalSet = None) -> Annotated[CallToolResult, Explanation]:
+        """Tell which cell was chosen for a source, by whom, on what evidence, and what that does not show.
+
+        If nothing is decided, the answer says what is outstanding. Locks are verified first.
+        """
+        found = explain(files.version(source, eval_set_path))
+        return _answer(found.model_dump(), "\n".join(found.lines()))
+
+    def dry_run(source: Name, eval_set_path: EvalSet = None) -> Annotated[CallToolResult, DryRun]:
+        """Tell what exists of a source's evaluation, what is missing and what it would cost.
+
+        The last line is exactly `decision recorded`, or begins with `undecided`. Locks are verified first.
+        """
+        version = files.version(source, eval_set_path)
+        verify_version(version)
+        lines, recorded = describe(version)
+        return _answer({"lines": lines, "recorded": recorded}, "\n".join(lines))
+
+    tools = [_tool(function) for function in (grade_retrieval, compare_runs, explain_decision, dry_run)]
+    return MCPServer(
+        "per-source-eval", version=__version__, instructions=INSTRUCTIONS, tools=tools, log_level="WARNING"
+    )
 
 
-def make_server(work: Work) -> Server[Any]:
-    """The server of TOOLS; `work` answers a call whose arguments were checked."""
-    limit = anyio.CapacityLimiter(CALLS_AT_ONCE)
+def _tool(function: Callable[Given, Found]) -> Tool:
+    """Return the SDK's tool of a function, whose arguments are held to their types; what is wrong is told."""
 
-    async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=_listed())
-
-    async def call_tool(_: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
-        if params.name not in TOOLS:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}")
-        arguments = params.arguments or {}
+    @functools.wraps(function)
+    def told(*given: Given.args, **named: Given.kwargs) -> Found:
         try:
-            checked_arguments(params.name, arguments)
-            async with limit:
-                answer = await work(params.name, arguments)
-        except EvalError as error:
-            return CallToolResult(content=[_text(str(error))], is_error=True)
-        return CallToolResult(content=[_text(answer.text)], structured_content=answer.data)
+            return function(*given, **named)
+        except (EvalError, ValueError) as error:
+            raise ToolError(str(error).encode(errors="backslashreplace").decode()) from error
 
-    return Server(
-        NAME, version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
-    )
-
-
-async def in_own_process(root: Path, tool: str, arguments: Mapping[str, Any]) -> Answer:
-    """A call's answer by a new process, which reads below `root` and is killed if the call is cancelled.
-
-    Raises InputError with what is wrong with the call, BackendError if the process dies.
-    """
-    done = await anyio.run_process(
-        [sys.executable, "-P", "-c", _WORK],
-        input=json.dumps({"tool": tool, "arguments": arguments, "root": str(root)}).encode(),
-        stderr=None,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(CHECKOUT), os.environ.get("PYTHONPATH"))))},
-    )
-    if done.returncode != 0:
-        raise BackendError(
-            f"{tool}: the process that worked on it ended with {done.returncode}. The server's standard error says why."
-        )
-    reply = json.loads(done.stdout)
-    if "error" in reply:
-        raise InputError(reply["error"])
-    return Answer(**reply)
-
-
-def _listed() -> list[Tool]:
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    return [
-        Tool(
-            name=name,
-            title=tool.title,
-            description=tool.description,
-            input_schema=tool.arguments.model_json_schema(),
-            output_schema=tool.output,
-            annotations=reads,
+    made = Tool.from_function(told, description=inspect.getdoc(function), annotations=reads)
+    arguments = made.fn_metadata.arg_model
+    arguments.model_config |= {"extra": "forbid", "strict": True}
+    arguments.model_rebuild(force=True)
+    return made.model_copy(update={"parameters": arguments.model_json_schema()})
+
+
+def _answer(data: Mapping[str, Any], text: str) -> CallToolResult:
+    shown = text.encode(errors="backslashreplace").decode()
+    return CallToolResult(content=[TextContent(text=shown)], structured_content=rounded(data))
+
+
+def root_of(given: Path | None) -> Path:
+    """Return the folder below which a server reads: the one given, else eval-sets of the working directory.
+
+    An InputError for what is no folder, and for the root of the file system.
+    """
+    root = (given or Path("eval-sets")).resolve()
+    if given is not None and not root.is_dir():
+        raise InputError(f"--root: {printable(str(given))} is not a folder.")
+    if root == Path(root.anchor):
+        raise InputError("--root: every file of this machine lies below that. Give the folder that models may read.")
+    return root
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What calls may read: below `root`, and in the workplace's eval sets and work."""
+
+    root: Path
+
+    def scores(
+        self, inline: Mapping[str, float] | None, file: str | None, cell: str | None, name: str
+    ) -> QueryScores | None:
+        """Return a run that is given as scores or as a file, None if neither is."""
+        if inline is not None and file is not None:
+            raise InputError(f"{name} and {name}_file are both given: give one of them.")
+        if inline is not None and cell is not None:
+            raise InputError(f"{name} is given as scores, so it has no cell {cell!r}.")
+        if inline is not None:
+            return QueryScores(name, NDCG, query_values(inline.items(), name))
+        return None if file is None else read_scores(self.inside(file), cell)
+
+    def version(self, source: str, eval_set_path: str | None) -> Version:
+        """Return the newest version; an InputError if any of its files is a link out of what may be read."""
+        version = existing_version(source, None if eval_set_path is None else self.inside(eval_set_path))
+        for folder in (version.folder, version.work):
+            links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
+            for path in (folder, *links):
+                if not self._is_readable(path):
+                    raise self._outside(str(path))
+        return version
+
+    def inside(self, path: str) -> Path:
+        """Return what a path below the server's folder, or below its working directory, leads to."""
+        for base in (self.root, Path.cwd()):
+            try:
+                if self._is_readable(base / path):
+                    found = (base / path).resolve()
+                    found.stat()
+                    return found
+            except (OSError, RuntimeError, ValueError):  # nothing there, links in a circle, no path
+                continue
+        raise self._outside(path)
+
+    def _is_readable(self, path: Path) -> bool:
+        found = Path(os.path.realpath(path))
+        folders = (self.root, EVAL_SETS.resolve(), (WORKPLACE / ".work").resolve())
+        return any(found.is_relative_to(folder) for folder in folders)
+
+    def _outside(self, path: str) -> InputError:
+        return InputError(
+            f"{printable(path)} does not exist below {self.root}, or leads out of it, and nothing else is read. "
+            "Whoever starts this server chooses the folder with --root."
         )
-        for name, tool in TOOLS.items()
-    ]
-
-
-def _text(text: str) -> TextContent:
-    # A file name that is not UTF-8 would otherwise stop the writer of standard output.
-    return TextContent(text=text.encode(errors="backslashreplace").decode())
-
-
-class _Messages:
-    """The client's messages; a line that is none is answered with an error that names no request, and left out."""
-
-    def __init__(self, messages: Any, replies: Any) -> None:  # noqa: ANN401 - streams of the SDK, whose types are private
-        self._messages = messages
-        self._replies = replies
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - everything else is the stream's own
-        return getattr(self._messages, name)
-
-    def __aiter__(self) -> "_Messages":
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        while isinstance(message := await anext(self._messages), Exception):
-            await self._replies.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=_refusal(message))))
-        return cast(SessionMessage, message)
-
-
-def _refusal(error: Exception) -> ErrorData:
-    if isinstance(error, ValidationError) and any(row["type"] != "json_invalid" for row in error.errors()):
-        return ErrorData(code=INVALID_REQUEST, message="The line is no JSON-RPC message.")
-    return ErrorData(code=PARSE_ERROR, message="The line is not JSON.")
