@@ -34,19 +34,16 @@ GROUPS: dict[str, dict[str, Verb]] = {
     },
     "The evening": {
         "run": Verb("evening:run", "move the evaluation as far as it can go", "run demo", "SOURCE"),
-        "queries": Verb("", "a pack to read; draft, check and add queries", "", "ACTION SOURCE"),
+        "queries": Verb("", "a pack to read; check and add queries", "", "ACTION SOURCE"),
         "queries sample": Verb("queries:sample", "a pack of 25 documents to read", "queries sample demo"),
-        "queries draft": Verb(
-            "queries:draft", "have queries drafted, by file or by a language model", "queries draft demo"
-        ),
         "queries import": Verb(
             "queries:import_", "queries that people asked, from a search log", "queries import demo log.csv"
         ),
         "queries check": Verb(
-            "queries:check", "copies, repeats and overlap; a page to eyeball", "queries check demo --lexical-only"
+            "queries:check", "copies, overlap with documents, findability", "queries check demo drafts.yaml"
         ),
         "queries add": Verb(
-            "queries:add", "put the queries of a file into the version", "queries add demo drafted.yaml"
+            "queries:add", "put the queries of a file into the version", "queries add demo drafts.yaml"
         ),
         "judge": Verb(
             "evening:judge", "have the plan's language models grade what is missing", "judge demo --max-usd 5", "SOURCE"

@@ -1,28 +1,43 @@
-"""A set of queries, held to what makes one worth judging: the report of `queries check`."""
+"""A set of queries, held to what makes one worth judging: copies, overlap with documents, findability by BM25."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
 from runner.base.errors import InputError
-from runner.base.records import PEOPLE, Document, by_model
-from runner.embed.backends import Backend
+from runner.base.records import PEOPLE, Chunk, Document, Run, Span, by_model
 from runner.eval_set import catalog
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version
-from runner.queries.check_schemas import CheckedQuery, Finding, KindCount, OriginMeans, QueryReport, Rule
-from runner.queries.findability import EncoderView, Sample, checked_query, encoder_view, lexical_run
 from runner.queries.kinds import KINDS, LITERAL_KINDS, WANTED_HAND, expected
 from runner.queries.query_file import counted, origin_counts, plain, read_queries, shown
-from runner.queries.wording import Alike, alike_in_meaning, alike_in_words
+from runner.queries.wording import (
+    MOST_CHARS,
+    Alike,
+    alike_in_words,
+    longest_run,
+    overlap,
+    quotations,
+    reading,
+    stems,
+    words,
+)
+from runner.retrieve.bm25 import bm25_run
 
 MOST_OVERLAP = 0.6
 """Mean overlap of generated queries above which search by words is flattered: 0.746 and, by hand, 0.385 were seen."""
 
-NOT_ASKED_FOR = "the encoder's checks were left out"
+EASY_OVERLAP = 0.75
+"""Share of a query's words that its document holds, from which a first place by BM25 says nothing of a retriever."""
+
+COPIED_WORDS = 6
+"""Words in a row that a query in the asker's words must not share with the document."""
+
+SAME_QUOTATION = 80
+"""rapidfuzz's partial_ratio, of 100: a phrase half remembered is still found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +46,45 @@ class FileRow:
 
     file: str
     row: QueryRow
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to mend (an error) or to look at, by its rule; `queries` are the ids that it is about."""
+
+    rule: str
+    queries: list[str]
+    message: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedQuery:
+    """One query beside its source document; None if that cannot be said. A rank of 0 is below BM25's first 100."""
+
+    row: QueryRow
+    title: str = ""
+    overlap: float | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryReport:
+    """Everything that a check found."""
+
+    source: str
+    name: str
+    queries: list[CheckedQuery]
+    findings: list[Finding]
+
+    @property
+    def errors(self) -> list[Finding]:
+        """What must be mended."""
+        return [finding for finding in self.findings if finding.is_error]
+
+    def flags(self, query_id: str) -> list[str]:
+        """The rules of what was found about a query."""
+        return sorted({finding.rule for finding in self.findings if query_id in finding.queries})
 
 
 def read_files(paths: Sequence[Path]) -> list[FileRow]:
@@ -47,32 +101,24 @@ def read_files(paths: Sequence[Path]) -> list[FileRow]:
     return found
 
 
-def check(
-    version: Version, documents: Sequence[Document], rows: Sequence[FileRow], backend: Backend | None
-) -> QueryReport:
-    """The report on the queries; without a backend the encoder's part is left out."""
-    texts = [each.row.text for each in rows]
-    sample = Sample(documents)
-    lexical = lexical_run(documents, texts)
-    view = encoder_view(version, documents, texts, backend) if backend and rows else EncoderView(None, None, "")
-    queries, findings = [], [*repeats(rows), *_alike(rows, texts, view)]
+def check(version: Version, documents: Sequence[Document], rows: Sequence[FileRow]) -> QueryReport:
+    """Return the report on the queries of some files."""
+    source, texts = version.source.name, [each.row.text for each in rows]
+    by_id, lexical = {document.doc_id: document for document in documents}, lexical_run(documents, texts)
+    queries, findings = [], [*repeats(rows), *likeness_findings(rows, alike_in_words(texts))]
     for place, each in enumerate(rows):
-        query, found = checked_query(each.file, each.row, place, sample, lexical, view.run)
+        query, found = _checked(each.row, by_id.get(each.row.source_document), lexical, place)
         queries.append(query)
         findings += found
-    origins = _origins(queries)
-    findings += _set_findings(version.source.name, rows, origins, _beside(version, rows))
-    return QueryReport(
-        schema_version=1,
-        source=version.source.name,
-        version=version.number,
-        files=sorted({each.file for each in rows}),
-        queries=_flagged(queries, findings),
-        origins=origins,
-        kinds=_kinds(version.source.name, rows),
-        findings=findings,
-        skipped=view.skipped if backend else NOT_ASKED_FOR,
-    )
+    findings += [*_counts(rows, _beside(version, rows)), *_leaning(queries), *_spread(source, rows)]
+    return QueryReport(source, version.number_name, queries, findings)
+
+
+def lexical_run(documents: Sequence[Document], texts: Sequence[str]) -> Run:
+    """BM25's first 100 documents for each text, whose place is its query id."""
+    chunks = [Chunk(document.doc_id, 0, Span(0, len(document.text)), document.title, 1) for document in documents]
+    queries = {str(place): text for place, text in enumerate(texts)}
+    return bm25_run("bm25 x whole_doc", "bm25", queries, chunks, [reading(document) for document in documents]).run
 
 
 def repeats(rows: Sequence[FileRow]) -> list[Finding]:
@@ -82,69 +128,108 @@ def repeats(rows: Sequence[FileRow]) -> list[Finding]:
     for each in rows:
         if each.row.origin != "harvested":
             texts[plain(each.row.text)].append(each.row)
-    found = [_error("same id", [one], f"{file} has the id {one} {n} times.") for (file, one), n in ids.items() if n > 1]
-    return found + [
-        _error("same text", names, f"{', '.join(names)} are one text: {shown(same[0].text)!r}.")
-        for same in texts.values()
-        if len(same) > 1 and (names := [row.id for row in same])
-    ]
+    found = []
+    for (file, one), count in ids.items():
+        if count > 1:
+            found.append(Finding("same id", [one], f"{file} has the id {one} {count} times.", is_error=True))
+    for same in texts.values():
+        if len(same) > 1:
+            named = [row.id for row in same]
+            message = f"{', '.join(named)} are one text: {shown(same[0].text)!r}."
+            found.append(Finding("same text", named, message, is_error=True))
+    return found
 
 
 def likeness_findings(rows: Sequence[FileRow], pairs: Iterable[Alike]) -> list[Finding]:
-    """Errors for queries that ask the same in the same words, warnings for those that may ask the same."""
+    """Errors for queries that ask the same in the same words, warnings for those that share most of them."""
     found = []
     for pair in pairs:
         first, second = rows[pair.first].row, rows[pair.second].row
         if plain(first.text) == plain(second.text):
             continue  # said by `repeats`; harvested ones may
-        rule: Rule = "same meaning" if pair.how == "meaning" else "same words" if pair.is_same else "similar words"
-        says = {"same words": "say the same", "similar words": "share most words", "same meaning": "may ask the same"}
+        says = "say the same" if pair.is_same else "share most words"
         message = (
-            f"{first.id} and {second.id} {says[rule]} ({pair.score:.0f} of 100): {shown(first.text)!r}, "
+            f"{first.id} and {second.id} {says} ({pair.score:.0f} of 100): {shown(first.text)!r}, "
             f"{shown(second.text)!r}."
         )
         is_error = pair.is_same and "harvested" not in (first.origin, second.origin)
-        found.append((_error if is_error else _warning)(rule, [first.id, second.id], message))
+        rule = "same words" if pair.is_same else "similar words"
+        found.append(Finding(rule, [first.id, second.id], message, is_error))
     return found
 
 
-def _alike(rows: Sequence[FileRow], texts: Sequence[str], view: EncoderView) -> list[Finding]:
-    in_words = alike_in_words(texts)
-    known = {(pair.first, pair.second) for pair in in_words}
-    in_meaning = [] if view.rows is None else alike_in_meaning(texts, view.rows)
-    further = [pair for pair in in_meaning if (pair.first, pair.second) not in known]
-    return likeness_findings(rows, [*in_words, *further])
+def refuse_errors(findings: Iterable[Finding], what: str) -> None:
+    """Check that no finding is an error; an InputError names those that are."""
+    if errors := [finding.message for finding in findings if finding.is_error]:
+        lines = "\n".join(f"  - {message}" for message in errors)
+        raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")
 
 
-def _flagged(queries: Sequence[CheckedQuery], findings: Iterable[Finding]) -> list[CheckedQuery]:
-    """The queries, each with the rules of what was found about it."""
-    rules: Mapping[str, list[Rule]] = defaultdict(list)
-    for finding in findings:
-        for one in finding.queries:
-            rules[one].append(finding.rule)
-    return [query.model_copy(update={"flags": sorted(set(rules[query.id]))}) for query in queries]
-
-
-def _origins(queries: Sequence[CheckedQuery]) -> list[OriginMeans]:
+def _checked(row: QueryRow, document: Document | None, lexical: Run, place: int) -> tuple[CheckedQuery, list[Finding]]:
+    """The query's figures, and what is to be looked at; `place` is its query id in the run."""
     found = []
-    for origin in origin_counts(query.origin for query in queries):
-        own = [query for query in queries if query.origin == origin]
-        freely = [query for query in own if query.kind not in LITERAL_KINDS]
-        means = OriginMeans(
-            origin=origin,
-            queries=len(own),
-            overlap=_mean(query.overlap for query in own),
-            overlap_asked_freely=_mean(query.overlap for query in freely),
-            distinctive=_mean(query.distinctive for query in own),
-        )
-        found.append(means)
+    if not row.text.isprintable():
+        found.append(("wording", "has a line break or a character that is not shown"))
+    if len(row.text) > MOST_CHARS:
+        found.append(("wording", f"has {len(row.text)} characters; nobody types more than {MOST_CHARS}"))
+    if not stems(row.text):
+        found.append(("wording", "has no word with content"))
+    query = CheckedQuery(row)
+    if document is not None:
+        ranked = [hit.doc_id for hit in lexical.hits[str(place)]]
+        rank = ranked.index(document.doc_id) + 1 if document.doc_id in ranked else 0
+        query = CheckedQuery(row, document.title, overlap(stems(row.text), stems(reading(document))), rank)
+        found += _held_to(query, document)
+    elif row.source_document:
+        found.append(("no document", f"{row.source_document!r} is not in the sample"))
+    return query, [Finding(rule, [row.id], f"{row.id}: {what}.") for rule, what in found]
+
+
+def _held_to(query: CheckedQuery, document: Document) -> list[tuple[str, str]]:
+    """What is odd about a query beside its document: rule and words."""
+    found, row = [], query.row
+    if document.status:
+        found.append(("status", f"was written from {document.doc_id}, which is {document.status}"))
+    if row.kind == "quote":
+        missing = [phrase for phrase in quotations(row.text) if not _stands_in(phrase, document)]
+        found += [("quotation", f"{phrase!r} does not stand in {document.doc_id}") for phrase in missing]
+    if row.kind in LITERAL_KINDS:
+        return found
+    asked, title = stems(row.text), stems(document.title)
+    if len(title) > 1 and title <= asked:
+        found.append(("too easy", f"holds the title of {document.doc_id}; ask without it, or make it a citation"))
+    elif query.rank == 1 and query.overlap is not None and query.overlap >= EASY_OVERLAP:
+        what = f"{query.overlap:.2f} of its words are in {document.doc_id}, which BM25 ranks first"
+        found.append(("too easy", f"{what}; say it in words that the document does not use"))
+    if (run := longest_run(row.text, document.text)) >= COPIED_WORDS:
+        found.append(("copied", f"has {run} words in a row from {document.doc_id}"))
     return found
 
 
-def _kinds(source: str, rows: Sequence[FileRow]) -> list[KindCount]:
-    counts = Counter(each.row.kind for each in rows)
-    wanted = expected(source, len(rows))
-    return [KindCount(kind=kind, queries=counts[kind], expected=wanted.get(kind)) for kind in {**wanted, **counts}]
+def _stands_in(phrase: str, document: Document) -> bool:
+    from rapidfuzz import fuzz
+
+    return fuzz.partial_ratio(" ".join(words(phrase)), " ".join(words(reading(document)))) >= SAME_QUOTATION
+
+
+def mean_overlap(queries: Iterable[CheckedQuery]) -> float | None:
+    """The mean over the queries whose overlap is known; None for none of them."""
+    known = [query.overlap for query in queries if query.overlap is not None]
+    return fmean(known) if known else None
+
+
+def _leaning(queries: Sequence[CheckedQuery]) -> list[Finding]:
+    """A warning for each model whose queries share too many words with their documents."""
+    found = []
+    for origin in filter(by_model, origin_counts(query.row.origin for query in queries)):
+        mean = mean_overlap(q for q in queries if q.row.origin == origin and q.row.kind not in LITERAL_KINDS)
+        if mean is not None and mean > MOST_OVERLAP:
+            message = (
+                f"Queries of the origin {origin} share {mean:.2f} of their words with their documents, citations and "
+                f"quotes left out; above {MOST_OVERLAP:g} they favour retrieval by words."
+            )
+            found.append(Finding("close to documents", [], message))
+    return found
 
 
 def _beside(version: Version, rows: Sequence[FileRow]) -> list[QueryRow]:
@@ -153,70 +238,32 @@ def _beside(version: Version, rows: Sequence[FileRow]) -> list[QueryRow]:
     return [] if not own.exists() or str(own) in {each.file for each in rows} else read_queries(own)
 
 
-def _set_findings(
-    source: str, rows: Sequence[FileRow], origins: Sequence[OriginMeans], beside: Sequence[QueryRow]
-) -> list[Finding]:
-    hand = sum(means.queries for means in origins if means.origin in PEOPLE)
-    hand += sum(row.origin in PEOPLE for row in beside)
-    n_queries, found = len(rows) + len(beside), []
-    if n_queries < MIN_QUERIES:
-        now = counted(n_queries, "query", "queries")
-        found.append(_warning("too few", [], f"{now}; at least {MIN_QUERIES} are needed. {_missing(n_queries, hand)}"))
+def _counts(rows: Sequence[FileRow], beside: Sequence[QueryRow]) -> list[Finding]:
+    """What is missing of the queries wanted, and of a person's own."""
+    every, found = [*(each.row for each in rows), *beside], []
+    hand = sum(row.origin in PEOPLE for row in every)
+    if len(every) < MIN_QUERIES:
+        now = counted(len(every), "query", "queries")
+        found.append(Finding("too few", [], f"{now}; at least {MIN_QUERIES} are needed."))
     if hand < WANTED_HAND:
-        found.append(_warning("too few", [], f"{hand} queries are a person's own; {WANTED_HAND} are wanted."))
-    for means in origins:
-        mean = means.overlap_asked_freely
-        if by_model(means.origin) and mean is not None and mean > MOST_OVERLAP:
-            message = (
-                f"Queries of the origin {means.origin} share {mean:.2f} of their words with their "
-                f"documents, citations and quotes left out; above {MOST_OVERLAP:g} they favour retrieval by words."
-            )
-            found.append(_warning("close to documents", [], message))
-    return found + _spread(source, rows)
-
-
-def _missing(n_queries: int, hand: int) -> str:
-    """What still has to be written, by whom."""
-    own = max(0, WANTED_HAND - hand)
-    others = max(0, MIN_QUERIES - n_queries - own)
-    parts = [f"{count} {origin}" for count, origin in ((others, "drafted"), (own, "by a person")) if count]
-    return f"{' and '.join(parts)} {'is' if others + own == 1 else 'are'} still missing."
+        found.append(Finding("too few", [], f"{hand} queries are a person's own; {WANTED_HAND} are wanted."))
+    return found
 
 
 def _spread(source: str, rows: Sequence[FileRow]) -> list[Finding]:
     """Kinds that nobody of the source would leave out, or ask so often, and kinds that are not known."""
+    wanted = expected(source, len(rows))
+    ids: dict[str, list[str]] = {kind: [] for kind in wanted}
+    for each in rows:
+        ids.setdefault(each.row.kind, []).append(each.row.id)
     found = []
-    for count in _kinds(source, rows):
-        if count.kind not in KINDS:
-            ids = [each.row.id for each in rows if each.row.kind == count.kind]
-            known = ", ".join(KINDS)
-            found.append(_warning("unknown kind", ids, f"{count.kind!r} is no known kind. Known: {known}."))
-        elif count.expected is not None and count.expected >= 2 and not count.queries:
-            message = f"No query is of the kind {count.kind}; the source's share would be {count.expected:.0f}."
-            found.append(_warning("spread", [], message))
-        elif count.queries > 2 * (count.expected or 0) + 2 and catalog.source(source).queries:
-            message = (
-                f"{count.queries} queries are of the kind {count.kind}; the share would be {count.expected or 0:.0f}."
-            )
-            found.append(_warning("spread", [], message))
+    for kind, named in ids.items():
+        share = wanted.get(kind, 0)
+        if kind not in KINDS:
+            found.append(Finding("unknown kind", named, f"{kind!r} is not a known kind. Known: {', '.join(KINDS)}."))
+        elif share >= 2 and not named:
+            found.append(Finding("spread", [], f"No query is of the kind {kind}; the source's share is {share:.0f}."))
+        elif len(named) > 2 * share + 2 and catalog.source(source).queries:
+            message = f"{len(named)} queries are of the kind {kind}; the source's share is {share:.0f}."
+            found.append(Finding("spread", [], message))
     return found
-
-
-def refuse_errors(findings: Iterable[Finding], what: str) -> None:
-    """Check that no finding is an error; an InputError names those that are."""
-    if errors := [finding.message for finding in findings if finding.severity == "error"]:
-        lines = "\n".join(f"  - {message}" for message in errors)
-        raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
-
-
-def _error(rule: Rule, queries: list[str], message: str) -> Finding:
-    return Finding(severity="error", rule=rule, queries=queries, message=message)
-
-
-def _warning(rule: Rule, queries: list[str], message: str) -> Finding:
-    return Finding(severity="warning", rule=rule, queries=queries, message=message)

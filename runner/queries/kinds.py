@@ -1,9 +1,8 @@
 """The kinds of query, and how many of each a source's queries should have, by the weights of its row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from runner.eval_set import catalog
-from runner.eval_set.catalog import QueryKind
 
 WANTED_HAND = 8
 WANTED_GENERATED = 17
@@ -42,22 +41,3 @@ def whole_shares(source: str, n_queries: int) -> dict[str, int]:
     for kind in sorted(wanted, key=lambda kind: shares[kind] - wanted[kind])[:lacking]:
         shares[kind] += 1
     return shares
-
-
-def assigned(source: str, doc_ids: Sequence[str], per_document: int) -> list[tuple[str, QueryKind]]:
-    """A document and a kind for each query to draft: all documents once, then all once more, and so on.
-
-    Kinds come in turn by weight, from the first query on. A document gets no kind twice while there is another.
-    """
-    kinds = catalog.source(source).queries
-    given = dict.fromkeys((kind.kind for kind in kinds), 0)
-    taken: dict[str, set[str]] = {doc_id: set() for doc_id in doc_ids}
-    pairs: list[tuple[str, QueryKind]] = []
-    total = sum(kind.weight for kind in kinds)
-    for place, doc_id in enumerate([doc_id for _ in range(per_document) for doc_id in doc_ids], start=1):
-        left = [kind for kind in kinds if kind.kind not in taken[doc_id]] or list(kinds)
-        kind = max(left, key=lambda kind: place * kind.weight - given[kind.kind] * total)
-        given[kind.kind] += 1
-        taken[doc_id].add(kind.kind)
-        pairs.append((doc_id, kind))
-    return pairs

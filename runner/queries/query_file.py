@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from runner.base.canonical import refuse_special, write_atomic
 from runner.base.errors import InputError
@@ -53,25 +52,6 @@ def append_queries(path: Path, rows: Sequence[QueryRow], name: str) -> None:
         trouble = f"nothing can be put at the end of its list of queries. {_FORM}"
         _check_says(path, content, [*earlier, *rows], trouble)
         write_atomic(path, content)
-
-
-def replace_queries(path: Path, changes: Mapping[str, QueryRow]) -> None:
-    """`path` with text and note of the rows of these ids changed; every other byte is kept.
-
-    An InputError if the file is written so that this cannot be done.
-    """
-    rows = read_queries(path)
-    content = path.read_bytes()
-    marks = _BOM if content.startswith(_BOM) else b""
-    text = content.removeprefix(marks).decode()
-    for start, end, scalar in sorted(_edits(text, changes), reverse=True):
-        tail = text[start:end][len(text[start:end].rstrip()) :]  # a block scalar ends with its line break
-        text = text[:start] + scalar + tail + text[end:]
-    expected = [changes.get(row.id, row) for row in rows]
-    changed = marks + text.encode()
-    with disk_errors(path):
-        _check_says(path, changed, expected, f"its queries {', '.join(changes)} cannot be changed. {_FORM}")
-        write_atomic(path, changed)
 
 
 def plain(text: str) -> str:
@@ -153,25 +133,6 @@ def _escaped(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _edits(text: str, changes: Mapping[str, QueryRow]) -> list[tuple[int, int, str]]:
-    """First place, end and new scalar of each value to change; none if the composer of YAML cannot read it."""
-    import yaml
-
-    try:
-        tree: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-        items = {key.value: value for key, value in tree.value}["queries"].value
-        fields = [{key.value: value for key, value in item.value} for item in items]
-    except (yaml.YAMLError, AttributeError, KeyError, ValueError):
-        return []
-    return [
-        (values[name].start_mark.index, values[name].end_mark.index, quoted(getattr(changes[values["id"].value], name)))
-        for values in fields
-        if values["id"].value in changes
-        for name in ("text", "note")
-        if name in values
-    ]
 
 
 def _check_says(path: Path, content: bytes, expected: Sequence[QueryRow], trouble: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded
-from runner.base.places import DRIVER
+from runner.base.places import DRIVER, OWN_FILES
 from runner.base.records import Document
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
@@ -16,8 +16,8 @@ from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_sha
 
 PACK_SIZE = 25
 INDEX = "index.jsonl"
-DRAFTED = "drafted.yaml"
-"""Where drafts wait to be looked over."""
+INSTRUCTIONS = OWN_FILES / "templates" / "draft-queries.md"
+"""How queries are written, for a person and for a language model; it stands in every pack."""
 
 TEMPLATE = """\
 # At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: person). Save as a file
@@ -38,7 +38,7 @@ queries:
 
 
 def reading_folder(version: Version) -> Path:
-    """Where the pack lies, and what is drafted from it."""
+    """Where the pack lies."""
     return version.work / "reading"
 
 
@@ -55,21 +55,15 @@ def queries_stop(version: Version, again: str, count: int | None = None) -> Inpu
     """What a version with documents and `count` queries waits for, None before any; `again` goes on afterwards."""
     version = version.origin
     folder, flags = reading_folder(version), version.flags
-    own = f"{shlex.quote(str(version.queries_path))} " if version.queries_path.exists() else ""
-    drafted, draft = shlex.quote(str(folder / DRAFTED)), f"{DRIVER} queries draft {flags}"
-    asked, draft = "Have the others drafted", f"{draft}\n{draft} --answers FILE\n"
-    if (folder / DRAFTED).exists():
-        asked, draft = "Drafts wait in a file", ""
     return InputNeeded(
         f"{MIN_QUERIES - count} more to be written: there are {count} queries, and at least {MIN_QUERIES} are needed"
         if count is not None
         else f"no queries yet: at least {MIN_QUERIES} are needed; {WANTED_HAND} or more of them your own",
         [
             f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
-            f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}, and add it:\n"
+            f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}; have others written by "
+            f"{INSTRUCTIONS.name} there. Look them over, and add them:\n{DRIVER} queries check {flags} FILE\n"
             f"{DRIVER} queries add {flags} FILE",
-            f"{asked}, look them over, and add them:\n{draft}{DRIVER} queries check {flags} {own}{drafted}\n"
-            f"{DRIVER} queries add {flags} {drafted}",
             again,
         ],
     )
@@ -89,7 +83,7 @@ def pack_documents(version: Version, documents: Sequence[Document], seed: int) -
 
 
 def write_reading_pack(version: Version, documents: Sequence[Document], seed: int) -> Path:
-    """The folder with the pack: one text file per document, index.jsonl, and a template of queries.yaml.
+    """The folder with the pack: one text file per document, index.jsonl, instructions, and a form of queries.yaml.
 
     Files of an earlier pack that are not of this one are removed.
     """
@@ -102,6 +96,7 @@ def write_reading_pack(version: Version, documents: Sequence[Document], seed: in
         head = f"# {document.title}\n\n{document.doc_id} · {document.stratum} · {document.url}\n\n"
         write_atomic(folder / name, (head + document.text + "\n").encode())
     write_atomic(folder / "queries.yaml.template", _template(version).encode())
+    write_atomic(folder / INSTRUCTIONS.name, INSTRUCTIONS.read_bytes())
     rows = (
         {"doc_id": one.doc_id, "file": name, "n_chars": len(one.text)}
         | {"stratum": one.stratum, "title": one.title, "url": one.url}

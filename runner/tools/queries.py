@@ -1,4 +1,4 @@
-"""What `queries` does to a version (pack, drafts, check, additions); each step says what it did and what comes next."""
+"""What `queries` does to a version (pack, check, import, add); each step says what it did and what comes next."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -6,36 +6,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from runner.base.canonical import today
-from runner.base.errors import BackendError, InputError, InputNeeded
+from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
-from runner.base.progress import say
 from runner.base.records import Document
-from runner.embed.backends import Backend
 from runner.eval_set.corpus import corpus_documents, need_corpus
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.version import Version
-from runner.judge.models.run_judges import JudgeOptions, check_judges, named_judges
 from runner.queries.additions import add_queries, refuse_frozen
-from runner.queries.check_schemas import QueryReport
-from runner.queries.checks import check, read_files
-from runner.queries.draft_answers import Answered, file_answers, sifted
-from runner.queries.draft_asks import DraftRow, all_draft_rows, draft_rows, write_draft_file
-from runner.queries.drafting import ask_model, frozen
-from runner.queries.kinds import WANTED_GENERATED, WANTED_HAND
-from runner.queries.query_file import append_queries, counted, read_queries
-from runner.queries.reading_pack import (
-    INDEX,
-    PACK_SIZE,
-    need_sampled,
-    pack_documents,
-    reading_folder,
-    write_reading_pack,
-)
-from runner.queries.taken_drafts import TakenDrafts, became, standing
-from runner.queries.traffic import FILE, PublicWords, drawn, log_account, read_traffic
-from runner.report.query_review import write_review
+from runner.queries.checks import CheckedQuery, QueryReport, check, mean_overlap, read_files
+from runner.queries.kinds import WANTED_HAND
+from runner.queries.query_file import append_queries, count_line, plain, read_queries
+from runner.queries.reading_pack import INDEX, PACK_SIZE, need_sampled, reading_folder, write_reading_pack
+from runner.queries.traffic import bands, drawn, read_counts
+from runner.tools.markdown import escaped, table
+
+TRAFFIC_FILE = "traffic.yaml"
+"""Where queries drawn from a log wait to be looked at, in the reading pack."""
 
 
 @dataclass
@@ -54,19 +40,8 @@ class Desk:
 
     @property
     def seed(self) -> int:
-        """Of the sample, and so of the pack."""
+        """Of the sample, and so of the pack and of a draw from a log."""
         return self.version.plan(rehearsal=False).sample.seed
-
-    @property
-    def folder(self) -> Path:
-        """Of the pack and of all that is made from it."""
-        return reading_folder(self.version)
-
-    @property
-    def taken(self) -> TakenDrafts:
-        """The drafts so far, as their files have them now."""
-        own = self.version.queries_path
-        return TakenDrafts(self.folder, read_queries(own) if own.exists() else [])
 
     def again(self, action: str, *files: Path) -> str:
         """The command of another action on this version."""
@@ -77,75 +52,46 @@ class Desk:
         folder = write_reading_pack(self.version, self.documents, self.seed)
         n_documents = min(PACK_SIZE, sum(not document.status for document in self.documents))
         pack = f"{n_documents} of {len(self.documents)} documents to read: {folder} ({INDEX} lists them)"
-        if said := frozen(self.version):
-            return f"{pack}\n{said}"
+        try:
+            refuse_frozen(self.version)
+        except InputError as error:
+            return f"{pack}\n{error} To open it: {DRIVER} version new {self.version.flags}"
         return (
-            f"{pack}\nRead them; write {WANTED_HAND} queries or more of your own into a file, in the form of "
-            f"{folder / 'queries.yaml.template'}, and add them to the version's "
-            f"{self._count}: {self.again('add')} FILE\n"
-            f"For {WANTED_GENERATED} more by a language model: {self.again('draft')} --judge\n"
-            f"Then: {self.again('check')}"
+            f"{pack}\nRead them and write {MIN_QUERIES} queries or more, {WANTED_HAND} of them a person's own, in the "
+            f"form of {folder / 'queries.yaml.template'}; draft-queries.md beside it says how, to a language model "
+            f"too.\nThen: {self.again('check')} FILE\nThen: {self.again('add')} FILE"
         )
 
-    def draft(self, per_document: int | None, judge: JudgeOptions | None) -> str:
-        """What became of drafts by the plan's first judge; without `judge`, the file of what is still to be drafted."""
-        if judge is not None:
-            check_judges(self.version, [self._judge], judge)
-        pack = pack_documents(self.version, self.documents, self.seed)
-        rows = draft_rows(self.version, self.documents, pack, per_document)
-        usable = self.taken.usable()
-        left = [row for row in rows if row.key not in usable]
-        if not left:
-            return f"Nothing is left to draft. {standing(rows, usable)}\n{self._look()}"
-        path = write_draft_file(self.folder, left)
-        if judge is not None:
-            return self._ask(left, judge)
-        return (
-            f"{counted(len(left), 'query', 'queries')} to draft: {path}, by the draft-instructions.md beside it. Each "
-            "row has its request and, apart from it, the words that are forbidden. "
-            f"{standing(rows, usable)}\n"
-            'An answer file has one line a row: {"key": "as in the row", "kind": "as in the row", "query": "...", '
-            '"note": "what serves the need"}\n'
-            f"Then: {self.again('draft')} --answers FILE"
-        )
-
-    def take(self, paths: Sequence[Path]) -> str:
-        """What became of the answers in the files."""
-        rows = {row.key: row for _, row in all_draft_rows(self.folder)}
-        return self._keep(file_answers(paths, rows), [])
-
-    def check(self, files: Sequence[Path], backend: Backend | None) -> tuple[QueryReport, Path]:
-        """The report on the version's queries or on those of the files, and its page."""
+    def check(self, files: Sequence[Path]) -> QueryReport:
+        """The report on the version's queries or on those of the files."""
         paths = files or [self.version.queries_path]
         if not files and not paths[0].exists():
-            begin = self.again("check", self.taken.path) if self.taken.path.exists() else self.again("sample")
-            raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {begin}")
-        report = check(self.version, self.documents, read_files(paths), backend)
-        return report, write_review(report, self.folder)
+            raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
+        return check(self.version, self.documents, read_files(paths))
 
-    def take_log(self, path: Path, size: int, seed: int, column: str) -> str:
-        """What a search log came to, and where the queries drawn from it wait to be looked at; InputError if frozen.
+    def take_log(self, path: Path, size: int) -> str:
+        """What was drawn from a log, and where it waits to be looked at; InputError if queries are frozen.
 
         A file of an earlier draw is left as it is: somebody may have looked it over.
         """
         refuse_frozen(self.version)
-        target = self.folder / FILE
-        traffic = read_traffic(path, PublicWords(self.documents), column)
-        own = read_queries(self.version.queries_path) if self.version.queries_path.exists() else []
-        rows = drawn(traffic, size, seed, [row.text for row in own])
-        if not rows:
-            raise InputError(f"Nothing of {path} is left to draw. {log_account(traffic, rows)}")
+        target, own = reading_folder(self.version) / TRAFFIC_FILE, self.version.queries_path
+        known = {plain(row.text) for row in (read_queries(own) if own.exists() else [])}
+        asked = [one for one in read_counts(path) if plain(one.text) not in known]
+        if not (rows := drawn(asked, size, self.seed)):
+            raise InputError(f"{path} has no query that the version has not.")
         if target.exists() and read_queries(target) != rows:
             raise InputError(f"{target} has another draw. Add it or delete it, then run again.")
         if not target.exists():
             append_queries(target, rows, self.version.number_name)
+        by_band = ", ".join(
+            f"{band} {sum(row.stratum == band for row in rows)} of {len(group):,}"
+            for band, group in bands(asked).items()
+        )
         return (
-            f"{log_account(traffic, rows)}\n"
-            f"drawn: {target}\n"
-            "Read every one before anybody else does: patterns miss names that stand alone, names that are words, and "
-            "what only a reader understands. Delete what names a person, and mend each kind.\n"
-            f"Then: {self.again('check', target)}\n"
-            f"Then: {self.again('add', target)}"
+            f"{len(rows)} of {len(asked):,} queries drawn ({by_band}): {target}\n"
+            "Read every one: delete what names a person, and mend each kind.\n"
+            f"Then: {self.again('check', target)}\nThen: {self.again('add', target)}"
         )
 
     def add(self, files: Sequence[Path]) -> Iterator[str]:
@@ -154,58 +100,39 @@ class Desk:
         for path in files:
             yield add_queries(self.version, path)
         yield f"Next: {self.again('check')}"
-        if self._count < MIN_QUERIES:
-            yield f"{MIN_QUERIES - self._count} more are needed: {DRIVER} next {self.version.flags} says how"
+        own = self.version.queries_path
+        count = len(read_queries(own)) if own.exists() else 0
+        if count < MIN_QUERIES:
+            yield f"{MIN_QUERIES - count} more are needed: {DRIVER} next {self.version.flags} says how"
             return
         yield f"Then: {DRIVER} run {self.version.flags}      with --try to practise with packaged models"
 
-    @property
-    def _count(self) -> int:
-        """How many queries the version has."""
-        return len(read_queries(self.version.queries_path)) if self.version.queries_path.exists() else 0
 
-    @property
-    def _judge(self) -> JudgeSpec:
-        """The plan's first judge, which drafts; an InputError for one that answers by file."""
-        judge = named_judges(self.version, self.version.plan(rehearsal=False)).first
-        if judge.by_file:
-            raise InputError(
-                f"{judge.model} answers by file (api: files in the plan), so there is no service to ask. Leave --judge "
-                f"out, have it draft by the file that is written then, and hand in: {self.again('draft')} "
-                "--answers FILE"
-            )
-        return judge
+HEAD = ("id", "origin", "kind", "overlap", "BM25 rank", "query", "source document", "look at")
 
-    def _ask(self, rows: Sequence[DraftRow], how: JudgeOptions) -> str:
-        with how.opened(self._judge, self.version.work) as model:
-            asked = ask_model(rows, model, self.folder, today())
-        if not asked.answers and asked.failed:
-            raise BackendError(f"No query was drafted. {asked.failed[0]}. Run the command again; replies are kept.")
-        return self._keep(asked.answers, asked.failed)
 
-    def _keep(self, answers: Sequence[Answered], failed: Sequence[str]) -> str:
-        """Put what keeps the rules into drafted.yaml, and say of every answer what became of it."""
-        found = sifted(answers, {document.doc_id: document for document in self.documents})
-        drafts = self.taken
-        kept = drafts.keep(found.kept, self.version.number_name)
-        left_out = [*failed, *found.left_out, *kept.repeats]
-        for line in left_out:
-            say(f"left out: {line}")
-        for line in found.no_query:
-            say(f"no honest query: {line}")
-        if left_out and not found.no_query and not drafts.path.exists():
-            raise InputError("No draft keeps the rules, so there is nothing to look at; see above what each one broke.")
-        rows = list({row.key: row for _, row in all_draft_rows(self.folder)}.values())
-        what = became(drafts, kept, len(found.no_query), len(left_out))
-        return f"{what}\n{standing(rows, drafts.usable())}\n{self._look()}".rstrip()
+def report_text(report: QueryReport) -> str:
+    """The report in Markdown: a table of the queries, their overlap by origin, and every finding, errors first."""
+    lines = [table(HEAD, (_row(query, report) for query in report.queries))] if report.queries else []
+    lines.append(f"{report.name}: {count_line([query.row for query in report.queries])}")
+    for origin in dict.fromkeys(query.row.origin for query in report.queries):
+        mean = mean_overlap(query for query in report.queries if query.row.origin == origin)
+        if mean is not None:
+            lines.append(f"- overlap of {escaped(origin)}: {mean:.2f} of their words are in their documents")
+    for finding in sorted(report.findings, key=lambda finding: not finding.is_error):
+        lines.append(f"- {'error' if finding.is_error else 'warning'}: {escaped(finding.message)}")
+    return "\n".join(lines)
 
-    def _look(self) -> str:
-        """What to do with drafts next; "" if there are none."""
-        path = self.taken.path
-        if not path.exists():
-            return ""
-        own = [self.version.queries_path] if self.version.queries_path.exists() else []
-        return (
-            f"Look them over and delete what nobody would ask: {self.again('check', *own, path)}\n"
-            f"Then: {self.again('add', path)}"
-        )
+
+def _row(query: CheckedQuery, report: QueryReport) -> tuple[str, ...]:
+    row, rank = query.row, query.rank
+    return (
+        escaped(row.id),
+        escaped(row.origin),
+        escaped(row.kind),
+        "-" if query.overlap is None else f"{query.overlap:.2f}",
+        "-" if rank is None else str(rank or ">100"),
+        escaped(row.text),
+        escaped(query.title),
+        ", ".join(report.flags(row.id)),
+    )

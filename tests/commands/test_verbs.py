@@ -34,7 +34,7 @@ WAITING = (
     "labels withdraw",
     "version abandon",
 )
-BEGUN = ("queries draft", "queries import", "queries add", "init")
+BEGUN = ("queries import", "queries check", "queries add", "init")
 """Verbs whose examples run while a version waits for its judges, or has queries alone; the others on a decided one."""
 
 
@@ -67,8 +67,8 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
             where = f"--eval-set-path={version.folder.parent}"
             given = ["labels", "import", "demo", where, "--judge=ann", "--person", str(tmp_path / "answers.jsonl")]
             assert cli.main(given) == 0
-    if name == "queries add":
-        shutil.copy(version.queries_path, tmp_path / "drafted.yaml")
+    if name in ("queries check", "queries add"):
+        shutil.copy(version.queries_path, tmp_path / "drafts.yaml")
     if name == "queries import":
         (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
     if name == "lock":

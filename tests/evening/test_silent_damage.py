@@ -317,22 +317,6 @@ def test_next_names_a_frozen_plan_that_was_changed(waiting, command):
     assert command("next")[0] == 4
 
 
-def test_next_and_check_lead_to_the_drafts_that_wait(version, command):
-    rows = yaml.safe_dump({"schema_version": 1, "queries": query_rows()}, sort_keys=False)
-    version.queries_path.unlink()
-    _, before, _ = command("next")
-    drafted = reading_folder(version) / "drafted.yaml"
-    drafted.parent.mkdir(parents=True, exist_ok=True)
-    drafted.write_text(rows)
-    _, now, _ = command("next")
-    for action in ("check", "add"):
-        assert f"queries {action} {version.flags} {drafted}" in before
-        assert f"queries {action} {version.flags} {drafted}" in now
-    assert ("queries draft" in before, "queries draft" in now) == (True, False)
-    code, _, err = command("queries", "check")
-    assert (code, f"queries check {version.flags} {drafted}" in err) == (3, True)
-
-
 def test_queries_are_added_without_a_word_of_running_while_too_few(version, command, tmp_path):
     version.queries_path.unlink()
     some, rest = tmp_path / "some.yaml", tmp_path / "rest.yaml"

@@ -115,7 +115,6 @@ def over_demo(words: tuple[str, ...]) -> tuple[str, ...]:
     line = re.sub(rf"(?<=[ =])({'|'.join(SOURCES)})(?= |$)", "demo", line)
     line = re.sub(r"minilm-[\w-]+ x ", "bm25 x ", line).replace("--cells CELL", "--cells 'bm25 x recursive_v1'")
     line = line.replace(" CELL", " 'bm25 x whole_doc'").replace("labels page demo FILE", f"labels page demo {BATCH}")
-    line += " --lexical-only" if line.startswith("queries check") else ""
     return tuple(shlex.split(re.sub(r"--corpus-path \S+", "--corpus-path corpus", line)))
 
 
@@ -149,7 +148,7 @@ def _folder(
         if not line.startswith(("labels import", "labels page")):
             where = f"--eval-set-path={version.folder.parent}"
             assert cli.main(["labels", "import", "demo", where, "--judge=NAME", "--person", "FILE"]) == 0
-    for name in ("drafted.yaml", ".work/bills/v1/reading/drafted.yaml", "eval-sets/bills/v1/queries.yaml"):
+    for name in ("drafts.yaml", "eval-sets/bills/v1/queries.yaml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(version.queries_path.read_text() if name.endswith("queries.yaml") else DRAFTED)
     (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")

@@ -1,9 +1,7 @@
-from collections import Counter
-
 import pytest
 
 from runner.eval_set.catalog import SOURCES
-from runner.queries.kinds import KINDS, LITERAL_KINDS, assigned, expected, whole_shares
+from runner.queries.kinds import KINDS, LITERAL_KINDS, expected, whole_shares
 
 WITH_KINDS = [name for name, row in SOURCES.items() if row.queries]
 
@@ -29,26 +27,6 @@ def test_sources_that_are_asked_by_citation_or_by_speaker_are_drafted_so():
     for source in WITH_KINDS:
         literal = sum(kind.weight for kind in SOURCES[source].queries if kind.kind in LITERAL_KINDS)
         assert literal <= 11, "more than half would be found by their words alone"
-
-
-@pytest.mark.parametrize("source", WITH_KINDS)
-@pytest.mark.parametrize("n_documents", [1, 7, 20, 25])
-def test_every_beginning_of_a_draft_is_spread_as_the_source_is(source, n_documents):
-    pairs = assigned(source, [f"d{n}" for n in range(n_documents)], 20 // n_documents or 1)
-    for end in range(1, len(pairs) + 1):
-        counts = Counter(kind.kind for _, kind in pairs[:end])
-        wanted = expected(source, end)
-        if n_documents >= 20:
-            assert all(abs(counts[kind] - share) <= 1 for kind, share in wanted.items())
-    assert len(pairs) == n_documents * (20 // n_documents or 1)
-
-
-def test_a_document_gets_no_kind_twice_while_there_is_another():
-    pairs = assigned("bills", ["a", "b", "c"], 7)
-    for doc_id in "abc":
-        assert len({kind.kind for name, kind in pairs if name == doc_id}) == 7
-    assert len(assigned("bills", ["a"], 9)) == 9
-    assert assigned("bills", [], 3) == []
 
 
 def test_what_is_expected_sums_to_the_number_of_queries():

@@ -17,7 +17,6 @@ from runner.queries.query_file import (
     fresh_ids,
     quoted,
     read_queries,
-    replace_queries,
     shown,
 )
 
@@ -106,37 +105,6 @@ def test_an_empty_file_is_begun(tmp_path):
     assert (tmp_path / "new.yaml").read_text().startswith("# Queries of demo v1.")
     with pytest.raises(InputError, match="the whole"):
         append_queries(path, [row()], "demo v1")
-
-
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_changed_query_leaves_every_other_byte(tmp_path, style, newline):
-    path = tmp_path / "queries.yaml"
-    before = (
-        b"\xef\xbb\xbf" + STYLES[style].replace("\n", newline).encode() + (newline.encode() * (style == "no newline"))
-    )
-    path.write_bytes(before)
-    append_queries(path, [row("ferries, \U0001f6a2 \u00a7", id="b", note="why"), row("harbors", id="c")], "demo v1")
-    old, first, last = read_queries(path)
-    whole = path.read_bytes()
-    changed = [old.model_copy(update={"text": "three"}), first.model_copy(update={"text": 'the "new"', "note": "\\"})]
-    replace_queries(path, {one.id: one for one in changed})
-    assert read_queries(path) == [*changed, last]
-    before = f"|{newline}      - not an item" if style == "dash in a block" else "one two"
-    texts = {before: '"three"', '"ferries, \U0001f6a2 \u00a7"': '"the \\"new\\""', '"why"': '"\\\\"'}
-    for then, now in texts.items():
-        whole = whole.replace(then.encode(), now.encode(), 1)
-    assert path.read_bytes() == whole
-
-
-def test_a_query_that_cannot_be_changed_in_place_is_said_and_left(tmp_path):
-    path = tmp_path / "queries.yaml"
-    append_queries(path, [row(id="b")], "demo v1")
-    before = path.read_bytes().replace(b'    note: ""\n', b"")
-    path.write_bytes(before)
-    with pytest.raises(InputError, match="its queries b cannot be changed"):
-        replace_queries(path, {"b": row("new words", id="b", note="there was no note to change")})
-    assert path.read_bytes() == before
 
 
 def test_a_long_text_is_shown_as_written_and_cut_with_an_ellipsis():
