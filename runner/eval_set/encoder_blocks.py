@@ -6,7 +6,6 @@ What stands in a wrong field is never repeated: it may be a key.
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 from pydantic import ValidationError
 
@@ -15,25 +14,13 @@ from runner.base.given_files import line_of
 from runner.base.http_client import is_own, plain_address
 from runner.base.schema import problems
 from runner.eval_set.catalog import ENCODERS, EncoderSpec
-from runner.eval_set.shapes.plan import HubEncoder, OwnEncoder, Plan, Pooling, ServiceEncoder
+from runner.eval_set.shapes.plan import OwnEncoder, Plan
 
 BLOCK = "encoders"
 
-_ADVICE: dict[str, str] = {
-    "hub_id": "the model's name on the hub, such as BAAI/bge-m3",
-    "revision": "the 40 hexadecimal digits of the model's commit on the hub, never a branch such as main",
-    "dim": "the number of dimensions of a vector, such as 1024",
-    "max_tokens": "the most tokens of a text, prompt and special tokens included, such as 512",
-    "pooling": f"what the model's 1_Pooling/config.json says: {', '.join(get_args(Pooling))}",
-    "query_prompt": 'what stands before each query, such as "query: ", or leave it out',
-    "document_prompt": 'what stands before each document, such as "passage: ", or leave it out',
-    "api": "openai, cohere or voyage",
-    "url": "the service's address, such as https://api.voyageai.com",
-    "model": "the model as the service calls it, such as voyage-law-2",
-    "usd_per_million_tokens": "the price of a million tokens in dollars, 0 for a server of your own",
-    "key_env": "the NAME of an environment variable in capitals, such as VOYAGE_API_KEY, never the key itself",
-}
-"""What to write into each field."""
+_OF_THE_HUB = ("revision", "pooling")
+_OF_A_SERVICE = ("url", "usd_per_million_tokens")
+"""The fields that one kind of encoder needs and the other has no use for."""
 
 _NAME = r"[a-z0-9][a-z0-9._-]*"
 
@@ -46,21 +33,21 @@ def shape_problems(error: ValidationError, path: Path) -> list[str]:
 
 
 def _told(path: Path, place: Sequence[str | int], kind: str) -> str:
-    # pydantic puts "hub" or "service", which no file has, behind the encoder's name.
-    name, form, field = (*map(str, place[1:4]), "", "", "")[:3]
+    name, field = (*map(str, place[1:3]), "", "")[:2]
     where = f"line {line_of(path, [BLOCK, name, field])}: {'.'.join(filter(None, [BLOCK, name, field]))}"
     if not field:
-        return f"{where}: write fields below it, {_fields(form)}; or leave the block out"
+        return f"{where}: write fields below it, {_FIELDS}; or leave the block out"
     if kind == "extra_forbidden":
-        return f"{where}: no such field; there are {_fields(form)}"
+        return f"{where}: no such field; there are {_FIELDS}"
     wrong = "is missing" if kind == "missing" else "is not usable"
-    return f"{where} {wrong}: write {_ADVICE[field]}"
+    return f"{where} {wrong}: write {_advice(field)}"
 
 
-def _fields(form: str) -> str:
-    shapes: dict[str, type[HubEncoder | ServiceEncoder]] = {"hub": HubEncoder, "service": ServiceEncoder}
-    wanted = [shapes[form]] if form in shapes else shapes.values()
-    return ", or ".join(", ".join(shape.model_fields) for shape in wanted)
+_FIELDS = ", ".join(OwnEncoder.model_fields)
+
+
+def _advice(field: str) -> str:
+    return str(OwnEncoder.model_fields[field].description)
 
 
 def encoder_problems(plan: Plan, path: Path) -> list[str]:
@@ -80,7 +67,13 @@ def _problems(name: str, given: OwnEncoder) -> list[tuple[str, str]]:
         found.append(("", "write a name in lower-case letters, digits, dots and dashes, such as bge-m3; not bm25"))
     elif name in ENCODERS:
         found.append(("", f"the catalog has {name} already; write another name, such as {name}-own"))
-    if isinstance(given, HubEncoder):
+    wanted, idle = (_OF_A_SERVICE, _OF_THE_HUB) if given.api else (_OF_THE_HUB, (*_OF_A_SERVICE, "key_env"))
+    stated = {field for field in given.model_fields_set if getattr(given, field) != ""}
+    found += [(field, f"is missing: write {_advice(field)}") for field in wanted if field not in stated]
+    found += [(field, f"leave it out {'with' if given.api else 'without'} api") for field in idle if field in stated]
+    if not given.api and not re.fullmatch(r"[\w.-]+/[\w.-]+", given.model):
+        found.append(("model", f"write {_advice('model')}"))
+    if not given.api or found:
         return found
     try:
         place = plain_address(given.url, "url", "")

@@ -17,7 +17,7 @@ from runner.eval_set.shapes.plan import Plan
 SECRET = "vk-SECRET-0123456789"
 HUB = """\
   bge-m3:
-    hub_id: BAAI/bge-m3
+    model: BAAI/bge-m3
     revision: 5617a9f61b028005a4858fdac845db406aefb181
     dim: 1024
     max_tokens: 8192
@@ -70,11 +70,15 @@ def test_a_plan_without_own_encoders_is_written_and_digested_as_before():
     ("blocks", "old", "new", "line", "place"),
     [
         (HUB, "5617a9f61b028005a4858fdac845db406aefb181", "main", 3, "bge-m3.revision"),
-        (HUB, "BAAI/bge-m3", "bge-m3", 2, "bge-m3.hub_id"),
+        (HUB, "5617a9f61b028005a4858fdac845db406aefb181", '""', 3, "bge-m3.revision"),
+        (HUB, "BAAI/bge-m3", "bge-m3", 2, "bge-m3.model"),
         (HUB, "dim: 1024", "dim: many", 4, "bge-m3.dim"),
         (HUB, "max_tokens: 8192", "max_tokens: 0", 5, "bge-m3.max_tokens"),
         (HUB, "pooling: cls", "pooling: first", 6, "bge-m3.pooling"),
         (HUB, "    pooling: cls\n", "", 1, "bge-m3.pooling"),
+        (HUB, 'query_prompt: "find: "', "url: https://a.example", 7, "bge-m3.url"),
+        (SERVICE, "key_env: VOYAGE_API_KEY", "pooling: cls", 8, "law.pooling"),
+        (SERVICE, "    usd_per_million_tokens: 0.12\n", "", 1, "law.usd_per_million_tokens"),
         (HUB, "  bge-m3:", "  BGE M3:", 1, "BGE M3"),
         (HUB, "  bge-m3:", "  bm25-own:", 1, "bm25-own"),
         (HUB, "  bge-m3:", "  minilm-l6-v2:", 1, "minilm-l6-v2"),

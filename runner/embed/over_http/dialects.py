@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -62,27 +62,49 @@ def address(url: str, name: str) -> Address:
 
 def address_at(parts: Place, api: Dialect) -> Address:
     """Where a place is asked; its path may end in the version or in the endpoint."""
-    endpoint, base = _paths(parts.path, api)
-    return Address(api, parts.origin + endpoint, f"{parts.origin}{base}/info", parts)
+    version, name = DIALECTS[api].version, DIALECTS[api].endpoint
+    base = parts.path.removesuffix(name)
+    if base != parts.path and not base.endswith(version):
+        version = ""  # infinity has /embeddings without /v1
+    base = base.removesuffix(version)
+    return Address(api, f"{parts.origin}{base}{version}{name}", f"{parts.origin}{base}/info", parts)
 
 
-def _paths(path: str, api: Dialect) -> tuple[str, str]:
-    """The endpoint's path, and what /info is added to."""
-    if api == "cohere":
-        base = path.removesuffix("/embed").removesuffix("/v2")
-        return f"{base}/v2/embed", base
-    if api == "tei":
-        base = path.removesuffix("/embed")
-        return f"{base}/embed", base
-    # infinity has /embeddings without /v1.
-    endpoint = path if path.endswith("/embeddings") else path.removesuffix("/v1") + "/v1/embeddings"
-    return endpoint, endpoint.removesuffix("/embeddings").removesuffix("/v1")
+class _Row(NamedTuple):
+    """How an API is asked: its paths, what a body says of texts and their side, and the vectors of an answer."""
 
+    version: str
+    endpoint: str
+    body: Callable[[list[str], PromptSide], dict[str, JSON]]
+    vectors: Callable[[JSON, int], JSON]
+
+
+def _data(told: JSON, n_texts: int) -> JSON:
+    if not isinstance(told, dict) or not isinstance(told.get("data"), list):
+        raise Unusable('the answer has no list "data"')
+    return _in_order(told["data"], n_texts)
+
+
+DIALECTS: Mapping[Dialect, _Row] = {
+    "openai": _Row("/v1", "/embeddings", lambda texts, _: {"input": texts, "encoding_format": "float"}, _data),
+    "voyage": _Row(
+        "/v1", "/embeddings", lambda texts, side: {"input": texts, "input_type": side, "truncation": False}, _data
+    ),
+    "cohere": _Row(
+        "/v2",
+        "/embed",
+        lambda texts, side: (
+            {"texts": texts, "input_type": f"search_{side}", "embedding_types": ["float"]} | {"truncate": "NONE"}
+        ),
+        lambda told, _: _at(told, "embeddings", "float"),
+    ),
+    "tei": _Row(
+        "", "/embed", lambda texts, _: {"inputs": texts, "truncate": False, "normalize": True}, lambda told, _: told
+    ),
+}
 
 _MOST_TOKENS = 10**12
 """No request has more; a number beyond it is none."""
-
-_COHERE_TYPE = {"query": "search_query", "document": "search_document"}
 
 
 def request_body(api: Dialect, model: str, texts: Sequence[str], side: PromptSide) -> bytes:
@@ -90,33 +112,18 @@ def request_body(api: Dialect, model: str, texts: Sequence[str], side: PromptSid
 
     Cohere's and Voyage's APIs are told the side; for the others it is in the texts.
     """
-    body: dict[str, JSON]
-    if api == "tei":
-        body = {"inputs": list(texts), "truncate": False, "normalize": True}
-    elif api == "cohere":
-        kind = _COHERE_TYPE[side]
-        body = {"model": model, "texts": list(texts), "input_type": kind, "embedding_types": ["float"]}
-        body["truncate"] = "NONE"
-    elif api == "voyage":
-        body = {"model": model, "input": list(texts), "input_type": side, "truncation": False}
-    else:
-        body = {"model": model, "input": list(texts), "encoding_format": "float"}
-    return json.dumps(body).encode()
+    named = {} if api == "tei" else {"model": model}
+    return json.dumps({**named, **DIALECTS[api].body(list(texts), side)}).encode()
 
 
 def embeddings(api: Dialect, answer: Response, n_texts: int) -> Embeddings:
     """The vectors of an answer in the order of the texts; Unusable says what is wrong with it."""
     told = parsed(answer.body)
+    rows = _matrix(DIALECTS[api].vectors(told, n_texts), n_texts)
     if api == "tei":
         tokens = answer.headers.get("x-compute-tokens", "")
-        counted = int(tokens) if re.fullmatch(r"[0-9]{1,12}", tokens) else None
-        return Embeddings(_matrix(told, n_texts), "", counted)
-    if api == "cohere":
-        return Embeddings(_matrix(_at(told, "embeddings", "float"), n_texts), "", tokens_billed(told))
-    if not isinstance(told, dict) or not isinstance(told.get("data"), list):
-        raise Unusable('the answer has no list "data"')
-    rows = _matrix(_in_order(told["data"], n_texts), n_texts)
-    return Embeddings(rows, str(told.get("model") or ""), tokens_billed(told))
+        return Embeddings(rows, "", int(tokens) if re.fullmatch(r"[0-9]{1,12}", tokens) else None)
+    return Embeddings(rows, str((_at(told, "model") if api != "cohere" else "") or ""), tokens_billed(told))
 
 
 def tokens_billed(told: JSON) -> int | None:

@@ -1,88 +1,70 @@
 """The shape of plan.yaml."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.catalog import EncoderSpec, Service
 from runner.eval_set.shapes.labels import Judges
 
-Pooling = Literal["cls", "mean", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
+Pooling = Literal["", "cls", "mean", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
 """As sentence-transformers names what makes one vector of a text's tokens."""
 
-_Positive = Annotated[int, Field(ge=1)]
 
+class OwnEncoder(Sparse):
+    """An encoder of a plan's own: a sentence-transformers model of the hub at one commit, or, with `api`, of a service.
 
-class HubEncoder(Sparse):
-    """A sentence-transformers model of the hub at one commit. `max_tokens` counts special tokens and prompt.
-
-    `pooling` is what the model's own files say, and is held against them when the model is loaded.
+    A service says no revision, and must refuse a text of more than `max_tokens`. Each description is what to write.
     """
 
-    hub_id: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
-    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-    dim: _Positive
-    max_tokens: _Positive
-    pooling: Pooling
-    query_prompt: str = ""
-    document_prompt: str = ""
+    model: Annotated[str, Field(pattern=r"^[!-~]{1,200}$", description="the model's name there, such as BAAI/bge-m3")]
+    dim: Annotated[int, Field(ge=1, description="the number of dimensions of a vector, such as 1024")]
+    max_tokens: Annotated[
+        int, Field(ge=1, description="the most tokens of a text, prompt and special tokens included, such as 512")
+    ]
+    revision: Annotated[
+        str,
+        Field(
+            pattern=r"^([0-9a-f]{40})?$",
+            description="the 40 hexadecimal digits of the model's commit on the hub, never a branch such as main",
+        ),
+    ] = ""
+    pooling: Annotated[
+        Pooling, Field(description=f"what the model's 1_Pooling/config.json says: {', '.join(get_args(Pooling))}")
+    ] = ""
+    query_prompt: Annotated[
+        str, Field(description='what stands before each query, such as "query: ", or leave it out')
+    ] = ""
+    document_prompt: Annotated[
+        str, Field(description='what stands before each document, such as "passage: ", or leave it out')
+    ] = ""
+    api: Annotated[Literal["", "openai", "cohere", "voyage"], Field(description="openai, cohere or voyage")] = ""
+    url: Annotated[str, Field(description="the service's address, such as https://api.voyageai.com")] = ""
+    usd_per_million_tokens: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1000,
+            allow_inf_nan=False,
+            description="the price of a million tokens in dollars, 0 for a server of your own",
+        ),
+    ] = 0
+    key_env: Annotated[
+        str,
+        Field(
+            pattern=r"^([A-Z][A-Z0-9_]*)?$",
+            description="the NAME of an environment variable in capitals, such as VOYAGE_API_KEY, never the key itself",
+        ),
+    ] = ""
 
     def spec(self, name: str) -> EncoderSpec:
         """As the catalog would have it."""
-        return EncoderSpec(
-            name,
-            self.hub_id,
-            self.revision,
-            dim=self.dim,
-            max_tokens=self.max_tokens,
-            query_prompt=self.query_prompt,
-            document_prompt=self.document_prompt,
-            pooling=self.pooling,
-        )
-
-
-class ServiceEncoder(Sparse):
-    """A model behind an HTTP API of OpenAI's, Cohere's or Voyage's shape; `model` is its name there.
-
-    `max_tokens` is the longest text that the service takes: what is longer it must refuse. Cohere's and Voyage's APIs
-    are told which side a text is on and take no prompts. `key_env` names the environment variable with the key.
-    """
-
-    api: Literal["openai", "cohere", "voyage"]
-    url: str
-    model: Annotated[str, Field(pattern=r"^[!-~]{1,200}$")]
-    dim: _Positive
-    max_tokens: _Positive
-    usd_per_million_tokens: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
-    query_prompt: str = ""
-    document_prompt: str = ""
-    key_env: Annotated[str, Field(pattern=r"^([A-Z][A-Z0-9_]*)?$")] = ""
-
-    def spec(self, name: str) -> EncoderSpec:
-        """As the catalog would have it, without a revision: a service says none."""
-        return EncoderSpec(
-            name,
-            self.model,
-            "",
-            dim=self.dim,
-            max_tokens=self.max_tokens,
-            query_prompt=self.query_prompt,
-            document_prompt=self.document_prompt,
-            service=Service(self.api, self.url, self.usd_per_million_tokens, self.key_env),
-        )
-
-
-def _kind(value: object) -> str:
-    """Which of the two a block is: a service has an `api`."""
-    return "service" if isinstance(value, ServiceEncoder) or (isinstance(value, dict) and "api" in value) else "hub"
-
-
-OwnEncoder = Annotated[
-    Annotated[HubEncoder, Tag("hub")] | Annotated[ServiceEncoder, Tag("service")], Discriminator(_kind)
-]
+        service = Service(self.api, self.url, self.usd_per_million_tokens, self.key_env) if self.api else None
+        shared = self.model_dump(include={"dim", "max_tokens", "query_prompt", "document_prompt", "pooling"})
+        return EncoderSpec(name, self.model, self.revision, service=service, **shared)
 
 
 class Sample(Sparse):
