@@ -24,7 +24,6 @@ from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.report.results_page.render import TEMPLATE_VERSION
 from runner.tools.matrix.runs import runs_of
-from runner.tools.tripwire.runs import noise_tolerance
 from runner.tools.verify import verify_record
 from tests.conftest import called
 from tests.support.evening_process import run
@@ -506,7 +505,5 @@ def test_compare_and_other_tools_read_no_results_that_were_edited(record, tmp_pa
     (tmp_path / "link.json").symlink_to(record / "results.json")
     for each in (path, tmp_path / "link.json"):
         assert called(compare, each, "--cell", cell)[0] == 4
-        with pytest.raises(IntegrityError):
-            noise_tolerance(each)
     with pytest.raises(IntegrityError):
         runs_of(path)

@@ -62,18 +62,14 @@ class Diff:
 
 
 def load_golden(path: str | Path) -> list[GoldenQuery]:
-    """The golden queries of a YAML file, a list or {queries: [...]}; an InputError names file and entry."""
+    """Return the golden queries of a YAML file, a list of them; an InputError names file and entry."""
     where = display(path)
     try:
         rows = read_yaml(Path(path))
     except OSError as error:
         raise InputError(f"{where} cannot be read ({error.strerror}).") from error
-    if isinstance(rows, dict) and rows.keys() == {"queries"}:
-        rows = rows["queries"]
-    if rows is not None and not isinstance(rows, list):
-        raise InputError(f"{where}: a list of queries (name, text, expected) is expected, or queries: over one.")
-    if not rows:
-        raise InputError(f"{where} has no queries; a tripwire needs at least one.")
+    if not isinstance(rows, list) or not rows:
+        raise InputError(f"{where}: a list of at least one query (name, text, expected) is expected.")
     golden = [checked(GoldenQuery, row, f"{where}, entry {number}") for number, row in enumerate(rows, start=1)]
     if repeated := _repeated(golden):
         raise InputError(f"{where}: {', '.join(map(quoted, repeated))} names two entries. Give each its own name.")
