@@ -1,4 +1,4 @@
-"""Whether planning figures hold: power, the chance that new queries settle it, and the corrected gain's interval.
+"""Whether planning figures hold: power, and the chance that new queries settle it.
 
     python benchmarks/simulate_planning.py [RUNS]
 
@@ -13,8 +13,6 @@ Settling: each cell's true gain is drawn from the prior, as runner/score/expecte
 that half of their variance is the baseline's own quality, or none, or so that they are worse than the prior has it.
 After evenings that end with a candidate and name a number of new queries, these are judged, with that cell first.
 Beside it the chance that was said, and what would be said if the observed gain were taken as true.
-
-Corrected gain: its error, and how often its interval covers the best cell's true gain.
 """
 
 import os
@@ -37,7 +35,6 @@ from runner.eval_set.shapes.plan import Plan
 from runner.score.expected_loss import GAINS_ALIKE, HARDLY, believed
 from runner.score.gain_test import gain_tests
 from runner.score.power import power
-from runner.score.winners_curse import corrected_gain
 
 DRAWS, SIZES, GAINS = 998, (25, 50, 100), (0.02, 0.03, 0.05, 0.10)
 COMPARED = (CHALLENGER, "rrf(bm25,minilm-l6-v2) x whole_doc", "mpnet-base-v2 x whole_doc")
@@ -150,29 +147,10 @@ def print_settling(runs: int) -> None:
     print_table(title, [*heads, "said by the observed gain"], rows)
 
 
-def print_corrected(runs: int) -> None:
-    world, rows = differences("scifact"), []
-    for n in SIZES:
-        rng, found = np.random.default_rng(np.random.PCG64(n)), []
-        for seed in range(runs):
-            if (drawn := true_gains("share the baseline", rng)) is None:
-                continue
-            values = world[:, rng.choice(world.shape[1], n, p=drawn[1])]
-            best = int(values.mean(axis=1).argmax())
-            true, one = drawn[0][best], corrected_gain(units(values), resamples=400, seed=TEST_SEED + seed)
-            found.append((values[best].mean() - true, one.gain - true, one.low <= true <= one.high, one.high - one.low))
-        observed, corrected, covers, width = np.array(found).T
-        errors = [f"{np.sqrt(np.mean(np.square(each))):.3f}" for each in (observed, corrected)]
-        rows.append([n, *errors, percent(covers.sum(), len(found)), f"{width.mean():.2f}"])
-    heads = ["queries", "RMSE observed", "RMSE corrected", "interval covers, %", "its width"]
-    print_table(f"The best cell's gain; {runs:,} evenings, gains from the prior", heads, rows)
-
-
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(1_000, 30)
     print_power(runs)
     print_settling(runs)
-    print_corrected(runs)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def _beside_grading(options: argparse.Namespace, signs: Signs) -> str:
 
         return case_study(options.case_study)
     if options.playground:
-        from runner.report.comparison.file import write_html
+        from runner.report.html_file import write_html
         from runner.report.playground import page
 
         return display(write_html(options.playground, page(), None, flag="--playground"))

@@ -1,4 +1,4 @@
-"""`sources`: the roster, also as a page, and what the catalog has moved on from."""
+"""`sources`: the roster, also as docs/data-status.md, and what the catalog has moved on from."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from runner.decide.roster import Standing
 
 _EPILOG = """\
-Without a flag: every source in the order of bulk embedding. --html writes one page over all sources, of today (UTC), by
-default .work/index.html; it opens without a server. exit codes: 0 done, 1 --stale found a decision that the catalog has
-moved on from, 2 usage or input error, 4 a locked record changed, or the page is not what the eval sets make (--check),
-5 disk.
+Without a flag: every source in the order of bulk embedding. exit codes: 0 done, 1 --stale found a decision that the
+catalog has moved on from, 2 usage or input error, 4 a locked record changed, or the page is not what the eval sets make
+(--check), 5 disk.
 """
 
 
@@ -24,19 +23,17 @@ def sources(arguments: Sequence[str]) -> int:
     """`sources` and its forms."""
     options = _options(arguments)
     from runner.decide.roster import roster
-    from runner.tools.roster import data_row, roster_lines, write_data_status, write_index
+    from runner.tools.roster import data_row, roster_lines, write_data_status
 
     if options.source and not (asked := source(options.source)).trigger_order:
         raise InputError(
             f"{asked.name} is none of the sources in production, which are all that this lists. To see how far it is: "
             f"{DRIVER} plan {asked.name}"
         )
-    is_page = options.html is not None or options.write or options.check
+    is_page = options.write or options.check
     changed: list[IntegrityError] | None = None if is_page or options.stale else []
     standings = [s for s in roster(changed=changed) if options.source in ("", s.source.name)]
-    if options.html is not None:
-        answer(str(write_index(standings, options.html)))
-    elif options.write or options.check:
+    if options.write or options.check:
         answer(write_data_status(standings, check=options.check))
     elif options.stale:
         return _stale(standings, as_json=options.json)
@@ -70,14 +67,13 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--stale", action="store_true", help="decisions whose cell or baseline the catalog has moved on from")
     add("--write", action="store_true", help="write docs/data-status.md")
     add("--check", action="store_true", help="compare docs/data-status.md with the eval sets; write nothing")
-    add("--html", nargs="?", const="", metavar="FILE", help="write one page over all sources")
     add("--json", action="store_true", help="one JSON value")
     options = parser.parse_args(arguments)
-    pages = options.write or options.check or options.html is not None
-    if sum((options.stale, options.write, options.check, options.html is not None)) > 1:
-        parser.error("--stale, --write, --check and --html go one at a time")
-    if pages and options.source:
-        parser.error("pages are of the whole roster; leave out SOURCE")
-    if pages and options.json:
-        parser.error("--write, --check and --html answer in a sentence; leave out --json")
+    is_page = options.write or options.check
+    if sum((options.stale, options.write, options.check)) > 1:
+        parser.error("--stale, --write and --check go one at a time")
+    if is_page and options.source:
+        parser.error("the page is of the whole roster; leave out SOURCE")
+    if is_page and options.json:
+        parser.error("--write and --check answer in a sentence; leave out --json")
     return options

@@ -30,7 +30,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
             "evening:init", "write a plan; draw documents from --corpus-path or --live", "init bills", "SOURCE"
         ),
         "next": Verb("evening:next_step", "what to do now, as one command", "next demo", "[SOURCE]"),
-        "view": Verb("version:view", "open the results page", "view demo", "[SOURCE]"),
+        "view": Verb("version:view", "open the results page", "view demo", "SOURCE"),
     },
     "The evening": {
         "run": Verb("evening:run", "move the evaluation as far as it can go", "run demo", "SOURCE"),
@@ -73,7 +73,6 @@ GROUPS: dict[str, dict[str, Verb]] = {
         ),
         "sources": Verb("sources:sources", "how far every source has come", "sources"),
         "compare": Verb("compare:compare", "one run against another, or against published means", "compare RUN.json"),
-        "render": Verb("version:render", "the page again: with passages, or beside another", "render demo --passages"),
         "export": Verb(
             "version:export", "results as CSV or Parquet tables", "export demo --format csv --output tables"
         ),

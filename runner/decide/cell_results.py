@@ -3,16 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
-from runner.base.records import Qrels, Reading, Run
+from runner.base.records import Qrels, Run
 from runner.base.schema import Model
-from runner.decide.scale import scale_of
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.cell import CellFile, Provenance
-from runner.eval_set.shapes.gate import GateVerdict, SingleGoldVerdict
-from runner.eval_set.shapes.lists import RecallCurve
+from runner.eval_set.shapes.gate import SingleGoldVerdict
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult
-from runner.eval_set.shapes.pool import CellPool, Sensitivity, TenTimes
 from runner.eval_set.shapes.results import CellResult, Role
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
@@ -20,8 +17,6 @@ from runner.gate.single_gold.gate import four_null_gate
 from runner.retrieve.ranking import ties
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
-from runner.score.other_measures import pool_bias, sensitivity
-from runner.score.recall_curves import recall_curves
 from runner.score.score import COMPARED, MEASURES, score, single_gold
 
 SINGLE_GOLD_NULLS = {
@@ -35,58 +30,31 @@ SINGLE_GOLD_NULLS = {
 def cell_results(
     comparison: Comparison,
     gate: GradedGate,
-    readings: Mapping[str, Reading],
     blockers: Callable[[str], list[str]] = lambda cell: [],
 ) -> list[CellResult]:
     """One row per cell, best mean nDCG@10 first, equal ones by name.
 
-    `readings` are the reading lists of the cells that have one. `blockers` says what keeps a cell from being confirmed
-    that is so by its scores.
+    `blockers` says what keeps a cell from being confirmed that is so by its scores.
     """
-    plan = comparison.plan
-    holes = {cell: holes_of(run, comparison.qrels) for cell, run in comparison.runs.items()}
-    pools, sensitivities = pool_bias(comparison), sensitivity(comparison) if any(holes.values()) else {}
-    curves, scales = recall_curves(comparison, readings), scale_of(comparison)
     scores = by_cell(comparison.runs, comparison.means, MEASURES)
     differences = by_cell(comparison.runs, comparison.differences, COMPARED)
-    rows = [
-        _row(
-            comparison,
-            gate.judge(comparison.runs[cell], comparison.document_chunks(cell)),
-            cell,
-            blockers,
-            pools.get(cell),
-            sensitivities.get(cell),
-            holes[cell],
-            curves[cell],
-            scales.get(cell),
-            scores[cell],
-            differences[cell],
-        )
-        for cell in comparison.runs
-    ]
-    assert any(row.cell == plan.baseline for row in rows)
+    rows = [_row(comparison, gate, cell, blockers, scores[cell], differences[cell]) for cell in comparison.runs]
     return sorted(rows, key=lambda row: (-row.scores["ndcg@10"].mean, row.cell))
 
 
 def _row(
     comparison: Comparison,
-    gate: GateVerdict,
+    graded: GradedGate,
     cell: str,
     blockers: Callable[[str], list[str]],
-    pool: CellPool | None,
-    otherwise: Sensitivity | None,
-    holes: list[Pair],
-    curve: RecallCurve,
-    scale: TenTimes | None,
     scores: dict[str, MeasureResult],
     differences: dict[str, Difference],
 ) -> CellResult:
     plan, run = comparison.plan, comparison.runs[cell]
+    gate, holes = graded.judge(run, comparison.document_chunks(cell)), holes_of(run, comparison.qrels)
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
     is_tested = cell in comparison.tests
     test = test_of(comparison, cell) if is_tested else None
-    recall_bound = comparison.recall_bounds[cell] if is_tested else None
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = cell != plan.baseline and not comparison.published
@@ -100,7 +68,7 @@ def _row(
         scores=scores,
         differences=differences,
         test=test,
-        recall_bound=recall_bound,
+        recall_bound=comparison.recall_bounds[cell] if is_tested else None,
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         confirmed=eligible and test is not None and not unmet,
         short_of=unmet,
@@ -109,11 +77,7 @@ def _row(
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=len(holes),
         bounds=bounds_of(comparison, run, holes),
-        pool=pool,
-        sensitivity=otherwise,
         tied=_tied(run, comparison.facts[cell]),
-        curve=curve,
-        scale=scale,
         provenance=_provenance(comparison.facts[cell]),
         loss=comparison.losses.get(cell),
     )

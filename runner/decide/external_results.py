@@ -9,7 +9,7 @@ from runner.base.records import Qrels
 from runner.decide.cell_results import cell_results
 from runner.decide.outcome import Sentences, blocked
 from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.results import control_results, corpus_facts, lists_of, query_row, readings
+from runner.decide.results import control_results, corpus_facts, lists_of, query_row
 from runner.decide.sample_size import detectable_of
 from runner.decide.tiers import interval_of, stand
 from runner.decide.weaknesses import external_weaknesses
@@ -38,7 +38,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     facts = collection_facts(version)
     comparison = load_comparison(version, plan, frozenset(plan.cells), published_qrels(version))
     gate = GradedGate.over(comparison)
-    rows = cell_results(comparison, gate, readings(version, comparison))
+    rows = cell_results(comparison, gate)
     inputs = OutcomeInputs(
         plan=plan,
         cells=rows,
@@ -46,10 +46,9 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         noise_floor=None,
         unjudged=0,
         n_queries=len(comparison.queries),
-        false_alarms=comparison.false_alarms(),
+        false_alarm=comparison.false_alarm(),
         challengers=comparison.challengers,
         beliefs=comparison.beliefs,
-        best_gain_corrected=comparison.best_gain_corrected(),
     )
     labels = _label_facts(version, comparison.qrels, facts.judged_by or PUBLISHED)
     return Results(
@@ -94,7 +93,7 @@ def _label_facts(version: Version, qrels: Qrels, judge: str) -> LabelFacts:
 
 
 def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
-    barred, best, corrected = blocked(inputs), inputs.best, inputs.best_gain_corrected
+    barred = blocked(inputs)
     found, not_shown, next_step = barred or _compared(inputs, facts)
     return Outcome(
         tier="no decision" if barred else "compared",
@@ -106,9 +105,6 @@ def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
         next_step=next_step,
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
-        own_false_alarm=None if best is None else inputs.own_false_alarm(best.cell),
-        best_gain_corrected=None if corrected is None else corrected.gain,
-        best_gain_interval=None if corrected is None else [corrected.low, corrected.high],
         queries_needed=None,
         assurance=None,
         detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),

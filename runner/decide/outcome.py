@@ -51,7 +51,6 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         tier, sentences = "baseline kept", _kept(inputs)
     found, not_shown, following = sentences
     told = cell_in_question(inputs.cells)
-    corrected = inputs.best_gain_corrected
     settled = settling_of(inputs, told) if told is not None and tier in _OPEN else None
     recommended, why = recommendation(inputs.cells, inputs.plan)
     if tier == "no decision":
@@ -66,9 +65,6 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         next_step=f"Recommended: {recommended} ({why}). {following}" if tier in CHOSEN else following,
         baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
-        own_false_alarm=None if told is None else inputs.own_false_alarm(told.cell),
-        best_gain_corrected=None if corrected is None else corrected.gain,
-        best_gain_interval=None if corrected is None else [corrected.low, corrected.high],
         queries_needed=None if settled is None else settled.queries or None,
         assurance=None if settled is None else settled.chance,
         detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
@@ -167,10 +163,11 @@ def _confirmed(inputs: OutcomeInputs, confirmed: Sequence[CellResult]) -> Senten
 
 def _candidate(inputs: OutcomeInputs, candidates: Sequence[CellResult]) -> Sentences:
     best, others = candidates[0], len(inputs.cells) - 1
-    own = whole_percent(inputs.own_false_alarm(best.cell))
-    alarm = f"If it equalled the baseline, it would still be a candidate in {own} of such evaluations"
-    if others > 1:
-        alarm += f", and one or more of all {others} cells in {whole_percent(inputs.false_alarm or 0.0)} if all did"
+    which = "it" if others == 1 else f"each of the {others} cells"
+    alarm = (
+        f"If {which} equalled the baseline, there would still be a candidate in "
+        f"{whole_percent(inputs.false_alarm or 0.0)} of such evaluations"
+    )
     named = f"Candidate: {best.cell}"
     if len(candidates) > 1:
         named = f"{len(candidates)} candidates; the best, {best.cell},"

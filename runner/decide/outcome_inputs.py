@@ -9,14 +9,13 @@ from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, NoiseFloor
 from runner.score.expected_loss import Beliefs
-from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeInputs:
-    """What the outcome rests on; `best_gain_corrected` is None if the baseline stands alone.
+    """What the outcome rests on: `cells` ranked, best nDCG@10 first; `beliefs` in the order of `challengers`.
 
-    `cells` are ranked, best nDCG@10 first; `false_alarms` and `beliefs` are in the order of `challengers`.
+    `false_alarm` is how often criterion 5 would flag some cell if all equalled the baseline, None if it stands alone.
     """
 
     plan: Plan
@@ -27,22 +26,12 @@ class OutcomeInputs:
     n_queries: int
     challengers: Sequence[str]
     beliefs: Beliefs | None
-    false_alarms: FalseAlarms
-    best_gain_corrected: CorrectedGain | None
+    false_alarm: float | None
 
     @property
     def best(self) -> CellResult | None:
         """The cell of greatest nDCG@10 beside the baseline; None if the baseline stands alone."""
         return next((row for row in self.cells if row.test is not None), None)
-
-    @property
-    def false_alarm(self) -> float | None:
-        """How often criterion 5 would flag some cell if all equalled the baseline; None if it stands alone."""
-        return self.false_alarms.some if self.challengers else None
-
-    def own_false_alarm(self, cell: str) -> float:
-        """How often criterion 5 would flag this cell if it equalled the baseline."""
-        return self.false_alarms.each[list(self.challengers).index(cell)]
 
     @property
     def worth_of_knowing(self) -> float:

@@ -48,9 +48,8 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
     missing = unjudged(pooled, labels)
     header, documents = load_corpus(version.corpus_path)
     panel = judge_panel(comparison, labels)
-    reading = readings(version, comparison)
-    rows = cell_results(comparison, gate, reading, blockers(panel, labels, plan.significance.alpha))
-    found = span_scores(comparison, labels, reading)
+    rows = cell_results(comparison, gate, blockers(panel, labels, plan.significance.alpha))
+    found = span_scores(comparison, labels, readings(version, comparison))
     label_facts = _label_facts(version, labels, pooled, missing)
     query_rows = [query_row(query) for query in comparison.queries]
     inputs = OutcomeInputs(
@@ -60,10 +59,9 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         noise_floor=_noise_floor(version, comparison),
         unjudged=len(missing),
         n_queries=len(query_rows),
-        false_alarms=comparison.false_alarms(),
+        false_alarm=comparison.false_alarm(),
         challengers=comparison.challengers,
         beliefs=comparison.beliefs,
-        best_gain_corrected=comparison.best_gain_corrected(),
     )
     results = Results(
         schema_version=9,

@@ -51,7 +51,6 @@ def declared_weaknesses(
         "Every query is judged against every sampled document; others are not known."
         if labels.pairs == len(queries) * n_documents
         else "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
-        *_pool(plan, cells),
         *_cut_short(cells),
         _exact_search(cells),
     ]
@@ -219,24 +218,6 @@ def _passages(n_queries: int, spans: SpanResult | None) -> str:
         f"found is told apart by the span scores alone, over {spans.queries} of {n_queries} queries"
     )
     return f"{said}, and {spans.unmarked} relevant documents have no mark." if spans.unmarked else f"{said}."
-
-
-def _pool(plan: Plan, cells: Sequence[CellResult]) -> list[str]:
-    """Cells that meet criterion 5 and would not gain enough for it, had their like not fed the pool."""
-    said = []
-    for row in cells:
-        kin = row.pool.kin if row.pool is not None and row.meets_criterion_5 else None
-        if kin is None or row.test is None or round4(kin.difference) >= plan.rule.min_gain:
-            continue
-        gains = row.differences["ndcg@10"].mean, kin.difference
-        now, then = (figure_beside_bar(gain, plan.rule.min_gain, *interval_of(row.test)) for gain in gains)
-        said.append(f"{row.cell} differs from the baseline by {now}, and by {then} without them")
-    if not said:
-        return []
-    return [
-        f"A gain depends on pairs that only a cell and cells with its encoder or BM25 brought to the pool: "
-        f"{'; '.join(said)}."
-    ]
 
 
 def _query_origin(queries: Sequence[QueryRow]) -> list[str]:

@@ -1,35 +1,15 @@
-"""Whether a chunker's chunks are fit to embed: sizes, repeats, coverage, and the histogram of lengths for the page."""
+"""Whether a chunker's chunks are fit to embed: sizes, repeats and coverage."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from runner.base.canonical import sha256
 from runner.base.records import Chunk, Document, Span
-from runner.eval_set.shapes.cell import ChunkHealth, Lengths
+from runner.eval_set.shapes.cell import ChunkHealth
 from samplers.corpus.readiness import boilerplate_share
 from samplers.formats.text_writer import visible
-
-BINS = 16
-"""Up to the limit, or to the longest chunk where that is shorter."""
-
-TIMES = 5
-"""How many times the limit bins reach at most."""
-
-
-def lengths(n_tokens: NDArray[np.int64], limit: int) -> Lengths:
-    """Chunks by token count, in bins of a sixteenth of `limit` (0 for none), or of the longest chunk if that is
-    shorter.
-
-    Bins reach to the longest chunk; what is longer than TIMES the limit shares one last bin.
-    """
-    longest = int(n_tokens.max(initial=0))
-    width = max(1, -(-min(limit or longest, longest) // BINS))
-    counts = np.bincount(np.clip((n_tokens - 1) // width, 0, TIMES * BINS), minlength=BINS)
-    return Lengths(width=width, limit=limit, counts=counts.tolist())
-
 
 MAX_DUPLICATES = 0.05
 """Share of repeated chunks above which a chunker's output is called degenerate."""
@@ -70,7 +50,6 @@ def chunk_health(
         outside_sections_share=outside / n_characters,
         boilerplate_share=boilerplate_share(documents) if boilerplate is None else boilerplate,
         chunks_per_document_max=max(map(len, chunks_of.values())),
-        lengths=lengths(sizes, limit),
         degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty, missed),
     )
 
@@ -86,7 +65,6 @@ _NOTHING = ChunkHealth(
     outside_sections_share=0.0,
     boilerplate_share=0.0,
     chunks_per_document_max=0,
-    lengths=Lengths(width=1, limit=0, counts=[0]),
     degenerate=[],
 )
 

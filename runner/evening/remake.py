@@ -21,8 +21,7 @@ from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind, Results
 from runner.eval_set.version import Version, load_decision, load_receipt
 from runner.gate.graded_gate import GradedGate
-from runner.report.rerender import template_of
-from runner.report.results_page.render import TEMPLATE_VERSION, page
+from runner.report.results_page.render import TEMPLATE_VERSION, page, template_of
 from runner.score.comparison import load_comparison
 
 

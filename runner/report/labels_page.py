@@ -18,7 +18,7 @@ from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.labels import BatchRow, Label, Passage
 from runner.eval_set.version import Version
 from runner.judge.second_reading import judges_of
-from runner.report.comparison.file import write_html
+from runner.report.html_file import write_html
 from runner.report.page_frame import LONGEST_TEXT, as_is, inert, rendered
 
 SHORTEST_SHARED = 160

@@ -27,7 +27,7 @@ from runner.base.records import (
 from runner.base.store import Store
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
-from runner.embed.chunk_health import chunk_health, lengths
+from runner.embed.chunk_health import chunk_health
 from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
@@ -323,7 +323,7 @@ class CellRuns:
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
             backend=None if identity is None or vectors is None else _backend(identity, vectors),
             probe=None if encoder is None else probed(self.store, encoder),
-            truncation=None if vectors is None or identity is None else _truncation(vectors, identity["max_tokens"]),
+            truncation=None if vectors is None or identity is None else _truncation(vectors),
             bm25=sparse_description(cell),
             imported=None,
             method=method_of(cell),
@@ -336,7 +336,7 @@ def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:
     return BackendRecord(name=fixed["name"], identity=fixed, served=dict(vectors.facts))
 
 
-def _truncation(vectors: Vectors, limit: int) -> Truncation:
+def _truncation(vectors: Vectors) -> Truncation:
     tokens, lost = int(vectors.n_tokens.sum()), int(vectors.n_lost.sum())
     p50, p95 = np.percentile(vectors.n_tokens, [50, 95], method="inverted_cdf").astype(int).tolist()
     return Truncation(
@@ -348,5 +348,4 @@ def _truncation(vectors: Vectors, limit: int) -> Truncation:
         share=lost / max(tokens, 1),
         chunks=len(vectors.n_lost),
         chunks_cut=int((vectors.n_lost > 0).sum()),
-        lengths=lengths(vectors.n_tokens, limit),
     )

@@ -14,11 +14,11 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.expected_loss import Beliefs, beliefs, expected_losses
+from runner.score.false_alarm import false_alarm
 from runner.score.gain_test import GainTest, gain_tests, shares
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import qrels, score
 from runner.score.sign_flip import PairedTest, paired_tests
-from runner.score.winners_curse import CorrectedGain, FalseAlarms, corrected_gain, false_alarms
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
@@ -152,12 +152,12 @@ class Comparison:
             )
         return dict(zip(self.document_lengths, counts, strict=True))
 
-    def false_alarms(self) -> FalseAlarms:
-        """How often criterion 5 would flag each challenger, and some, if it, or all, equalled the baseline."""
+    def false_alarm(self) -> float | None:
+        """How often criterion 5 would flag some challenger if all equalled the baseline; None if it stands alone."""
         if not self.challengers:
-            return FalseAlarms((), 0.0)
+            return None
         rule, settings = self.plan.rule, self.plan.significance
-        return false_alarms(
+        return false_alarm(
             self.paired(self.challengers, "ndcg@10"),
             self.paired(self.challengers, "recall@10"),
             min_gain=rule.min_gain,
@@ -165,14 +165,6 @@ class Comparison:
             draws=settings.draws,
             seed=settings.seed,
         )
-
-    def best_gain_corrected(self) -> CorrectedGain | None:
-        """The greatest gain less what picking it from several adds; None without challengers."""
-        if not self.challengers:
-            return None
-        bootstrap = self.plan.bootstrap
-        gains = self.paired(self.challengers, "ndcg@10")
-        return corrected_gain(gains, resamples=bootstrap.resamples, seed=bootstrap.seed)
 
     def means(self, measure: str) -> list[MeasureResult]:
         """Every cell's mean with its bootstrap interval, in the order of `runs`."""

@@ -1,9 +1,8 @@
 """The roster of sources as lines, as data and as docs/data-status.md: how far each has come, and which is next."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from runner.base.canonical import JSON, today, write_atomic
+from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import IntegrityError
 from runner.base.places import DRIVER, WORKPLACE
 from runner.base.store import disk_errors
@@ -12,7 +11,6 @@ from runner.decide.policy import HARD_ABOVE
 from runner.decide.roster import NOT_BEGUN, Standing, next_to_evaluate
 from runner.eval_set.catalog import ENCODERS, REFUSED
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.version import newest_version
 
 _HEAD = ("   source", "predicted best", "observed best", "version", "state", "live")
 
@@ -88,17 +86,6 @@ def write_data_status(standings: Sequence[Standing], *, check: bool) -> str:
     elif not path.exists() or path.read_bytes() != content:
         raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: sources --write.")
     return f"{path} is {'reproduced byte for byte' if check else 'written'}"
-
-
-def write_index(standings: Sequence[Standing], given: str) -> Path:
-    """The path of today's page over all sources; "" stands for its own place."""
-    from runner.report.comparison.file import write_html
-    from runner.report.index_page import index_page, sources_outside
-
-    path = Path(given) if given else WORKPLACE / ".work" / "index.html"
-    every = [*standings, *sources_outside(newest_version)]
-    content = index_page(every, today(), path.parent)
-    return write_html(path, content, None, flag="--html")
 
 
 HEAD = """\

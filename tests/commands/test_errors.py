@@ -127,8 +127,7 @@ def test_an_empty_corpus_folder_is_named(tmp_path, command):
         (("--cells", "bm25 x whole_doc"), "not preregistered yet"),
         (("labels", "import", "a.jsonl", "--person", "--judged-on=31.1.2026"), "'31.1.2026' is not a date"),
         (("labels", "import", "a.jsonl", "--person", "--judged-on=2026-02-30"), "'2026-02-30' is not a date"),
-        (("render",), "run the driver first"),
-        (("render", "--check"), "run the driver first"),
+        (("view", "--passages"), "run the driver first"),
     ],
 )
 @pytest.mark.usefixtures("own_place")

@@ -5,7 +5,6 @@ import shlex
 
 import pytest
 
-from runner.base import places
 from runner.commands import main as cli
 from tests.support.small_set import begin, make_version, write_corpus
 
@@ -69,38 +68,7 @@ def test_every_command_that_a_message_suggests_names_the_eval_set(tmp_path, comm
         assert all(where in arguments for arguments in commands)
 
 
-@pytest.fixture(name="decided_command")
-def _decided_command(decided_evening, monkeypatch, capsys):
-    monkeypatch.setenv(places.CACHE_VARIABLE, str(decided_evening / ".cache"))
-
-    def call(*arguments):
-        code = cli.main([*arguments, "--source=demo", f"--eval-set-path={decided_evening / 'eval-sets' / 'demo'}"])
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return call
-
-
-@pytest.mark.parametrize("place", ["a-file/page.html", "/dev/null/page.html", "/proc/nowhere/page.html"])
-def test_a_page_that_cannot_be_written_there_is_one_message(decided_command, tmp_path, place):
-    (tmp_path / "a-file").write_text("a file where a folder must be")
-    code, out, heard = decided_command("render", f"--output={tmp_path / place}")
-    assert (code, out) == (5, "")
-    assert "cannot be written" in heard
-    assert heard.count("per-source-eval: ") == 1
-    assert "Traceback" not in heard
-
-
-def test_a_folder_is_no_place_for_a_page(decided_command, tmp_path):
-    code, out, heard = decided_command("render", f"--output={tmp_path}")
-    assert (code, out) == (2, "")
-    assert str(tmp_path) in heard
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_page_goes_where_it_is_asked_for_and_is_the_committed_one(decided_evening, decided_command, tmp_path):
-    code, out, _ = decided_command("render", f"--output={tmp_path / 'new' / 'page.html'}")
-    assert code == 0
-    assert str(tmp_path / "new" / "page.html") in out
-    committed = make_version(decided_evening).record / "results.html"
-    assert (tmp_path / "new" / "page.html").read_bytes() == committed.read_bytes()
+def test_a_place_for_a_page_without_passages_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["view", "demo", f"--output={tmp_path / 'page.html'}"])
+    assert "give both" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from runner.decide.passages.passages import LONGEST, SEEN, with_passages
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.shapes.results import Results
-from runner.report.rerender import NAME, write_local_copy
+from runner.report.local_copy import NAME, write_local_copy
 from runner.retrieve.bm25 import lucene_tokens
 from runner.retrieve.words import words
 from tests.support.example_lists import listed_results
@@ -258,7 +258,7 @@ def _scored(version):
 
 def test_a_local_copy_shows_passages_of_the_archived_documents_and_says_so(scored):
     before = sorted(scored.folder.parent.rglob("*"))
-    path = write_local_copy(scored, None, None)
+    path = write_local_copy(scored)
     assert path == scored.work / NAME
     assert set(scored.folder.parent.rglob("*")) - set(before) == {path}
     page = path.read_text(encoding="utf-8")
@@ -269,17 +269,17 @@ def test_a_local_copy_shows_passages_of_the_archived_documents_and_says_so(score
     for listed in stored.lists.documents:
         assert texts[listed.doc_id].title in page
     assert page.count('<p class="chunk" dir="auto">') >= 25 * 2
-    assert write_local_copy(scored, None, None).read_text(encoding="utf-8") == page
+    assert write_local_copy(scored).read_text(encoding="utf-8") == page
 
 
 def test_a_local_copy_goes_where_one_says_but_never_into_an_eval_set(scored, tmp_path):
     elsewhere = tmp_path / "new" / "mine.html"
-    assert write_local_copy(scored, None, elsewhere) == elsewhere
+    assert write_local_copy(scored, elsewhere) == elsewhere
     (tmp_path / "link").symlink_to(scored.folder)
     committed = EVAL_SETS / "demo" / "page.html"
     for place in (scored.folder / "p.html", scored.folder.parent / "p.html", tmp_path / "link" / "p.html", committed):
         with pytest.raises(InputError, match=r"which is committed.*Give --output another place"):
-            write_local_copy(scored, None, place)
+            write_local_copy(scored, place)
         assert not place.exists()
 
 
@@ -287,41 +287,39 @@ def test_a_local_copy_never_replaces_what_is_no_page(scored, tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")
     with pytest.raises(InputError, match=r"Give --output a name that ends in \.html"):
-        write_local_copy(scored, None, notes)
+        write_local_copy(scored, notes)
     assert notes.read_text() == "mine"
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(InputError, match="is a folder"):
-        write_local_copy(scored, None, tmp_path / "folder.html")
+        write_local_copy(scored, tmp_path / "folder.html")
     with pytest.raises(BackendError, match="cannot be written"):
-        write_local_copy(scored, None, notes / "page.html")
+        write_local_copy(scored, notes / "page.html")
 
 
 def test_without_the_archive_there_is_no_local_copy_and_the_message_says_what_to_do(scored):
     archive_path(scored).unlink()
-    with pytest.raises(InputError, match=r"corpus\.tar\.zst is missing\. Put the archive back.*without --passages"):
-        write_local_copy(scored, None, None)
+    with pytest.raises(InputError, match=r"corpus\.tar\.zst is missing\. Put the archive back.*leave out --passages"):
+        write_local_copy(scored)
     archive_path(scored).write_bytes(b"not an archive")
     with pytest.raises(InputError, match=r"corpus\.tar\.zst is damaged.*Put the archive back"):
-        write_local_copy(scored, None, None)
+        write_local_copy(scored)
     assert not (scored.work / NAME).exists()
 
 
 def test_results_over_another_manifest_are_refused(scored):
     scored.corpus_path.write_bytes(scored.corpus_path.read_bytes() + b"\n")
     with pytest.raises(IntegrityError, match=r"is not the manifest that .*results\.json was made over"):
-        write_local_copy(scored, None, None)
+        write_local_copy(scored)
 
 
 def test_documents_other_than_the_manifest_names_are_refused(scored, monkeypatch):
     others = tuple(document(LEVEE, doc_id=one.doc_id) for one in archived_documents(scored))
-    monkeypatch.setattr("runner.report.rerender.archived_documents", lambda version: others)
+    monkeypatch.setattr("runner.report.local_copy.archived_documents", lambda version: others)
     with pytest.raises(IntegrityError, match=r"holds other documents than .* names"):
-        write_local_copy(scored, None, None)
+        write_local_copy(scored)
 
 
-def test_a_version_without_results_says_what_brings_them(scored, tmp_path):
-    with pytest.raises(InputError, match=r"other\.json does not exist; run the driver first"):
-        write_local_copy(scored, tmp_path / "other.json", None)
+def test_a_version_without_results_says_what_brings_them(scored):
     shutil.rmtree(scored.record)
     with pytest.raises(InputError, match=r"results\.json does not exist; run the driver first"):
-        write_local_copy(scored, None, None)
+        write_local_copy(scored)

@@ -198,11 +198,3 @@ def test_the_wrong_passage_is_told_apart_only_where_passages_are_marked():
     assert "by the span scores alone, over 24 of 25 queries, and 12 relevant documents have no mark." in said
     complete = marked.model_copy(update={"unmarked": 0})
     assert "over 24 of 25 queries. |" in said_of(row(BASELINE), spans=complete)
-
-
-@pytest.mark.parametrize(("gain", "kin", "declared"), [(0.04, 0.0199, True), (0.04, 0.02, False), (0.019, -0.1, False)])
-def test_a_gain_that_hangs_on_who_fed_the_pool_is_declared(gain, kin, declared):
-    one = row(BETTER, gain).model_copy(update={"pool": example_panel.cell_pool(kin)})
-    assert (f"{BETTER} differs from the baseline by +0.04" in said_of(one, row(BASELINE))) is declared
-    nothing_left = one.model_copy(update={"pool": one.pool.model_copy(update={"kin": None})})
-    assert "brought to the pool" not in said_of(nothing_left, row(BASELINE))

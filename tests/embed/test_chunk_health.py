@@ -6,7 +6,7 @@ from chunkers.registry import limit_of
 from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
-from runner.eval_set.shapes.cell import ChunkHealth, Lengths
+from runner.eval_set.shapes.cell import ChunkHealth
 
 
 def document(doc_id, text, sections=()):
@@ -31,7 +31,6 @@ def test_health_counts_duplicates_misses_and_sizes():
         outside_sections_share=1.0,
         boilerplate_share=0.0,
         chunks_per_document_max=2,
-        lengths=Lengths(width=1, limit=0, counts=[2, 1, *[0] * 6, 1, *[0] * 7]),
         degenerate=[
             "25.0% of the chunks repeat an earlier one, more than 5%",
             "6 characters other than white space are in no chunk",
@@ -42,7 +41,6 @@ def test_health_counts_duplicates_misses_and_sizes():
 def test_health_of_nothing_is_zero():
     values = chunk_health([], [], 512).model_dump()
     assert values.pop("degenerate") == []
-    assert values.pop("lengths") == {"width": 1, "limit": 0, "counts": [0]}
     assert set(values.values()) == {0}
 
 

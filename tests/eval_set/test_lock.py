@@ -64,8 +64,7 @@ COMMANDS = (
     ("--cells", "bm25-okapi x whole_doc"),
     ("choose", "recommended"),
     ("labels", "import", "nothing.jsonl", "--person"),
-    ("render",),
-    ("render", "--check"),
+    ("view", "--passages"),
     ("verify",),
     ("next",),
 )
@@ -379,7 +378,7 @@ def test_a_file_forged_with_its_lock_is_contradicted_by_the_digests_in_others(re
     edit(record / name, old, new)
     relock(record)
     gate = ("bulk-gate", "1000")
-    for arguments in (("verify",), (("--dry-run",), ("render", "--check"), gate)[list(FORGED).index(name) % 3]):
+    for arguments in (("verify",), (("--dry-run",), ("view", "--passages"), gate)[list(FORGED).index(name) % 3]):
         assert command(*arguments) == 4
         assert f"{record / name}: " in capsys.readouterr().err
 

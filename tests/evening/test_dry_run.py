@@ -363,7 +363,7 @@ def test_a_dry_run_loads_nothing_heavy(tmp_path, state):
     assert not set(HEAVY) & loaded
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("labels", "--help"), ("render", "--help"), ("verify", "--help")])
+@pytest.mark.parametrize("arguments", [("--help",), ("labels", "--help"), ("view", "--help"), ("verify", "--help")])
 def test_help_loads_nothing_heavy(arguments):
     loaded = modules(*arguments)
     assert "runner.commands.main" in loaded

@@ -210,10 +210,8 @@ def test_hostile_names_and_queries_are_shown_and_never_interpreted(tmp_path):
     assert any("<b>bold" in text for text in page.text)
 
 
-def test_the_page_is_reproduced_and_says_what_it_is(evaluated):
+def test_the_page_says_what_it_is(evaluated):
     version, _ = evaluated
-    flags = ["--source=beir", f"--eval-set-path={version.folder.parent}"]
-    assert cli.main(["render", *flags, "--check"]) == 0
     page = (version.folder / "results.html").read_text()
     assert "leads." in page.partition("<h1>")[2].partition("</h1>")[0]
     for word in ("Criterion 5", "preregistered", "None", "labels.jsonl"):

@@ -91,7 +91,6 @@ def test_every_query_s_link_leads_to_its_lists(odd):
     assert {unquote(link) for link in links} == ids
     assert all("/" not in link and "#" not in link for link in links)
     assert len({fragment(query) for query in judged}) == len(judged)
-    assert cli.main(["render", "--source=beir", f"--eval-set-path={version.folder.parent}", "--check"]) == 0
 
 
 def test_blind_systems_are_named_and_no_side_is_said_of_one_that_fails(odd):

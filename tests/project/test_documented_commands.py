@@ -33,11 +33,10 @@ NEEDS = {
     r"^judge |--judge( batches)?$|--answers": "language model|service",
     r"^fetch|--live": "publisher",
     r"^matrix|^grade --case-study|^run (--source=)?beir|docs/matrix/": "collection|made again",
-    r"^post-bulk|--against post-bulk": "production",
+    r"^post-bulk": "production",
     r"^replay": "decided|embed it again",
     r"^tripwire|demo/v1/results.json": "make demo",
-    r"--rehearse|--try|--against rehearsal": "rehears|packaged",
-    r"--against v1": "version",
+    r"--rehearse|--try": "rehears|packaged",
     r"^mcp": "stdin",
     r"@int8 x": "packaged",
     r"practice/demo": "[Ss]tand-ins",
@@ -47,7 +46,7 @@ NEEDS = {
 """What a command needs that a small version has not, by its words, and how its page says so."""
 
 ELSEWHERE = {
-    r"^sources --(write|html)": "writes into the checkout; tests/report and tests/tools run it",
+    r"^sources --write": "writes into the checkout; tests/report and tests/tools run it",
     r"^adopt": "an example of tests/commands",
     r"YOUR_CHUNKER|explorations/": "names what a reader would have made",
 }

@@ -89,7 +89,6 @@ def test_the_demo_is_decided_checked_and_shown_in_an_empty_folder(installed: Ins
     assert json.loads((version / "decision.json").read_text())["chosen"]["cell"]
     assert installed("view", "demo").strip() == (version / "results.html").as_uri()
     installed("verify", "demo", "--deep")
-    installed("render", "demo", "--check")
     assert installed("--source=demo", "--dry-run").splitlines()[-1] == "decision recorded"
     page = (version / "results.html").read_text(encoding="utf-8")
     assert "per-source-eval verify demo" in page

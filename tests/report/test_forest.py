@@ -71,7 +71,7 @@ def external() -> dict[str, Any]:
         "schema_version": 1, "name": "scifact", "split": "test", "documents": 748, "queries": 30, "judged_pairs": 90,
     } | facts | counts  # fmt: skip
     for row in results["cells"]:
-        row |= {"meets_criterion_5": False, "short_of": [], "pool": None}
+        row |= {"meets_criterion_5": False, "short_of": []}
         row["role"] = "baseline" if row["test"] is None else "compared"
     nothing = {"judging": None, "spans": None, "slices": [], "previous": None, "kind": "external"}
     results["outcome"] |= {"tier": "compared", "candidates": [], "confirmed": []}

@@ -1,24 +1,19 @@
 """What people with other eyes, hands and screens meet on the pages, as far as an engine can say."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from runner.base.canonical import sha256
 from runner.base.records import Document, Span
-from runner.decide.roster import roster
 from runner.eval_set.batches import make_row, rebound
-from runner.report.comparison.inputs import Pair, Side
-from runner.report.comparison.page import comparison_page
-from runner.report.index_page import index_page
 from runner.report.labels_page import page as labels_page
 from runner.report.page_frame import TEMPLATES
 from runner.report.playground import page as playground
 from runner.report.post_bulk_page import post_bulk_page
 from tests.support import axe
 from tests.support.example_bulk import FAULT, FLAT, MOVED, arm, made, report
-from tests.support.example_results import BASELINE, SHA
+from tests.support.example_results import BASELINE
 from tests.support.full_results import big_results, full_receipt, page
 
 pytest_plugins = ["tests.support.browser"]
@@ -45,12 +40,6 @@ def judging():
     return labels_page([rebound(one, "batch-0001") for one in rows], PROMPT, title="demo v1", judge="Ann")
 
 
-def compared():
-    found = results()
-    before = found.model_copy(update={"version": 2, "cells": found.cells[:2]})
-    return comparison_page(Pair(Side(found, SHA), Side(before, SHA)))
-
-
 def post_bulk():
     found = made()
     arms = arm("vec0 exact", MOVED, BASELINE, unjudged=1), arm("fts5", FLAT)
@@ -59,14 +48,8 @@ def post_bulk():
     return post_bulk_page(report(found, *arms, findings=[FAULT]), receipt)
 
 
-def index():
-    return index_page(roster(), "2030-01-01", Path("/"))
-
-
 PAGES = {
     "results": results_page,
-    "comparison": compared,
-    "index": index,
     "playground": playground,
     "labels": judging,
     "post-bulk": post_bulk,

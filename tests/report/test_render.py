@@ -78,7 +78,6 @@ PARTS = [
     ("previous", "cells", 0),
     ("outcome",),
     ("cells", 0, "gate"),
-    ("cells", 0, "pool", "kin"),
     ("cells", 0, "gate", "nulls", 0),
     ("cells", 0, "provenance"),
     ("cells", 0, "provenance", "chunks"),
@@ -240,7 +239,7 @@ def test_chunk_health_says_what_is_degenerate_and_truncation_counts_the_encoders
     html = page_of(results)
     shown = column(html, "health-caption", 0)
     assert shown[0] in results["cells"][0]["cell"]
-    assert shown[6] == "7"
+    assert shown[5] == "7"
     assert shown[-1] == "6.1% of the chunks repeat an earlier one, more than 5%"
     assert column(html, "health-caption", 1)[-1] == "no"
     assert "428 / 540 / 611" in words(html)
@@ -254,7 +253,7 @@ def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
 
 
 def test_commands_name_what_made_the_page():
-    assert "per-source-eval render us_code --check" in rendered()
+    assert "per-source-eval verify us_code --deep" in rendered()
     assert "per-source-eval run us_code --rehearse\n" in rendered(kind="rehearsal")
     exploration = Outline(rendered(kind="exploration"))
     assert "explore us_code" in exploration.words

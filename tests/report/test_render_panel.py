@@ -81,24 +81,6 @@ def test_where_nothing_was_read_twice_the_page_says_so_and_names_the_command():
         assert f"{caption}-caption" not in html
 
 
-def test_the_pool_shows_every_cell_without_what_its_like_brought():
-    results = synthetic_results()
-    results["cells"][0]["pool"] = example_panel.cell_pool(-0.01).model_dump()
-    results["cells"][1]["pool"]["kin"] = None
-    found = rows(page_of(results), "pool-caption", 2)
-    assert found[0][1] == "640"
-    assert found[0][3:] == ["37 5 relevant", "0.53 \u22120.01"]
-    assert found[1][3:] == ["no pool left", ""]
-
-
-def test_other_treatments_of_unjudged_hits_stand_beside_ndcg_where_there_are_any():
-    results = synthetic_results(unjudged=37)
-    results["cells"][0]["sensitivity"] = example_panel.sensitivity(0.6123, 0.0456).model_dump()
-    found = column(page_of(results), "sensitivity-caption", 0)
-    assert found[2:] == ["0.61 +0.05"] * 3 + ["0.01"]
-    assert "sensitivity-caption" not in rendered()
-
-
 @pytest.mark.parametrize(
     ("spans", "expected"),
     [
@@ -138,7 +120,7 @@ def test_a_first_version_has_no_section_on_an_earlier_one():
     assert 'href="#previous"' not in html
 
 
-def test_a_public_collection_has_no_judges_pool_passages_or_kinds_but_its_unjudged_hits():
+def test_a_public_collection_has_no_judges_passages_or_kinds():
     sha = RESULTS["preregistration_sha256"]
     counts = dict.fromkeys(("documents", "queries", "judged_pairs"), 30)
     none = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
@@ -146,17 +128,10 @@ def test_a_public_collection_has_no_judges_pool_passages_or_kinds_but_its_unjudg
     results = synthetic_results(kind="external")
     results |= {"collection": {"schema_version": 1, "name": "some", "split": "test"} | counts | none | digests}
     results |= {"judging": None, "spans": None, "slices": [], "previous": None}
-    for row in results["cells"]:
-        row |= {"pool": None}
     html = page_of(results)
     for name in ("judges", "passages", "slices", "previous"):
         assert f'id="{name}"' not in html
         assert f'href="#{name}"' not in html
-    assert "pool-caption" not in html
-    assert words(section(html, "pool")).startswith(
-        "Documents that nobody judged Measures that take unjudged hits otherwise"
-    )
-    assert column(html, "sensitivity-caption", 0)[-1] == "0.01"
 
 
 def test_rows_follow_the_ranking_and_none_is_lost():

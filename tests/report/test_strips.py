@@ -8,16 +8,14 @@ from runner.base import figures
 from runner.base.canonical import rounded
 from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import TEMPLATES, inert, rendered
-from runner.report.results_page.lengths import GROUND as LENGTHS_GROUND
-from runner.report.results_page.lengths import TALLEST as HIGHEST_BAR
-from runner.report.results_page.lengths import length_rows
+from runner.report.results_page.chunks import chunk_tables
 from runner.report.results_page.null_strips import AXIS, COLUMN, GROUND, null_strips
 from tests.support.example_panel import panel
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SPARSE, control, results, row
 
 pytest_plugins = ["tests.support.browser"]
 
-WIDE, DENSE, SHORT = "mpnet-base-v2 x whole_doc", "minilm-l6-v2 x fixed_token_1024_100", "arctic-l-v2.0 x whole_doc"
+DENSE = "minilm-l6-v2 x fixed_token_1024_100"
 SINGLE = {"name": "permuted gold", "mean": 0.1, "delta": 0.3, "p": 0.01, "smallest_p": 0.01, "passed": True}
 COUNTS = ("queries_missing", "queries_left_out", "queries_contradicted", "documents_left_out", "ties")
 
@@ -44,27 +42,17 @@ def made(*rows, controls=()):
     return found | {"controls": [each.model_dump() for each in controls]}
 
 
-def provenance(cell, n_tokens, limit, *, name=None, **changes):
-    """What a cell with chunks of these lengths (counts by bins of 16 tokens) has in its provenance."""
-    n, lost = sum(n_tokens), 16 * sum(n_tokens[limit // 16 :]) if limit else 0
-    cut = sum(n_tokens[limit // 16 :]) if limit else 0
-    tokens = 16 * sum(place * count for place, count in enumerate(n_tokens, start=1))
-    longest = 16 * len(n_tokens)
-    figures = {"tokens": tokens, "tokens_p50": 8, "tokens_p95": 90, "tokens_max": longest, "lost": lost}
-    lengths = {"width": 16, "limit": limit, "counts": n_tokens}
-    truncation = figures | {"share": lost / max(tokens, 1), "chunks": n, "chunks_cut": cut, "lengths": lengths}
-    encoder = {"encoder": name or cell.split(" x ")[0], "max_tokens": limit}
-    return {"encoder": encoder, "truncation": truncation | changes}
+def provenance(**figures):
+    """What a cell that MiniLM embedded has in its provenance."""
+    cut = {"tokens": 10_000, "tokens_p50": 8, "tokens_p95": 90, "tokens_max": 96, "chunks": 22, "chunks_cut": 7}
+    return {"encoder": {"encoder": "minilm-l6-v2", "max_tokens": 512}, "truncation": cut | figures}
 
 
-def with_lengths(**by_cell):
-    """Results whose cells read chunks as `provenance` says, by the names of the constants."""
-    cells = {name: globals()[name] for name in by_cell}
-    found = made(row(BASELINE), *(row(cell) for cell in cells.values() if cell != BASELINE))
+def with_provenance(by_cell):
+    """Results of the baseline and these cells, each made as said."""
+    found = made(row(BASELINE), *map(row, by_cell))
     for each in found["cells"]:
-        for name, cell in cells.items():
-            if each["cell"] == cell:
-                each["provenance"] |= by_cell[name]
+        each["provenance"] |= by_cell.get(each["cell"], {})
     return found
 
 
@@ -73,8 +61,8 @@ typed = Results.model_validate
 
 def drawn(template, found):
     found = inert(typed(found))
-    plots = {"nulls": null_strips(found), "lengths": length_rows(found)}
-    return rendered(template, results=found, plots=plots, external=False, n_queries=25).decode()
+    values = {"plots": {"nulls": null_strips(found)}, "chunks": chunk_tables(found)}
+    return rendered(template, results=found, external=False, n_queries=25, **values).decode()
 
 
 def value_at(at):
@@ -231,130 +219,51 @@ def test_single_gold_verdicts_are_counted_where_they_are_folded():
     assert null_strips(typed(found)).single == "1 of 2 cells pass by recall@10"
 
 
-# The lengths of chunks.
+# Chunks.
 
 
-def test_bars_are_as_wide_as_their_bins_and_as_high_as_their_share_of_the_fullest():
-    counts = [0, 3, 12, 6, 0, 1]
-    panel = length_rows(typed(with_lengths(BASELINE=provenance(BASELINE, counts, 64)))).encoders
-    ticks = {int(tick.text.replace(",", "")): tick.at for tick in panel.ticks}
-    scale = (ticks[max(ticks)] - ticks[0]) / max(ticks)
-    bars = panel.rows[0].bars
-    assert [round((bar.x - ticks[0]) / scale) for bar in bars] == [16, 32, 48, 80]
-    assert [bar.width / scale for bar in bars] == pytest.approx([16] * 4, abs=0.02)
-    assert [bar.height / HIGHEST_BAR for bar in bars] == pytest.approx([3 / 12, 1, 6 / 12, 1 / 12], abs=0.003)
-    assert {bar.y + bar.height for bar in bars} == {LENGTHS_GROUND}
+def test_cells_that_read_the_same_chunks_share_a_row_and_the_headline_names_the_greatest_loss():
+    cut, whole = provenance(lost=900, share=0.09), provenance(lost=0, share=0.0)
+    found = with_provenance({BETTER: cut, HYBRID: cut, DENSE: whole})
+    tables = chunk_tables(typed(found))
+    assert sorted(tables.read) == sorted([BETTER, DENSE])
+    assert tables.headline == f"{BETTER} loses most: 9 % of the tokens not read."
+    assert f"{BETTER} 512 22 7 8 / 90 / 96 10,000 900 9.00 %" in words(drawn("_chunks.html.j2", found))
 
 
-def test_what_lies_past_the_limit_is_hatched_from_the_line_on():
-    counts = [0, 3, 12, 6, 0, 1]
-    for limit, n_hatched in ((64, 1), (56, 2), (96, 0), (0, 0)):
-        facts = provenance(BASELINE, counts, 64)
-        facts["truncation"]["lengths"]["limit"] = limit
-        (shown,) = length_rows(typed(with_lengths(BASELINE=facts))).encoders.rows
-        assert len(shown.past) == n_hatched
-        if n_hatched == 2:
-            cut, whole = shown.past[0], shown.bars[2]
-            assert shown.limit.at == cut.x
-            assert whole.x + whole.width == pytest.approx(cut.x + cut.width, abs=0.011)
-        if not limit:
-            assert shown.limit is None
+@pytest.mark.parametrize(("lost", "said"), [(0, "No encoder cut anything."), (100, "No encoder cut much.")])
+def test_a_small_loss_has_no_name_in_the_headline(lost, said):
+    found = with_provenance({BETTER: provenance(lost=lost, share=lost / 10_000)})
+    assert chunk_tables(typed(found)).headline == said
 
 
-def test_a_share_that_is_not_read_is_said_in_words_and_stands_out_where_it_is_large():
-    counts, few = [0, 3, 12, 6, 0, 1], [400, 0, 0, 0, 1]
-    found = with_lengths(BASELINE=provenance(BASELINE, counts, 48), DENSE=provenance(DENSE, few, 64, share=0.0024))
-    html = drawn("_lengths.html.j2", found)
-    shown = strips(html, "Chunks by length, in tokens of the encoder")
-    said = {name: words(item.split("</svg>")[1]) for name, item in shown.items()}
-    share = found["cells"][0]["provenance"]["truncation"]["share"]
-    assert (
-        said[f"{BASELINE} reads 48 tokens"] == f"{100 * share:.0f} % of the tokens not read; 7 of 22 chunks cut (32 %)"
-    )
-    assert said[f"{DENSE} reads 64 tokens"] == (
-        "less than 1 % of the tokens not read; 1 of 401 chunks cut (less than 1 %)"
-    )
-    assert [name for name, item in shown.items() if 'class="short"' in item] == [f"{BASELINE} reads 48 tokens"]
-    assert f"The most is lost by {BASELINE}" in words(html)
-
-
-def test_a_limit_far_beyond_the_chunks_is_said_and_not_drawn():
-    found = with_lengths(SHORT=provenance(SHORT, [4, 5, 1], 8192))
-    (shown,) = length_rows(typed(found)).encoders.rows
-    assert (shown.limit, shown.past, shown.reads) == (None, [], "reads 8,192 tokens")
-    assert (shown.cut, shown.lost) == ("none of 10 chunks cut", "")
-
-
-def test_a_last_bar_that_holds_longer_chunks_too_says_so():
-    counts = [1] * 33
-    found = with_lengths(WIDE=provenance(WIDE, counts, 256, tokens_max=1939))
-    (shown,) = length_rows(typed(found)).encoders.rows
-    last = shown.bars[-1]
-    assert shown.beyond == pytest.approx(last.x + last.width)
-    assert "the last bar holds all longer chunks too" in words(drawn("_lengths.html.j2", found))
-    found = with_lengths(WIDE=provenance(WIDE, counts, 256))
-    assert length_rows(typed(found)).encoders.rows[0].beyond is None
-    assert "holds all longer" not in words(drawn("_lengths.html.j2", found))
-
-
-def test_cells_that_read_the_same_chunks_share_a_row():
-    same = provenance(BETTER, [1, 2, 3], 32)
-    found = with_lengths(BETTER=same, HYBRID=provenance(HYBRID, [1, 2, 3], 32, name="minilm-l6-v2"))
-    (shown,) = length_rows(typed(found)).encoders.rows
-    assert (shown.name, shown.others, shown.also) == (BETTER, ["bm25>minilm-l6-v2"], True)
-    other = provenance(HYBRID, [1, 2, 4], 32, name="minilm-l6-v2")
-    rows = length_rows(typed(with_lengths(BETTER=same, HYBRID=other))).encoders.rows
-    assert [each.name for each in rows] == [BETTER, BETTER]
-
-
-def test_cells_without_an_encoder_have_a_row_a_chunker_and_no_hatching():
-    found = made(row(BASELINE), row(SPARSE), row("bm25-okapi x whole_doc"))
-    drawing = length_rows(typed(found))
-    assert drawing.encoders.rows == []
-    whole, fixed = sorted(drawing.chunkers.rows, key=lambda each: each.name, reverse=True)
-    assert (whole.name, sorted(whole.others), whole.past) == ("whole_doc", ["bm25", "bm25-okapi"], [])
-    assert (fixed.reads, fixed.cut) == ("keeps to 512 tokens", "9 chunks")
-    assert "No cell has an encoder whose chunks are known" in words(drawn("_lengths.html.j2", found))
-
-
-def test_health_has_a_row_a_chunker_and_degenerate_chunks_are_announced():
+def test_health_has_a_row_a_chunker_and_says_what_is_degenerate():
     found = made(row(BASELINE), row(BETTER), row(HYBRID))
     for each in found["cells"]:
         if each["cell"] != BASELINE:
             each["provenance"]["chunks"] |= {"degenerate": ["2 chunks are empty"], "coverage": 0.9712}
-    html = drawn("_lengths.html.j2", found)
+    html = drawn("_chunks.html.j2", found)
     table = html.split('id="health-caption"')[1].split("<tbody>")[1].split("</tbody>")[0]
     lines = sorted(words(line) for line in table.split("</tr>")[:-1])
-    assert lines[0].startswith("fixed_token_512_50 1 9 3 400 / 510 / 512 100.00 % 0 0.00 %")
-    assert lines[1].startswith("section_aware_bills_v1 2 9 3 400 / 510 / 512 97.12 %")
+    assert lines[0].startswith("fixed_token_512_50 9 3 400 / 510 / 512 100.00 % 0 0.00 %")
+    assert lines[1].startswith("section_aware_bills_v1 9 3 400 / 510 / 512 97.12 %")
     assert lines[1].endswith("2 chunks are empty")
-    assert words(html.split('class="notice"')[1].split("</div>")[0]).endswith(
-        "bulk embedding: section_aware_bills_v1: 2 chunks are empty."
-    )
+    assert "No cell has an encoder whose chunks are known" in words(html)
 
 
 def test_imported_runs_and_runs_without_chunks_are_said_in_words():
     imported = {"file_sha256": "ab" * 32, "tag": "x"} | dict.fromkeys(COUNTS, 0)
     found = made(row(BASELINE))
     found["cells"][0]["provenance"] |= {"chunks": None, "imported": imported}
-    said = words(drawn("_lengths.html.j2", found))
-    assert "Of imported runs neither chunks nor what was read of them is known: " + BASELINE in said
-    assert "Health of the chunks" not in said
+    html = drawn("_chunks.html.j2", found)
+    assert "Of imported runs neither chunks nor what was read of them is known: " + BASELINE in words(html)
+    assert "health-caption" not in html
 
 
-def test_a_set_without_a_chunk_draws_nothing():
-    nothing = {"width": 1, "limit": 0, "counts": [0] * 16}
-    empty = provenance(BASELINE, [0] * 16, 0, lengths=nothing, tokens_max=0)
-    found = with_lengths(BASELINE=empty)
-    (shown,) = length_rows(typed(found)).encoders.rows
-    assert (shown.bars, shown.past, shown.cut) == ([], [], "none of 0 chunks cut")
-
-
-def test_documents_by_stratum_have_bars_as_long_as_their_counts_and_fold_where_they_are_many():
+def test_documents_by_stratum_have_their_share_and_fold_where_they_are_many():
     found = made()
     found["corpus"] |= {"documents": 12, "n_chars": 30_000, "strata": {"a": 8, "b": 2, "c": 2}}
     html = drawn("_corpus.html.j2", found)
-    assert numbers(r'<rect width="([\d.]+)%"', html) == [100, 25, 25]
     assert "A document has 2,500 characters on average." in words(html)
     assert "a 8 67 %" in words(html)
     assert "<details" not in html
@@ -380,8 +289,8 @@ PLACES = """() => [...document.querySelectorAll(".strips .strip")].filter((strip
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_in_a_browser_the_marks_stand_where_the_view_says_and_nothing_widens_the_page(opened, tmp_path, width):
-    found = with_lengths(BASELINE=provenance(BASELINE, [0, 3, 12, 6, 0, 1], 48), WIDE=provenance(WIDE, [1] * 33, 256))
-    parts = "".join(drawn(name, found) for name in ("_gate.html.j2", "_lengths.html.j2", "_corpus.html.j2"))
+    found = with_provenance({DENSE: provenance(lost=900, share=0.09)})
+    parts = "".join(drawn(name, found) for name in ("_gate.html.j2", "_chunks.html.j2", "_corpus.html.j2"))
     style = "".join((TEMPLATES / name).read_text() for name in ("_style.css.j2", "_strips.css.j2"))
     path = tmp_path / "strips.html"
     path.write_text(
@@ -393,7 +302,6 @@ def test_in_a_browser_the_marks_stand_where_the_view_says_and_nothing_widens_the
     at = shown.evaluate(PLACES)
     assert at[:5] == pytest.approx([cell.real.at] * 5, abs=0.2)
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    assert shown.evaluate("getComputedStyle(document.querySelector('.past')).fill").startswith("url(")
     assert (shown.complaints, shown.dialogs) == ([], [])
 
 

@@ -13,10 +13,6 @@ from runner.eval_set.shapes.judges import (
 )
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.pool import (
-    CellPool,
-    LeftOut,
-    Sensitivity,
-    SensitivityMeasure,
     Slice,
     SliceMeans,
     SpanBudget,
@@ -144,16 +140,6 @@ def panel_of_one(*, repeats=False):
     return JudgePanel(agreement=agreement, noise=None, others=[])
 
 
-def cell_pool(kin=0.01):
-    """A cell that would differ from the baseline by `kin` without what its like brought."""
-    return CellPool(pairs=640, kin=LeftOut(pairs=37, relevant=5, ndcg=0.5312, difference=kin))
-
-
-def sensitivity(mean=0.5, difference=0.0312):
-    one = SensitivityMeasure(mean=mean, difference=difference)
-    return Sensitivity(condensed=one, bpref=one, rbp=one, residual=0.0123)
-
-
 NO_SPANS = SpanResult(queries=0, documents=0, unmarked=61, characters=0, cells={})
 
 
@@ -192,13 +178,10 @@ def spans(cells, baseline, n_queries):
 
 def slices(cells):
     means = {cell: SliceMeans(ndcg=0.6187, recall=0.7149) for cell in sorted(cells)}
-    blank = {"low": None, "high": None, "few": False, "cells": means}
     return [
-        Slice(by="origin", name="generated", queries=20, **blank),
-        Slice(by="origin", name="hand", queries=10, **blank),
-        Slice(by="kind", name="citation", queries=4, **(blank | {"few": True})),
-        Slice(by="stratum", name="", queries=9, **blank),
-        Slice(by="length", name="short", queries=10, **(blank | {"low": 812, "high": 3_140})),
+        Slice(by="origin", name="generated", queries=20, cells=means),
+        Slice(by="origin", name="hand", queries=10, cells=means),
+        Slice(by="kind", name="citation", queries=4, cells=means),
     ]
 
 

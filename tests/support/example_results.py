@@ -10,15 +10,14 @@ from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.cell import ChunkHealth, Lengths, Provenance
+from runner.eval_set.shapes.cell import ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
-from runner.eval_set.shapes.lists import RankedLists, RecallCurve, RecallPoint
+from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.score.expected_loss import Beliefs, Gain, expected_loss
-from runner.score.winners_curse import CorrectedGain, FalseAlarms
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
@@ -41,7 +40,6 @@ CHUNKS = ChunkHealth(
     outside_sections_share=0.1,
     boilerplate_share=0.02,
     chunks_per_document_max=3,
-    lengths=Lengths(width=32, limit=512, counts=[0] * 11 + [3, 2, 1, 1, 2]),
     degenerate=[],
 )
 
@@ -63,15 +61,6 @@ def gate(cell, verdict):
     return GateVerdict(
         cell=cell, measure="ndcg@10", real=0.5, draws=2000, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict
     )
-
-
-def curve(recall):
-    """Recall that grows to twice that at rank 10, at most 1."""
-    points = [
-        RecallPoint(at=at, mean=mean, low=max(0.0, mean - 0.1), high=min(1.0, mean + 0.1))
-        for at, mean in ((1, recall / 4), (5, recall / 2), (10, recall), (100, min(1.0, 2 * recall)))
-    ]
-    return RecallCurve(by_rank=points, by_tokens=None)
 
 
 def row(
@@ -135,11 +124,7 @@ def row(
         single_gold=[],
         unjudged=0,
         bounds=[0.0, 1.0],
-        pool=None,
-        sensitivity=None,
         tied=0.0,
-        curve=curve(0.6 + recall),
-        scale=None,
         loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
             schema_version=5,
@@ -179,7 +164,7 @@ def _doubt(loss):
     return float(np.interp(loss.keeping, found, doubts))
 
 
-def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_alarm=0.13, corrected=0.013):
+def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61):
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     return OutcomeInputs(
         plan=PLAN,
@@ -190,8 +175,7 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, own_false_a
         n_queries=25,
         challengers=challengers,
         beliefs=beliefs_of(rows),
-        false_alarms=FalseAlarms((own_false_alarm,) * len(challengers), 0.61),
-        best_gain_corrected=CorrectedGain(corrected, corrected - 0.05, corrected + 0.05) if challengers else None,
+        false_alarm=false_alarm if challengers else None,
     )
 
 

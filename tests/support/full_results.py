@@ -11,7 +11,7 @@ from runner.base.records import BM25Cell, HybridCell, parse_cell
 from runner.decide.tiers import meets_criterion_5
 from runner.eval_set import catalog
 from runner.eval_set.plan import default_cells
-from runner.eval_set.shapes.cell import BackendRecord, Lengths, Provenance, Truncation
+from runner.eval_set.shapes.cell import BackendRecord, Provenance, Truncation
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.gate import SingleGoldNullResult, SingleGoldVerdict
 from runner.eval_set.shapes.lists import (
@@ -20,13 +20,10 @@ from runner.eval_set.shapes.lists import (
     PairShown,
     QueryLists,
     RankedLists,
-    RecallCurve,
-    RecallPoint,
     ShownPassage,
 )
 from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.plan import Sample
-from runner.eval_set.shapes.pool import TenTimes
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, NoiseFloor, Outcome, Results
 from runner.report.results_page import render
@@ -58,7 +55,6 @@ NULLS = {
 CONSTANT = ("most retrieved", "length sorted")
 COMPARED = ("ndcg@10", "recall@10", "mrr")
 MEASURES = (*COMPARED, "recall@100", "mrr@10")
-RANKS, TOKENS = (1, 2, 3, 5, 10, 20, 30, 50, 100), (512, 1024, 2048, 4096, 8192)
 
 
 def full_results(
@@ -172,13 +168,9 @@ def _cell(
             "diagnosis": "",
             "single_gold": [_single_gold()],
             "gate": _gate(cell, mean),
-            "curve": _curve(scores["recall@100"].mean),
             "unjudged": unjudged // 11,
             "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
-            "pool": example_panel.cell_pool(gain),
-            "sensitivity": example_panel.sensitivity(mean, gain) if unjudged or kind == "external" else None,
             "tied": 0.0104 * number,
-            "scale": TenTimes(ndcg=max(mean - 0.2, 0.0), bias=-0.01, error=0.02),
             "provenance": _provenance(made.provenance, 3000 + 700 * number, 0.04 * (number % 3)),
         }
     )
@@ -224,22 +216,10 @@ def _single_gold() -> SingleGoldVerdict:
     return SingleGoldVerdict(measure="recall@10", n_queries=29, real=0.55, nulls=nulls, verdict="pass", reasons=[])
 
 
-def _curve(mean: float) -> RecallCurve:
-    """Recall that grows with the rank, and what the first tokens hold."""
-
-    def points(ats: Sequence[int], most: float) -> list[RecallPoint]:
-        means = (mean * most * (0.2 + 0.8 * place / (len(ats) - 1)) for place in range(len(ats)))
-        return [RecallPoint(at=at, mean=each, low=each * 0.9, high=each) for at, each in zip(ats, means, strict=True)]
-
-    return RecallCurve(by_rank=points(RANKS, 1.0), by_tokens=points(TOKENS, 0.9))
-
-
 def _provenance(bare: Provenance, n_chunks: int, share: float) -> Provenance:
     cell, lost = parse_cell(bare.cell), round(share * n_chunks * 430)
-    shorter = n_chunks // 2
-    lengths = Lengths(width=32, limit=512, counts=[0] * 12 + [shorter, shorter, n_chunks - 2 * shorter, 0])
     health = {"count": n_chunks, "tokens_p50": 431, "tokens_p95": 512, "chunks_per_document_max": 214}
-    made: dict[str, Any] = {"chunks": CHUNKS.model_copy(update={**health, "lengths": lengths})}
+    made: dict[str, Any] = {"chunks": CHUNKS.model_copy(update=health)}
     if not isinstance(cell, BM25Cell):
         spec = catalog.ENCODERS[cell.encoder]
         facts = {"hub_id": spec.hub_id, "revision": spec.revision, "max_tokens": spec.max_tokens, "dim": spec.dim}
@@ -254,7 +234,6 @@ def _provenance(bare: Provenance, n_chunks: int, share: float) -> Provenance:
             share=lost / (n_chunks * 430),
             chunks=n_chunks,
             chunks_cut=lost // 90,
-            lengths=Lengths(width=32, limit=512, counts=[0] * 12 + [n_chunks - lost // 90, 0, 0, 0, lost // 90]),
         )
     if isinstance(cell, BM25Cell | HybridCell):
         made["bm25"] = {"library": "bm25s", "k1": 1.5, "b": 0.75, "stop words": "Lucene's 33 English stop words"}
@@ -341,9 +320,6 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
         next_step="The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
         baseline_gate="pass",
         false_alarm=0.6134,
-        own_false_alarm=0.1334,
-        best_gain_corrected=0.0151,
-        best_gain_interval=[-0.0412, 0.0804],
         queries_needed=90,
         assurance=0.5512,
         detectable=0.0912,

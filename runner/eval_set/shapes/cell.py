@@ -1,22 +1,8 @@
 """The shape of a cell's file: how it was chunked, embedded and searched, and on what."""
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share
-
-
-class Lengths(FrozenModel):
-    """How many chunks have how many tokens: bin i counts those of i * width + 1 to (i + 1) * width tokens.
-
-    The first bin counts empty chunks too, the last all longer ones. `limit` is where an encoder stops reading, or the
-    size that a chunker keeps to, 0 for none.
-    """
-
-    width: Annotated[int, Field(ge=1)]
-    limit: Count
-    counts: Annotated[list[Count], Field(min_length=1)]
 
 
 class Truncation(FrozenModel):
@@ -30,7 +16,6 @@ class Truncation(FrozenModel):
     share: Share
     chunks: Count
     chunks_cut: Count
-    lengths: Lengths
 
 
 class ChunkHealth(FrozenModel):
@@ -46,7 +31,6 @@ class ChunkHealth(FrozenModel):
     outside_sections_share: Share
     boilerplate_share: Share
     chunks_per_document_max: Count
-    lengths: Lengths
     degenerate: list[str]
 
 

@@ -1,4 +1,4 @@
-"""The shape of ranked lists with their judgments, and of recall curves, in results.json."""
+"""The shape of ranked lists with their judgments."""
 
 from typing import Annotated
 
@@ -79,22 +79,3 @@ class RankedLists(FrozenModel):
     texts: bool
     documents: list[ListedDocument]
     queries: list[QueryLists]
-
-
-class RecallPoint(FrozenModel):
-    """A mean over the queries, with its interval, at a rank or at so many tokens."""
-
-    at: Annotated[int, Field(ge=1)]
-    mean: float
-    low: float
-    high: float
-
-
-class RecallCurve(FrozenModel):
-    """The share of relevant documents among the first ranks, and among what the first tokens reach.
-
-    `by_tokens` is null for a cell without a reading list.
-    """
-
-    by_rank: Annotated[list[RecallPoint], Field(min_length=1)]
-    by_tokens: list[RecallPoint] | None

@@ -1,4 +1,4 @@
-"""The shape of what surrounds the scores in results.json: pool bias, other measures, marked passages, slices, scale."""
+"""The shape of what surrounds the scores in results.json: marked passages, and slices of the queries."""
 
 from typing import Annotated, Literal
 
@@ -6,48 +6,6 @@ from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel, Share
 from runner.eval_set.shapes.paired import Difference
-
-
-class LeftOut(FrozenModel):
-    """A cell as if some pairs had not been judged: how many these are, how many of them are relevant.
-
-    `ndcg` is its mean nDCG@10 then, `difference` that to the baseline under the same judgments (0 for the baseline).
-    """
-
-    pairs: Count
-    relevant: Count
-    ndcg: float
-    difference: float
-
-
-class CellPool(FrozenModel):
-    """What a cell's score owes to its own part in the pool, which has `pairs` pairs.
-
-    `kin` leaves out the pairs that only it and cells which share an encoder or BM25 with it brought (the baseline
-    stays). Null if no other cell is left to make a pool.
-    """
-
-    pairs: Count
-    kin: LeftOut | None
-
-
-class SensitivityMeasure(FrozenModel):
-    """A mean over the queries, and its difference to the baseline's."""
-
-    mean: float
-    difference: float
-
-
-class Sensitivity(FrozenModel):
-    """A cell by measures that take unjudged hits otherwise than nDCG@10 does.
-
-    `residual` is the most that the unjudged hits could add to the mean of `rbp`.
-    """
-
-    condensed: SensitivityMeasure
-    bpref: SensitivityMeasure
-    rbp: SensitivityMeasure
-    residual: float
 
 
 class SpanMeasure(FrozenModel):
@@ -101,28 +59,9 @@ class SliceMeans(FrozenModel):
 
 
 class Slice(FrozenModel):
-    """The queries that have something in common, for description alone.
+    """The queries of one origin or of one kind, for description alone."""
 
-    `low` and `high` bound the length in characters, both included, of the document that answers; null for other
-    slices. `few` says that there are too few queries to say anything.
-    """
-
-    by: Literal["origin", "kind", "stratum", "length"]
+    by: Literal["origin", "kind"]
     name: str
-    low: Count | None
-    high: Count | None
     queries: Annotated[int, Field(ge=1)]
-    few: bool
     cells: dict[str, SliceMeans]
-
-
-class TenTimes(FrozenModel):
-    """A cell's nDCG@10 expected among ten times the documents.
-
-    `bias` and `error` are the mean and the root mean square of what the method says of the present collection from
-    tenths of it, less what was observed.
-    """
-
-    ndcg: Share
-    bias: float
-    error: Annotated[float, Field(ge=0)]

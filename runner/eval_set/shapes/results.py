@@ -11,10 +11,10 @@ from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import LabelPrefix
-from runner.eval_set.shapes.lists import RankedLists, RecallCurve
+from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan, Sample
-from runner.eval_set.shapes.pool import CellPool, Sensitivity, Slice, SpanResult, TenTimes
+from runner.eval_set.shapes.pool import Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
 
@@ -26,11 +26,9 @@ Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no de
 class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
-    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `pool` is null if the
-    judgments are published, `sensitivity` if every first ten hits of every cell are judged, `scale` if there are too
-    few documents to test it. `tied` is the share of hits that share their score with a neighbour, so that the document
-    id decided; null for an imported run, whose `provenance` counts them. `loss` is null for the
-    baseline and if the judgments are published.
+    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `tied` is the share of
+    hits that share their score with a neighbour, so that the document id decided; null for an imported run, whose
+    `provenance` counts them. `loss` is null for the baseline and if the judgments are published.
     """
 
     cell: str
@@ -47,11 +45,7 @@ class CellResult(Sparse):
     single_gold: list[SingleGoldVerdict]
     unjudged: Count
     bounds: Ends
-    pool: CellPool | None
-    sensitivity: Sensitivity | None
     tied: Share | None
-    curve: RecallCurve
-    scale: TenTimes | None
     provenance: Provenance
     loss: ExpectedLoss | None = None
 
@@ -106,11 +100,10 @@ class Outcome(FrozenModel):
 
     `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first; `recommended` is
     the baseline or a candidate, whichever is expected to lose least. `false_alarm` is how often criterion 5 would flag
-    some cell if every cell equalled the baseline and queries scattered as they did, `own_false_alarm` how often the
-    cell in question if it did. `best_gain_corrected`, with its interval, is the best cell's gain less what picking the
-    best adds to it. `queries_needed` are the new ones that `next_step` names, null if no number is likely to do, and
-    `assurance` is the chance that they confirm the cell (at most, if none is named); both are null if queries are not
-    what is wanted. `detectable` is the gain of the cell in question that these queries show with 80 % power.
+    some cell if every cell equalled the baseline and queries scattered as they did. `queries_needed` are the new ones
+    that `next_step` names, null if no number is likely to do, and `assurance` is the chance that they confirm the cell
+    (at most, if none is named); both are null if queries are not what is wanted. `detectable` is the gain of the cell
+    in question that these queries show with 80 % power.
     """
 
     tier: Tier
@@ -122,9 +115,6 @@ class Outcome(FrozenModel):
     next_step: str
     baseline_gate: Verdict
     false_alarm: float | None
-    own_false_alarm: float | None
-    best_gain_corrected: float | None
-    best_gain_interval: Ends | None
     queries_needed: int | None
     assurance: float | None
     detectable: float | None

@@ -15,8 +15,8 @@ from runner.eval_set.shapes.results import Results
 from runner.report.results_page.challenger import challenger
 
 SECTIONS = frozenset((
-    "doubts", "why", "queries", "trust", "cost", "record", "top", "everything", "recall", "passages", "quality", "gate",
-    "judges", "pool", "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt", "hatch",
+    "doubts", "why", "queries", "trust", "cost", "record", "top", "everything", "passages", "quality", "gate", "judges",
+    "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt",
 ))  # fmt: skip
 """The page's own anchors; further ones have a hyphen after one of these words, or are captions."""
 

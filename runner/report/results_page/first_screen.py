@@ -235,7 +235,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     unread = _unread(base, compared.row if compared else None, results)
     if unread and unread[0] >= UNREAD:
         found.append(unread[1])
-    if one and compared and compared.gain > 0 and said.best_gain_corrected is not None and len(results.cells) > 2:
+    if compared and compared.gain > 0 and len(results.cells) > 2:
         found.append(Doubt("why", f"Best of {len(results.cells) - 1} cells", ": picking it flatters its gain."))
     if results.judging:
         found += _judging_doubts(results.judging, len(results.labels.judges))

@@ -1,7 +1,9 @@
 """results.html: one self-contained page, a pure function of results, receipt and the templates."""
 
+import re
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -17,19 +19,19 @@ from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
 from runner.report.page_frame import inert, rendered
 from runner.report.results_page.by_query import AT_FIRST, fragment, matrix
 from runner.report.results_page.challenger import left_out
-from runner.report.results_page.curves import recall_plot
+from runner.report.results_page.chunks import chunk_tables
 from runner.report.results_page.first_screen import first_screen
 from runner.report.results_page.forest import forest
-from runner.report.results_page.lengths import length_rows
 from runner.report.results_page.null_strips import null_strips
-from runner.report.results_page.pareto import cost_plot
 from runner.report.results_page.where_embedded import embedded
 
 TEMPLATE_VERSION = 11
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
-runner/report for it; the page names it. The comparison, the index and the report of --post-bulk have their own."""
+runner/report for it; the page names it. The report of `post-bulk` has its own."""
 
-STYLES = ("_forest.css.j2", "_curves.css.j2", "_strips.css.j2", "_results.css.j2")
+_TEMPLATE = re.compile(rb'<meta name="generator" content="per-source-eval, page template (\d+)">')
+
+STYLES = ("_forest.css.j2", "_strips.css.j2", "_results.css.j2")
 SCRIPTS = ("results.js.j2",)
 """The templates that make the page's one style, after what all pages share, and its one script."""
 
@@ -66,11 +68,9 @@ def page(
             "matrix": by_query,
             "shown": frozenset(row.query.id for row in by_query.rows),
             "left_out": left_out(shown),
-            "recall": recall_plot(shown),
-            "cost": cost_plot(shown, measured),
             "nulls": null_strips(shown),
-            "lengths": length_rows(shown),
         },
+        chunks=chunk_tables(shown),
         at_first=AT_FIRST,
         decision=decided,
         local_copy=local_copy is not None,
@@ -85,6 +85,12 @@ def page(
     )
 
 
+def template_of(path: Path) -> int | None:
+    """Return the number of the template that a page says it was made with; None if it says none or is not there."""
+    found = _TEMPLATE.search(path.read_bytes()[:4_000] if path.is_file() else b"")
+    return int(found[1]) if found else None
+
+
 def _judges_say(panel: JudgePanel | None) -> list[str]:
     """One sentence a second judge on what its readings can show, from figures as they are stored."""
     agreement = panel.agreement if panel else None
@@ -92,7 +98,7 @@ def _judges_say(panel: JudgePanel | None) -> list[str]:
 
 
 def _commands(results: Results) -> list[str]:
-    """Commands that make these results, check the record and compare the page; outside the record the first alone."""
+    """Commands that make these results, and check a record: its locks, and all that was made from runs and labels."""
     source = shlex.quote(results.source)
     known = catalog.SOURCES.get(results.source)
     # An exploration does not say whose cells it was compared with; a baseline of a rehearsal gives it away.
@@ -106,17 +112,10 @@ def _commands(results: Results) -> list[str]:
         place = "--eval-set-path FOLDER"
         imported = "".join(" --trec-run FILE" for row in results.cells if row.provenance.imported)
         given = f"--corpus-path {shlex.quote(results.collection.name)} {place}{imported}"
-        return [
-            f"{run} {place if results.collection.judged_by else given}",
-            f"{COMMAND} render {source} {place} --check",
-        ]
+        return [f"{run} {place if results.collection.judged_by else given}"]
     if results.provisional:
         return [run]
-    return [
-        run,
-        f"{COMMAND} verify {source} --deep",
-        f"{COMMAND} render {source}{rehearse} --check --version {results.version}",
-    ]
+    return [run, f"{COMMAND} verify {source} --deep"]
 
 
 def ranked(rows: Iterable[Any], cells: Iterable[CellResult]) -> list[Any]:

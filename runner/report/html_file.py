@@ -1,4 +1,4 @@
-"""What a comparison may be with; where pages and tables may go, and writing a page that belongs to no record."""
+"""Where pages and tables may go, and writing a page that belongs to no record."""
 
 import re
 from pathlib import Path
@@ -6,12 +6,6 @@ from pathlib import Path
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError, InputError
 from runner.base.places import EVAL_SETS
-
-FORMS = (
-    "v1 (a version), rehearsal, production, post-bulk, post-bulk/DATE, or the path of a results.json or of a "
-    "post_bulk.json"
-)
-"""What a comparison may be with."""
 
 _KIND = re.compile(rb'<meta name="generator" content="per-source-eval, ([a-z -]+)')
 _HEAD = 4_000

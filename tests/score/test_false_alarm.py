@@ -6,30 +6,24 @@ from hypothesis import strategies as st
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import meets_criterion_5
 from runner.eval_set.shapes.plan import Rule
-from runner.score import winners_curse as selection
-from runner.score.bootstrap import bootstrap_counts
+from runner.score.false_alarm import _least_total, false_alarm
 from runner.score.flips import flip_blocks
-from runner.score.winners_curse import FalseAlarms, corrected_gain, false_alarms
 
 RULE = Rule(min_gain=0.02, max_recall_loss=0.02)
 
 
-def deltas(n_rows, n_queries, seed, means=0.0):
+def deltas(n_rows, n_queries, seed):
     """Differences with standard deviation .15 and correlation .5, as cells that share a baseline have."""
     rng = np.random.default_rng(seed)
     own, baseline = rng.normal(size=(n_rows, n_queries)), rng.normal(size=n_queries)
-    values = 0.15 * (own - baseline) / np.sqrt(2) + np.reshape(means, (-1, 1))
+    values = 0.15 * (own - baseline) / np.sqrt(2)
     return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
 
 
-def alarms(gains, recalls, *, rule=RULE, draws=2000, seed=1):
-    return false_alarms(
+def alarm(gains, recalls, *, rule=RULE, draws=2000, seed=1):
+    return false_alarm(
         gains, recalls, min_gain=rule.min_gain, max_recall_loss=rule.max_recall_loss, draws=draws, seed=seed
     )
-
-
-def alarm(gains, recalls, **options):
-    return alarms(gains, recalls, **options).some
 
 
 @given(st.integers(0, 100), st.sampled_from([0.0, 0.02, 0.0333, 0.05]), st.sampled_from([0.0, 0.02, 0.1]))
@@ -49,8 +43,7 @@ def test_an_alarm_is_a_draw_in_which_some_cell_meets_criterion_5(seed, min_gain,
             for flip in signs
         ]
     )
-    each, some = found.mean(axis=0), found.any(axis=1).mean()
-    assert alarms(gains, recalls, rule=rule, draws=40, seed=seed) == FalseAlarms(tuple(each.tolist()), some)
+    assert alarm(gains, recalls, rule=rule, draws=40, seed=seed) == found.any(axis=1).mean()
 
 
 def test_what_the_cells_truly_gain_does_not_count():
@@ -84,7 +77,7 @@ def test_nothing_raises_an_alarm_where_nothing_scatters():
 def test_thresholds_compare_four_places():
     for units, reached in ((-6 * 10**4, False), (-4 * 10**4, True)):
         total = 25 * (SCORE_UNIT // 50 + units)
-        assert (total >= selection._least_total(0.02, 25)) is reached
+        assert (total >= _least_total(0.02, 25)) is reached
 
 
 def test_alarms_of_nothing_are_refused():
@@ -92,53 +85,3 @@ def test_alarms_of_nothing_are_refused():
     for gains, recalls, draws in ((still, still, 0), (still[:, :0], still[:, :0], 10), (still, still[:1], 10)):
         with pytest.raises(ValueError, match="draws over gains"):
             alarm(gains, recalls, draws=draws)
-
-
-def test_the_winner_of_each_resample_is_scored_on_the_queries_left_out():
-    rows = deltas(4, 10, seed=1)
-    expected = []
-    for counts in np.concatenate(list(bootstrap_counts(10, 300, seed=2))).astype(int):
-        best = max(range(4), key=lambda row, counts=counts: (int(rows[row] @ counts), -row))
-        if (left := counts == 0).any():
-            expected.append(rows[best, left].sum() / left.sum() / SCORE_UNIT)
-    found = corrected_gain(rows, resamples=300, seed=2)
-    assert found.gain == pytest.approx(np.mean(expected), abs=1e-12)
-    assert found[1:] == pytest.approx(np.quantile(expected, [0.025, 0.975]), abs=0.01)
-    assert min(expected) <= found.low < found.gain < found.high <= max(expected)
-
-
-def test_equal_cells_have_about_nothing_left_of_the_best_gain():
-    samples = [deltas(9, 25, seed=seed) for seed in range(150)]
-    best = [rows.mean(axis=1).max() / SCORE_UNIT for rows in samples]
-    corrected = [corrected_gain(rows, resamples=300, seed=1).gain for rows in samples]
-    assert np.mean(best) > 0.02
-    assert abs(np.mean(corrected)) < 0.008
-
-
-def test_a_cell_that_leads_by_far_keeps_its_gain():
-    rows = deltas(9, 50, seed=3, means=[0.3, *[0.0] * 8])
-    assert corrected_gain(rows, resamples=2000, seed=1).gain == pytest.approx(rows[0].mean() / SCORE_UNIT, abs=0.002)
-
-
-def test_one_cell_alone_keeps_its_gain_and_the_first_of_equal_ones_is_the_best():
-    row = deltas(1, 25, seed=2)
-    alone = corrected_gain(row, resamples=5000, seed=1)
-    assert alone.gain == pytest.approx(row.mean() / SCORE_UNIT, abs=0.002)
-    assert corrected_gain(np.vstack([row, row]), resamples=5000, seed=1) == alone
-
-
-@pytest.mark.parametrize(("shape", "resamples"), [((0, 25), 10), ((2, 1), 10), ((2, 0), 10), ((2, 25), 0)])
-def test_a_best_of_nothing_is_refused(shape, resamples):
-    with pytest.raises(ValueError, match="pick no best cell"):
-        corrected_gain(np.zeros(shape, np.int64), resamples=resamples, seed=1)
-
-
-def test_a_resample_that_leaves_nothing_out_scores_nothing():
-    rows = np.array([[0, SCORE_UNIT]])
-    found = set()
-    for seed in range(20):
-        try:
-            found.add(corrected_gain(rows, resamples=1, seed=seed).gain)
-        except ValueError as error:
-            found.add(str(error))
-    assert found == {0.0, 1.0, "none of 1 resamples of 2 queries leaves one out"}

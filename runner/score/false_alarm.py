@@ -1,0 +1,44 @@
+"""How often the literal rule would flag some cell though none differs from the baseline."""
+
+from bisect import bisect_left
+
+import numpy as np
+
+from runner.base.figures import round4
+from runner.base.records import SCORE_UNIT, Ints
+from runner.score.flips import exact_columns, flip_blocks
+
+
+def false_alarm(
+    gains: Ints, recall_changes: Ints, *, min_gain: float, max_recall_loss: float, draws: int, seed: int
+) -> float:
+    """How often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they did.
+
+    `gains` and `recall_changes` are differences to the baseline (cells, queries) in units of 1e-9. Each row is moved to
+    a mean of 0 (to a whole unit); a draw flips the signs of the same queries in all rows of both. A cell is flagged in
+    a draw in which it gains at least `min_gain` and loses at most `max_recall_loss` recall, both compared at the four
+    places that a page shows. 0 for no cells; ValueError for no query or no draw.
+
+    >>> level = np.full((2, 25), 100_000_000)
+    >>> false_alarm(level, level, min_gain=0.02, max_recall_loss=0.02, draws=100, seed=1)
+    0.0
+    """
+    n_cells, n_queries = gains.shape
+    if draws < 1 or n_queries == 0 or recall_changes.shape != gains.shape:
+        raise ValueError(f"{draws} draws over gains {gains.shape} and recall changes {recall_changes.shape}")
+    rows = np.vstack([gains, recall_changes])
+    centred = exact_columns(rows - np.rint(rows.mean(axis=1, keepdims=True)).astype(np.int64))
+    least_gain, least_recall = _least_total(min_gain, n_queries), _least_total(-max_recall_loss, n_queries)
+    some = 0
+    for flips in flip_blocks(n_queries, draws, seed):
+        totals = (1 - 2 * flips) @ centred
+        alarms = (totals[:, :n_cells] >= least_gain) & (totals[:, n_cells:] >= least_recall)
+        some += int(alarms.any(axis=1).sum())
+    return some / draws
+
+
+def _least_total(threshold: float, n_queries: int) -> int:
+    """The least sum over the queries, in whole units, whose mean reaches `threshold` at four places."""
+    most = n_queries * SCORE_UNIT
+    totals = range(-most, most + 1)
+    return bisect_left(totals, threshold, key=lambda total: round4(total / most)) - most
