@@ -25,8 +25,6 @@ from tests.support.modal_words import (  # noqa: F401  # fixtures
     planted_probe,
 )
 
-PROTOCOLS = ("control", pytest.param("input", marks=pytest.mark.slow))
-
 
 def whole(made):
     """The embedding went through, every batch once or more, and its rows are the local ones bit for bit."""
@@ -37,65 +35,45 @@ def whole(made):
     return vectors
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_without_faults_every_batch_is_sent_and_embedded_once(bench, protocol):
-    made = bench(protocol=protocol)
+def test_without_faults_every_batch_is_sent_and_embedded_once(bench):
+    made = bench()
     whole(made)
     assert set(made.executed().values()) == {1}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "rpc"),
-    [
-        ("control", "AppPublish"),
-        ("control", "FunctionGetOutputs"),
-        *[
-            pytest.param(protocol, rpc, marks=pytest.mark.slow)
-            for protocol, rpc in (
-                *[("control", rpc) for rpc in ("FunctionMap", "FunctionPutInputs")],
-                *[("input", rpc) for rpc in ("MapStartOrContinue", "MapAwait")],
-            )
-        ],
-    ],
-)
-def test_a_service_that_is_away_for_a_moment_is_asked_again(bench, protocol, rpc):
-    made = bench(protocol=protocol)
+@pytest.mark.parametrize("rpc", ["AppPublish", "FunctionGetOutputs", "FunctionPutInputs"])
+def test_a_service_that_is_away_for_a_moment_is_asked_again(bench, rpc):
+    made = bench()
     made.server.faults.unavailable(rpc, times=2)
     whole(made)
     assert set(made.executed().values()) == {1}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "rpc"),
-    [*(("control", f"Function{name}") for name in ("Map", "PutInputs", "GetOutputs")), ("input", "MapStartOrContinue")],
-)
-def test_a_reply_that_is_lost_after_the_work_doubles_nothing(bench, protocol, rpc):
-    made = bench(protocol=protocol)
+@pytest.mark.parametrize("rpc", ["FunctionMap", "FunctionPutInputs", "FunctionGetOutputs"])
+def test_a_reply_that_is_lost_after_the_work_doubles_nothing(bench, rpc):
+    made = bench()
     made.server.faults.lose_reply(rpc)
     whole(made)
     assert set(made.executed().values()) == {1}
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_output_that_is_lost_is_made_again(bench, protocol):
-    made = bench(protocol=protocol)
+def test_an_output_that_is_lost_is_made_again(bench):
+    made = bench()
     made.server.faults.lose_output(when=batch_of)
     whole(made)
     assert sorted(made.executed().values()) == [1] * (N_BATCHES - 1) + [2]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_output_that_comes_twice_counts_once(bench, protocol):
-    made = bench(protocol=protocol)
+def test_an_output_that_comes_twice_counts_once(bench):
+    made = bench()
     made.server.faults.duplicate_output(times=5)
     reports = []
     made.embed(report=reports.append)
     assert reports[-1].texts == reports[-1].all_texts == len(TEXTS)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_text_too_large_for_a_message_is_embedded_all_the_same(bench, protocol):
-    made, texts = bench(protocol=protocol), ["grant " * 600_000]
+def test_a_text_too_large_for_a_message_is_embedded_all_the_same(bench):
+    made, texts = bench(), ["grant " * 600_000]
     assert np.array_equal(made.embed(texts).rows, embed(Store(made.folder / "local"), Words(), texts, "document").rows)
 
 
@@ -115,9 +93,8 @@ def test_an_input_that_modal_gives_up_is_sent_again_by_the_engine(bench):
     assert sorted(made.tried().values()) == [1] * (N_BATCHES - 1) + [5]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_container_that_dies_with_an_input_in_hand_loses_nothing(bench, protocol):
-    made = bench(protocol=protocol)
+def test_a_container_that_dies_with_an_input_in_hand_loses_nothing(bench):
+    made = bench()
     made.server.faults.kill_container(holds(TEXTS[0]))
     whole(made)
     assert sum(not container.alive for container in made.server.containers) >= 1
@@ -194,10 +171,6 @@ def changed(**parts):
         pytest.param(changed(data=bytes(64)), id="rows changed on their way"),
         pytest.param(changed(batch_id="0" * 64), id="rows of another batch"),
         pytest.param(changed(data=None), id="without data"),
-        *[
-            pytest.param(changed(**{part: None}), id=f"without {part}", marks=pytest.mark.slow)
-            for part in ("sha256", "tokens", "facts", "batch_id")
-        ],
     ],
 )
 def test_an_answer_that_is_late_changed_or_lacks_a_part_is_asked_for_again(bench, plant):

@@ -156,7 +156,7 @@ class _Rows:
 
 
 class _Modal:
-    """Rows of texts from Modal's stand-in, by either of its protocols."""
+    """Rows of texts from Modal's stand-in."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -164,32 +164,28 @@ class _Modal:
         self.expected = modal_words.local_rows(folder)
 
     def play(self, rng: random.Random) -> Struck:
-        protocol, text = rng.choice(("control", "input")), rng.choice(modal_words.TEXTS)
+        text = rng.choice(modal_words.TEXTS)
         name, plant = rng.choice(list(ON_MODAL.items()))
         with (
             tempfile.TemporaryDirectory(dir=self.folder) as parent,
             modal_words.benches(Path(parent), self.probe) as (make, _),
         ):
-            bench = make(protocol=protocol)
-            plant(bench.server.faults, protocol, modal_words.holds(text))
+            bench = make()
+            plant(bench.server.faults, modal_words.holds(text))
             planted = len(bench.server.faults.left())
             rows = bench.embed().rows
             struck = planted - len(bench.server.faults.left())
-        return f"modal by {protocol}: {name}", struck, "" if np.array_equal(rows, self.expected) else "other rows"
-
-
-def _call(protocol: str) -> str:
-    return "FunctionPutInputs" if protocol == "control" else "MapStartOrContinue"
+        return f"modal: {name}", struck, "" if np.array_equal(rows, self.expected) else "other rows"
 
 
 ON_MODAL = {
-    "unavailable": lambda faults, protocol, _: faults.unavailable(_call(protocol), times=1),
-    "lost reply": lambda faults, protocol, _: faults.lose_reply(_call(protocol)),
-    "lost output": lambda faults, _, when: faults.lose_output(when=when),
-    "output twice": lambda faults, _, when: faults.duplicate_output(when=when),
-    "failed input": lambda faults, _, when: faults.fail_input(when),
-    "input that ran out of time": lambda faults, _, when: faults.time_out_input(when),
-    "dead container": lambda faults, _, when: faults.kill_container(when),
+    "unavailable": lambda faults, _: faults.unavailable("FunctionPutInputs", times=1),
+    "lost reply": lambda faults, _: faults.lose_reply("FunctionPutInputs"),
+    "lost output": lambda faults, when: faults.lose_output(when=when),
+    "output twice": lambda faults, when: faults.duplicate_output(when=when),
+    "failed input": lambda faults, when: faults.fail_input(when),
+    "input that ran out of time": lambda faults, when: faults.time_out_input(when),
+    "dead container": lambda faults, when: faults.kill_container(when),
 }
 
 KIND = Kind(_trials, at_once=25, unit="faults that struck")

@@ -58,5 +58,4 @@ def handed(taken: Input) -> api_pb2.FunctionGetInputsItem:
         function_call_invocation_type=taken.call.invocation_type,
         retry_count=taken.retry_count,
         function_map_idx=taken.idx,
-        from_input_plane=taken.call.input_plane,
     )

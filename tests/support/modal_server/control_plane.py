@@ -16,7 +16,7 @@ OUTSTANDING = 1000
 
 
 class ControlPlane:
-    """Answers for calls whose function has no input plane."""
+    """Answers for calls."""
 
     def __init__(self, functions: Functions, scheduler: Scheduler) -> None:
         self.functions, self.scheduler = functions, scheduler
@@ -28,7 +28,7 @@ class ControlPlane:
         function = self.functions.record(request.function_id)
         unary = request.function_call_type == api_pb2.FUNCTION_CALL_TYPE_UNARY
         call_id = f"fc-{next(self._numbers):04d}"
-        call = Call(call_id, function, unary, False, request.function_call_invocation_type)
+        call = Call(call_id, function, unary, request.function_call_invocation_type)
         self.calls[call_id] = call
         return api_pb2.FunctionMapResponse(
             function_call_id=call_id,

@@ -20,8 +20,8 @@ _OPTIONS = (
 class Functions:
     """Records of what was asked for, and the handles that lead calls to them."""
 
-    def __init__(self, objects: Objects, input_plane_url: str) -> None:
-        self.objects, self.input_plane_url = objects, input_plane_url
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
         self.records: dict[str, FunctionRecord] = {}
         self.bound: dict[str, FunctionRecord] = {}
         self.handles: dict[str, api_pb2.FunctionHandleMetadata] = {}
@@ -112,15 +112,8 @@ class Functions:
             entry.is_method, entry.use_method_name, entry.app_id = True, name, app_id
             entry.supported_input_formats.extend(method.supported_input_formats)
             entry.supported_output_formats.extend(method.supported_output_formats)
-            self._route(entry)
-        self._route(handle)
         self.handles[function_id] = handle
         return handle
-
-    def _route(self, handle: api_pb2.FunctionHandleMetadata) -> None:
-        """The server decides which protocol calls take."""
-        if self.input_plane_url:
-            handle.input_plane_url, handle.input_plane_region = self.input_plane_url, "here"
 
     def _recorded(self, function_id: str, app_id: str, definition: api_pb2.Function, gpus: list[str]) -> FunctionRecord:
         mounts = [mount_id for mount_id in definition.mount_ids if mount_id in KNOWN.mounts]

@@ -128,8 +128,6 @@ class Input:
     executions: list[str] = field(default_factory=list)
     """Containers that got it, in order."""
     losses: int = 0
-    lost: bool = False
-    """The input plane's answer to MapCheckInputs."""
 
     @cached_property
     def _decoded(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -161,7 +159,6 @@ class Call:
     call_id: str
     function: FunctionRecord
     unary: bool
-    input_plane: bool
     invocation_type: int
     inputs: dict[int, Input] = field(default_factory=dict)
     outputs: list[api_pb2.FunctionGetOutputsItem] = field(default_factory=list)

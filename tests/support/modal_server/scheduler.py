@@ -58,7 +58,7 @@ class Scheduler:
     def resubmit(self, again: Input, retry_count: int) -> None:
         """The client sends it once more."""
         again.sent += 1
-        again.retry_count, again.lost = retry_count, False
+        again.retry_count = retry_count
         self._queue(again)
 
     async def take(self, container: ContainerRecord) -> Input | None:
@@ -216,11 +216,9 @@ class Scheduler:
             self._answer(done, item)
 
     def _lose(self, done: Input) -> None:
-        """The service notices: it says so on the input plane's check, or by a failure of its own."""
+        """The service notices, and says so by a failure of its own."""
         if self.retries_here:
             self._queue(done)
-        elif done.call.input_plane and not done.call.unary:
-            done.lost = True
         else:
             status = Result.GENERIC_STATUS_INTERNAL_FAILURE
             self._answer(done, self._item(done, Result(status=status, exception="injected: the input was lost")))

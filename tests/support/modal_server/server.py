@@ -19,7 +19,6 @@ from tests.support.modal_server.control_plane import ControlPlane
 from tests.support.modal_server.faults import Faults
 from tests.support.modal_server.functions import Functions
 from tests.support.modal_server.inprocess import InProcess
-from tests.support.modal_server.input_plane import InputPlane
 from tests.support.modal_server.lifecycle import Lifecycle
 from tests.support.modal_server.objects import Objects
 from tests.support.modal_server.processes import Processes
@@ -48,14 +47,13 @@ class ModalServer:
         folder: Path,
         *,
         executor: Literal["container", "inprocess"] = "container",
-        protocol: Literal["control", "input"] = "control",
         objects: Mapping[str, Callable[..., Any]] | None = None,
         retries: Literal["client", "server"] = "client",
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.folder, self.port = folder, 0
         self.faults = Faults()
-        self._executor, self._protocol, self._plain = executor, protocol, dict(objects or {})
+        self._executor, self._plain = executor, dict(objects or {})
         self._more = environment or {}
         self._blobs = Blobs()
         self._objects = Objects(self._blobs)
@@ -83,15 +81,14 @@ class ModalServer:
         site = web.TCPSite(self._runner, _HOST, 0)
         await site.start()
         self._blobs.port = self._runner.addresses[0][1]
-        self._functions = Functions(self._objects, "")
+        self._functions = Functions(self._objects)
         services = [self._objects, self._volumes, self._functions, self._lifecycle, ContainerPlane(self._scheduler)]
-        services += [plane(self._functions, self._scheduler) for plane in (ControlPlane, InputPlane)]
+        services.append(ControlPlane(self._functions, self._scheduler))
         self._wire = Wire(services, self.faults, TOKEN)
         config = Configuration(http2_connection_window_size=_WINDOW, http2_stream_window_size=_WINDOW)
         self._server = grpclib.server.Server([self._wire], config=config)
         await self._server.start(_HOST, self.port)
         self.port = self._server._server.sockets[0].getsockname()[1]
-        self._functions.input_plane_url = self.url if self._protocol == "input" else ""
         if self._executor == "inprocess":
             self._scheduler.executor = InProcess(self._volumes, self._scheduler, self._plain)
         else:

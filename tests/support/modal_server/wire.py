@@ -16,7 +16,7 @@ from modal_proto import api_grpc, api_pb2
 from tests.support.modal_server.faults import Faults
 
 CONTAINER_HEADER = "x-stand-in-container"
-_POLLS = ("FunctionGetOutputs", "MapAwait", "AttemptAwait", "MapCheckInputs", "AppHeartbeat", "ContainerHeartbeat")
+_POLLS = ("FunctionGetOutputs", "AppHeartbeat", "ContainerHeartbeat")
 _KEPT = 8192
 
 
