@@ -1,11 +1,11 @@
-"""Is the retriever of your RAG system better than plain BM25? Judged by a language model, over your own documents.
+"""Compare the retriever of your RAG system with plain BM25, and with systems that read no question.
 
 Run it with a server of OpenAI's chat API:
 
-    LLM_URL=http://localhost:11434/v1 LLM_MODEL=qwen3 python examples/rag_retriever.py handbook.jsonl questions.txt
+    LLM_URL=http://localhost:11434/v1 LLM_MODEL=qwen3 python examples/rag_retriever.py handbook.jsonl questions.jsonl
 
-handbook.jsonl has a line {"id": ..., "text": ...} per document, questions.txt a question a line. LLM_API_KEY is sent if
-it is set. Grades are kept in the folder `rag-evaluation`; run again, only what is new is judged.
+handbook.jsonl has a line {"id": ..., "text": ...} per document, questions.jsonl a line {"id": ..., "text": ...,
+"answer": ...} per question, with the id of the document that answers it. LLM_API_KEY is sent if it is set.
 """
 
 import json
@@ -17,10 +17,6 @@ from pathlib import Path
 import httpx
 
 from runner import evaluate
-
-GRADES = """Grade how well the passage answers the question: 3 it answers it, 2 it answers a part, 1 it is about the
-same thing and answers nothing, 0 it is about something else. Reply with the number alone."""
-
 
 CLIENT = httpx.Client(timeout=120)
 
@@ -41,12 +37,6 @@ def ask(instructions: str, text: str) -> str:
     return str(reply.json()["choices"][0]["message"]["content"])
 
 
-def llm_judge(question: str, passage: str) -> int:
-    """A grade from 0 to 3; a reply that is no number is an error and never a grade."""
-    said = ask(GRADES, f"Question: {question}\n\nPassage: {passage}")
-    return int(said.strip())
-
-
 class RagRetriever:
     """Stands for yours: has the model reword the question, then ranks documents by the words they share with it."""
 
@@ -61,22 +51,22 @@ class RagRetriever:
 
 
 def main(handbook: str, questions: str) -> None:
-    """Print the verdict and the pairwise comparison; write the page beside the grades."""
-    rows = [json.loads(line) for line in Path(handbook).read_text(encoding="utf-8").splitlines()]
-    documents = {row["id"]: row["text"] for row in rows}
-    asked = Path(questions).read_text(encoding="utf-8").splitlines()
+    """Print the verdict and the pairwise comparison; write the page."""
+    documents, asked = (
+        {row["id"]: row for row in map(json.loads, Path(path).read_text(encoding="utf-8").splitlines())}
+        for path in (handbook, questions)
+    )
     results = evaluate(
         documents,
-        {f"q{number}": question for number, question in enumerate(asked, start=1)},
-        judge=llm_judge,
-        retrievers={"rag": RagRetriever(documents)},
+        asked,
+        {name: {row["answer"]: 1} for name, row in asked.items()},
+        retrievers={"rag": RagRetriever({name: row["text"] for name, row in documents.items()})},
         name="handbook",
-        folder="rag-evaluation",
     )
     print(results)
     pair = results.compare("rag", "bm25 x whole_doc").paired
     print(f"rag less bm25: {pair.difference:+.3f}, {pair.verdict} (p {pair.p:.3g})")
-    print(results.html("rag-evaluation/page.html"))
+    print(results.html("rag.html"))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
 from runner.eval_set.catalog import ENCODERS
-from runner.eval_set.shapes.corpus import GIVEN_QRELS, CollectionFacts, CorpusHeader
+from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
 from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import SpanResult
@@ -94,11 +94,6 @@ _SEEN = "Public collections serve to train and to choose encoders; how much of t
 
 def _coverage(facts: CollectionFacts) -> str:
     """What is judged, and what is lost by what is not."""
-    if facts.judged_by not in ("", GIVEN_QRELS):
-        return (
-            f"{facts.judged_by} graded each pair once: how far another judge, or the same one again, would agree is "
-            "not known. What no cell found was not graded, so Recall is of what some cell found."
-        )
     one = "" if facts.judged_by else "This is one collection. "
     return (
         f"{one}{facts.judged_pairs / facts.queries:.1f} documents a query are judged; every other counts as not "

@@ -23,39 +23,29 @@ Table = Any
 Retriever = Callable[[str], Sequence[str]] | Mapping[str, Sequence[str]] | str | Path
 """Ids of documents, best first: by a query's text, by its id, or as a TREC run file."""
 
-Judge = Callable[[str, str], int]
-"""The grade, from 0 to 3, of a document's text for a query's text."""
-
 LONGEST_NAME = 100
 HIGHEST_GRADE = 1000
 
-_IDS = ("_id", "id")
-_DOCUMENT = (*_IDS, "doc_id", "docno")
-_QUERY = (*_IDS, "query_id", "qid")
-_QREL_COLUMNS = (
-    ("query_id", "query-id", "qid"),
-    ("doc_id", "corpus-id", "docno"),
-    ("grade", "score", "relevance", "label"),
-)
+_QREL_COLUMNS = ("query_id", "doc_id", "grade")
 
 
 def given_queries(given: Table) -> dict[str, str]:
     """What is asked, by id."""
     found = {}
-    for query_id, where, row in _rows(given, "queries", _QUERY):
-        found[query_id] = _text(row.get("text", row.get("query")), where, "text").strip()
+    for query_id, where, row in _rows(given, "queries"):
+        found[query_id] = _text(row.get("text"), where, "text").strip()
         if not found[query_id]:
             raise InputError(f"{where} has no text. Leave it out, or write what is asked.")
     return found
 
 
-def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table | None, name: str) -> beir.Collection:
-    """What was given, as a public collection is read: queries without judgments are left out if there are qrels.
+def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table, name: str) -> beir.Collection:
+    """Return what was given as a public collection is read: queries without judgments are left out.
 
-    `qrels` are a mapping query -> document -> grade, rows, a DataFrame or a TREC file; None if a judge will grade.
+    `qrels` are a mapping query -> document -> grade, rows, a DataFrame or a TREC file.
     """
     texts = _documents(documents)
-    judged = _qrels(qrels) if qrels is not None else {query_id: {} for query_id in asked}
+    judged = _qrels(qrels)
     _check_known("queries", judged, asked)
     _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), texts)
     kept = {query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged}
@@ -100,21 +90,10 @@ def given_run(
     return Run(cell, hits)
 
 
-def checked_grade(value: object, judge: str, query_id: str, doc_id: str) -> int:
-    """What a judge returned, if it is a grade from 0 to 3."""
-    grade = _whole(value)
-    if grade is None or not 0 <= grade <= 3:
-        raise InputError(
-            f"{judge} returned {_shown(value)} for query {printable(query_id)} and document {printable(doc_id)}. A "
-            "grade is 0, 1, 2 or 3."
-        )
-    return grade
-
-
 def _documents(given: Table) -> dict[str, tuple[Document, bool]]:
     """Documents by id, each with whether its text was in another form than NFC."""
     found: dict[str, tuple[Document, bool]] = {}
-    for doc_id, where, row in _rows(given, "documents", _DOCUMENT):
+    for doc_id, where, row in _rows(given, "documents"):
         title, text = _text(row.get("title"), where, "title"), _text(row.get("text"), where, "text").strip()
         if not (title.strip() or text):
             raise InputError(f"{where} has no text. Leave it out: nothing can find it.")
@@ -138,7 +117,7 @@ def _qrels(given: Table) -> dict[str, dict[str, int]]:
             raise InputError(f"{where}: query {printable(query_id)} has {printable(doc_id)} twice. Keep one grade.")
         grades[doc_id] = grade
     if not found:
-        raise InputError("qrels are empty: nothing can be scored. Give some, or a judge.")
+        raise InputError("qrels are empty: nothing can be scored.")
     # As in TREC's files, a negative grade marks a document that was not judged.
     return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in found.items()}
 
@@ -152,17 +131,16 @@ def _judgments(given: Table) -> Iterator[tuple[object, object, object]]:
                 yield query, document, grade
         return
     for number, row in enumerate(_records(given, "qrels"), start=1):
-        names = [next((name for name in allowed if name in row), "") for allowed in _QREL_COLUMNS]
-        if missing := [allowed[0] for allowed, name in zip(_QREL_COLUMNS, names, strict=True) if not name]:
+        if missing := [name for name in _QREL_COLUMNS if name not in row]:
             raise InputError(f"qrels: row {number} has no {', '.join(missing)}, but {_columns(row)}.")
-        query, document, grade = (row[name] for name in names)
+        query, document, grade = (row[name] for name in _QREL_COLUMNS)
         yield query, document, grade
 
 
-def _rows(given: Table, what: str, ids: Sequence[str]) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+def _rows(given: Table, what: str) -> Iterator[tuple[str, str, Mapping[str, object]]]:
     """Id, place in messages and fields of every row; an id twice, or none at all, is an error."""
     seen: set[str] = set()
-    for number, (key, row) in enumerate(_entries(given, what, ids), start=1):
+    for number, (key, row) in enumerate(_entries(given, what), start=1):
         row_id = _id(key, f"{what}: row {number}")
         if row_id in seen:
             raise InputError(f"{what}: {printable(row_id)} is there twice. Keep one.")
@@ -172,16 +150,15 @@ def _rows(given: Table, what: str, ids: Sequence[str]) -> Iterator[tuple[str, st
         raise InputError(f"There are no {what}.")
 
 
-def _entries(given: Table, what: str, ids: Sequence[str]) -> Iterator[tuple[object, Mapping[str, object]]]:
+def _entries(given: Table, what: str) -> Iterator[tuple[object, Mapping[str, object]]]:
     if isinstance(given, Mapping):
         for key, value in given.items():
             yield key, value if isinstance(value, Mapping) else {"text": value}
         return
     for number, row in enumerate(_records(given, what), start=1):
-        name = next((name for name in ids if name in row), "")
-        if not name:
-            raise InputError(f"{what}: row {number} has no {' or '.join(ids)}, but {_columns(row)}.")
-        yield row[name], row
+        if "id" not in row:
+            raise InputError(f"{what}: row {number} has no id, but {_columns(row)}.")
+        yield row["id"], row
 
 
 def _records(given: Table, what: str) -> Iterator[Mapping[str, object]]:

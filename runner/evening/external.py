@@ -12,7 +12,7 @@ from runner.base.canonical import write_atomic
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
-from runner.base.progress import Progress, bars, say
+from runner.base.progress import say
 from runner.base.records import IMPORTED, Run
 from runner.decide.external_results import make_external_results
 from runner.decide.tiers import stand
@@ -24,17 +24,15 @@ from runner.eval_set.collection import (
     published_qrels,
 )
 from runner.eval_set.corpus import read_external
-from runner.eval_set.given import Judge, checked_grade
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.corpus import GIVEN_QRELS
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import Version, alone, load_corpus, load_queries, load_results
 from runner.evening.session import Session
 from runner.retrieve.imported_runs import import_runs, imported_cells
-from runner.retrieve.pool import pool
-from runner.score.comparison import load_runs
 
 if TYPE_CHECKING:
     from samplers.sources.beir import Collection
@@ -59,7 +57,6 @@ class ExternalEvaluation(Session):
         with self.timed("runs"):
             self.make_runs()
         self.remember_times()
-        self.judge_pool([*plan.cells, *imported_cells(version)])
         with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
             results = make_external_results(version, plan)
@@ -81,9 +78,6 @@ class ExternalEvaluation(Session):
         if path.exists():
             return self.version.plan(rehearsal=False)
         return Plan.model_validate(yaml.safe_load(default_plan_text(self.version.source, rehearsal=False)))
-
-    def judge_pool(self, cells: Sequence[str]) -> None:
-        """Judge what these cells found; of a collection, whose judgments are published, nothing."""
 
     def need_collection(self, plan: Plan) -> None:
         """The collection's files and plan.yaml, made where they are missing from a folder that was read whole."""
@@ -124,21 +118,16 @@ class ExternalEvaluation(Session):
 
 @dataclass(frozen=True)
 class Given:
-    """What a Python program gave: documents and queries, the plan of cells, and other systems' runs.
-
-    `judge` grades what the cells found; None if the collection has qrels. `judged_by` is its name, or says so.
-    """
+    """What a Python program gave: documents, queries and qrels, the plan of cells, and other systems' runs."""
 
     collection: "Collection"
     plan: Plan
     runs: Sequence[Run]
-    judged_by: str
-    judge: Judge | None = None
 
 
 @dataclass
 class GivenEvaluation(ExternalEvaluation):
-    """One evaluation of what a Python program gave; a judge's grades are kept in the folder, and never asked twice."""
+    """One evaluation of what a Python program gave."""
 
     given: Given | None = None
 
@@ -156,11 +145,10 @@ class GivenEvaluation(ExternalEvaluation):
         """Put what was given where a collection's files lie; InputError if the folder has other ones."""
         version, given = self.version, self._given
         if not version.collection_path.exists():
-            keep_collection(version, plan, given.collection, given.judged_by)
+            keep_collection(version, plan, given.collection, GIVEN_QRELS)
         else:
             self._check_same()
-            if given.judge is None:
-                keep_qrels(version, collection_facts(version), given.collection.qrels)
+            keep_qrels(version, collection_facts(version), given.collection.qrels)
         write_atomic(version.plan_path(rehearsal=False), yaml.safe_dump(plan.model_dump(), sort_keys=False).encode())
         for path in (version.record / "cells").glob(f"{IMPORTED}-*.json"):
             path.unlink()  # of an earlier call: its retriever may be another one now
@@ -168,38 +156,11 @@ class GivenEvaluation(ExternalEvaluation):
         for path, run in zip(self.trec_runs, given.runs, strict=True):
             write_atomic(path, trec_run_bytes(run))
 
-    def judge_pool(self, cells: Sequence[str]) -> None:
-        """Have every pair within the pool's depth of some cell graded that has no grade yet."""
-        version, given = self.version, self._given
-        if given.judge is None:
-            return
-        runs = load_runs(version, self.plan.model_copy(update={"cells": list(cells)}))
-        pairs = pool(runs.values(), self.plan.pool_depth)
-        if not pairs:
-            raise InputError("No cell found a document for any query, so there is nothing to judge.")
-        grades = published_qrels(version) if version.qrels_path.stat().st_size else {}
-        missing = [(query_id, doc_id) for query_id, doc_id in pairs if doc_id not in grades.get(query_id, ())]
-        texts = {document.doc_id: document for document in given.collection.documents}
-        try:
-            with bars("pairs") as bar:
-                report = bar(f"judging by {given.judged_by}", lambda: None)
-                for number, (query_id, doc_id) in enumerate(missing, start=1):
-                    document = texts[doc_id]
-                    text = f"{document.title}\n{document.text}" if document.title else document.text
-                    said = given.judge(given.collection.queries[query_id], text)
-                    grade = checked_grade(said, given.judged_by, query_id, doc_id)
-                    grades.setdefault(query_id, {})[doc_id] = grade
-                    report(Progress(number, len(missing), number, len(missing)))
-        finally:  # grades cost money: those that came are kept
-            ordered = {query_id: dict(sorted(grades[query_id].items())) for query_id in sorted(grades)}
-            keep_qrels(version, collection_facts(version), ordered)
-
     def _check_same(self) -> None:
         known, given = collection_facts(self.version), self._given.collection.sha256
         pairs = {
             "documents": (known.corpus_sha256, given.corpus),
             "queries": (known.queries_sha256, given.queries),
-            "judge": (known.judged_by, self._given.judged_by),
         }
         if different := [name for name, (before, now) in pairs.items() if before != now]:
             raise InputError(

@@ -17,9 +17,8 @@ from runner.base.errors import InputError, NegativeVerdict
 from runner.base.given_files import printable
 from runner.base.records import ImportedCell
 from runner.eval_set import catalog
-from runner.eval_set.given import Judge, Retriever, Table, given_collection, given_queries, given_run
+from runner.eval_set.given import Retriever, Table, given_collection, given_queries, given_run
 from runner.eval_set.plan import default_plan_text, plan_problems
-from runner.eval_set.shapes.corpus import GIVEN_QRELS
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
@@ -118,46 +117,37 @@ class Drawing:
 def evaluate(
     documents: Table,
     queries: Table,
-    qrels: Table | None = None,
+    qrels: Table,
     cells: str | Sequence[str] = CELLS,
     *,
-    judge: Judge | None = None,
     retrievers: Mapping[str, Retriever] | None = None,
-    relevant_grade: int | None = None,
+    relevant_grade: int = 1,
     name: str = "these documents",
     folder: str | Path | None = None,
 ) -> Evaluation:
     """Score cells and your own retrievers on your documents and queries; the first cell is the baseline.
 
     Documents and queries are dicts by id, rows as dicts, or DataFrames (columns `id`, `text`, of documents also
-    `title`). Judgments are either `qrels` (query -> document -> grade, a DataFrame of `query_id`, `doc_id`, `grade`, or
-    a TREC file), of which unjudged queries are left out, or a `judge`: a function of a query's text and a document's
-    that returns a grade from 0 to 3. It is asked about the first 10 hits of every cell.
-    `retrievers` are functions from a query's text to document ids, best first, or such lists by query id, or TREC run
-    files; each becomes a cell `trec:NAME`. Recall and MRR count grades from `relevant_grade` on: 1 for qrels, 2 for a
-    judge, unless given.
-    With `folder` the record is kept there, and a later call with the same documents, queries and judge goes on: vectors
-    and grades are not made twice. Without one, nothing is kept but the cache of vectors. Raises InputError for
-    whatever is wrong with what was given.
+    `title`). `qrels` are query -> document -> grade, a DataFrame of `query_id`, `doc_id`, `grade`, or a TREC file;
+    queries without judgments are left out. `retrievers` are functions from a query's text to document ids, best first,
+    or such lists by query id, or TREC run files; each becomes a cell `trec:NAME`. Recall and MRR count grades from
+    `relevant_grade` on. With `folder` the record is kept there. Raises InputError for whatever is wrong with what was
+    given.
     """
     from runner.evening.external import Given, GivenEvaluation
 
-    if (qrels is None) == (judge is None):
-        raise InputError("Give either qrels or a judge, so that it is known what is relevant.")
     if not name.strip():
         raise InputError("The name is empty: say in a few words what the documents are.")
-    relevant = relevant_grade if relevant_grade is not None else 1 if judge is None else 2
-    plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant)
+    plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant_grade)
     asked = given_queries(queries)
     collection = given_collection(documents, asked, qrels, name)
     ids = frozenset(document.doc_id for document in collection.documents)
     runs = [given_run(each, found, collection.queries, asked, ids) for each, found in (retrievers or {}).items()]
     if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):
         raise InputError(f"Two retrievers have the name {repeated[0]}. Give each one of its own.")
-    judged_by = GIVEN_QRELS if judge is None else getattr(judge, "__name__", type(judge).__name__)
     with _kept(folder) as place:
         version = newest_version(SOURCE, place)
-        session = GivenEvaluation(version, given=Given(collection, plan, runs, judged_by, judge))
+        session = GivenEvaluation(version, given=Given(collection, plan, runs))
         with suppress(NegativeVerdict):  # the verdict says so itself
             session.run()
         results = load_results(version)

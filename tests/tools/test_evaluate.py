@@ -84,9 +84,10 @@ def test_tables_lists_and_files_in_are_the_same_as_dicts_and_functions(found, tm
         {"query_id": query, "doc_id": doc, "grade": grade} for query in JUDGED for doc, grade in JUDGED[query].items()
     ]
     (tmp_path / "mine.qrels").write_text("".join(f"{r['query_id']} 0 {r['doc_id']} {r['grade']}\n" for r in rows))
-    table, asked = pandas.DataFrame(documents()), pandas.DataFrame({"qid": ASKED.keys(), "query": ASKED.values()})
+    own = [{"id": row["_id"], "title": row["title"], "text": row["text"]} for row in documents()]
+    table, asked = pandas.DataFrame(own), pandas.DataFrame({"id": ASKED.keys(), "text": ASKED.values()})
     by_table = evaluate(table, asked, pandas.DataFrame(rows), CELLS, retrievers={"My words": LISTS})
-    by_file = evaluate(documents(), ASKED, tmp_path / "mine.qrels", CELLS, retrievers={"My words": LISTS})
+    by_file = evaluate(own, ASKED, tmp_path / "mine.qrels", CELLS, retrievers={"My words": LISTS})
     for other in (by_table, by_file):
         assert other.results == found.results
 
@@ -118,46 +119,6 @@ def test_the_drawing_has_a_row_per_cell_and_the_page_is_the_record_s(found, fold
     assert found.verdict in repr(found).replace("\n  ", " ")
 
 
-def test_a_judge_is_asked_once_about_each_pair_that_some_cell_has_among_its_first_ten(tmp_path):
-    asked: list[tuple[str, str]] = []
-
-    def judge(query: str, text: str) -> int:
-        asked.append((query, text))
-        return np.int64(min(3, len(set(query.lower().split()) & set(text.lower().split())) // 2))
-
-    first = evaluate(DOCUMENTS, ASKED, cells=CELLS[0], judge=judge, folder=tmp_path)
-    hits = first.table("hits")
-    assert len(asked) == len(set(asked)) == len(hits[hits["rank"] <= 10])
-    assert first.results.labels.judges == {"judge": len(asked)}
-    assert first.results.plan.relevant_grade == 2
-    assert first.table("hits").query("rank <= 10")["grade"].notna().all()
-    before = len(asked)
-    again = evaluate(DOCUMENTS, ASKED, cells=CELLS[0], judge=judge, folder=tmp_path)
-    assert (len(asked), again.results) == (before, first.results)
-    more = evaluate(DOCUMENTS, ASKED, cells=CELLS[0], judge=judge, folder=tmp_path, retrievers={"mine": LISTS})
-    assert len(asked) == len(set(asked)) > before
-    assert {row.cell for row in more.results.cells} == {CELLS[0], "trec:mine"}
-    with pytest.raises(InputError, match="other queries"):
-        evaluate(DOCUMENTS, {**ASKED, "q1": "else"}, cells=CELLS[0], judge=judge, folder=tmp_path)
-    with pytest.raises(InputError, match="other queries and judge"):
-        evaluate(DOCUMENTS, ASKED, JUDGED, CELLS[0], folder=tmp_path)
-
-
-def test_grades_that_came_before_a_judge_failed_are_kept(tmp_path):
-    calls: list[str] = []
-
-    def judge(query: str, text: str) -> int:
-        calls.append(text)
-        if len(calls) == 8:
-            raise ConnectionError("gone")
-        return 1
-
-    with pytest.raises(ConnectionError):
-        evaluate(DOCUMENTS, ASKED, judge=judge, folder=tmp_path)
-    found = evaluate(DOCUMENTS, ASKED, judge=judge, folder=tmp_path)
-    assert len(calls) == found.results.labels.pairs + 1
-
-
 DOC = {"a": "the ferry leaves at midnight", "b": "a lorry above nine tons is weighed"}
 ASK = {"q1": "when does the ferry leave", "q2": "which lorry is weighed"}
 GOLD = {"q1": {"a": 2}, "q2": {"b": 1}}
@@ -167,7 +128,7 @@ WRONG = {
     "a document without text": (({**DOC, "c": " "}, ASK, GOLD), {}, "c has no text"),
     "documents as a text": (("a ferry", ASK, GOLD), {}, "documents are 'a ferry'"),
     "a text that is no text": (({**DOC, "c": 3}, ASK, GOLD), {}, "c: its text is 3"),
-    "rows without an id": (([{"text": "x"}], ASK, GOLD), {}, "row 1 has no _id"),
+    "rows without an id": (([{"text": "x"}], ASK, GOLD), {}, "row 1 has no id"),
     "an id twice": (({**DOC, 1: "x", "1": "y"}, ASK, GOLD), {}, "1 is there twice"),
     "an id with a blank": (({**DOC, "c d": "x"}, ASK, GOLD), {}, "'c d'"),
     "half a character": (({**DOC, "c": "\ud800"}, ASK, GOLD), {}, "surrogate"),
@@ -180,8 +141,6 @@ WRONG = {
     "a grade that is none": ((DOC, ASK, {"q1": {"a": "good"}, "q2": {"b": 1}}), {}, "'good'"),
     "qrels without grades": ((DOC, ASK, {"q1": ["a"]}), {}, "not grades by document"),
     "qrels without a column": ((DOC, ASK, [{"query_id": "q1", "doc_id": "a"}]), {}, "no grade"),
-    "neither qrels nor judge": ((DOC, ASK), {}, "either"),
-    "both": ((DOC, ASK, GOLD), {"judge": len}, "either"),
     "no cells": ((DOC, ASK, GOLD, []), {}, "No cells"),
     "a cell that cannot be read": ((DOC, ASK, GOLD, ["bm25"]), {}, "'bm25' is not a cell"),
     "a cell without its chunker": ((DOC, ASK, GOLD, ["bm25 x by_magic"]), {}, "by_magic"),
@@ -199,9 +158,6 @@ WRONG = {
     "a text for a list": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: "ab"}}, "returned 'ab'"),
     "nothing at all": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: []}}, "no document for any"),
     "an unknown query's hits": ((DOC, ASK, GOLD), {"retrievers": {"mine": {"q9": ["a"]}}}, "mine answers 1 queries"),
-    "a judge of words": ((DOC, ASK), {"judge": lambda *_: "good"}, "returned .good. for query q1 and document a"),
-    "a judge out of range": ((DOC, ASK), {"judge": lambda *_: 4}, "returned 4"),
-    "a judge of truth": ((DOC, ASK), {"judge": lambda *_: True}, "returned True"),
 }
 
 
@@ -212,7 +168,7 @@ def test_what_is_wrong_is_one_error_that_names_it(given, options, said):
 
 
 def test_what_pandas_says_is_missing_is_an_empty_title_and_numbers_are_ids():
-    columns = {"doc_id": [1, 2], "text": [*DOC.values()], "title": pandas.array([None, "Lorries"], dtype="string")}
+    columns = {"id": [1, 2], "text": [*DOC.values()], "title": pandas.array([None, "Lorries"], dtype="string")}
     table = pandas.DataFrame(columns)
     asked, judged = given_queries(ASK), {"q1": {1: 2.0}, "q2": {np.int64(2): 1}}
     found = given_collection(table, asked, judged, "x")
@@ -248,33 +204,29 @@ def test_the_import_is_light():
 
 
 class Model(Loopback):
-    """An LLM that rewords a question by repeating it, and grades by the words that question and passage share."""
+    """An LLM that rewords a question by repeating it."""
 
     def answer(self, request: Request) -> Wire:
         assert (request.path, request.headers["authorization"]) == ("/v1/chat/completions", "Bearer secret")
-        system, user = (turn["content"] for turn in request.body["messages"])
-        question, _, passage = user.removeprefix("Question: ").partition("\n\nPassage: ")
-        grade = min(3, len(set(question.lower().split()) & set(passage.lower().split())) // 2)
-        said = f"{grade}\n" if system.startswith("Grade") else question
-        return as_json({"choices": [{"message": {"content": said}}]})
+        return as_json({"choices": [{"message": {"content": request.body["messages"][1]["content"]}}]})
 
 
 @pytest.mark.slow
-def test_the_example_validates_a_rag_retriever_with_a_model_that_judges(tmp_path, monkeypatch, capsys):
+def test_the_example_validates_a_rag_retriever_that_asks_a_model(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = [{"id": name, "text": row["text"]} for name, row in DOCUMENTS.items()]
     Path("handbook.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    Path("questions.txt").write_text("\n".join([*ASKED.values()][:12]))
+    asked = [{"id": name, "text": ASKED[name], "answer": max(JUDGED[name], key=JUDGED[name].get)} for name in JUDGED]
+    Path("questions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in asked))
     example = runpy.run_path(str(CHECKOUT / "examples" / "rag_retriever.py"))
     with served(Model()) as model, example["CLIENT"]:
         said = {"LLM_URL": f"{model.url}/v1", "LLM_MODEL": "any", "LLM_API_KEY": "secret", "NO_PROXY": "127.0.0.1"}
         for name, value in said.items():
             monkeypatch.setenv(name, value)
-        example["main"]("handbook.jsonl", "questions.txt")
+        example["main"]("handbook.jsonl", "questions.jsonl")
     printed = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("rag less bm25: +") for line in printed)
-    assert printed[-1] == "rag-evaluation/page.html"
-    version = newest_version("beir", Path("rag-evaluation"))
-    assert {row.cell for row in load_results(version).cells} == {"bm25 x whole_doc", "trec:rag"}
-    kept = b"".join(path.read_bytes() for path in Path("rag-evaluation").rglob("*") if path.is_file())
-    assert b"secret" not in kept
+    assert any(line.startswith("rag less bm25: ") for line in printed)
+    assert printed[-1] == "rag.html"
+    page = Path("rag.html").read_bytes()
+    assert b"trec:rag" in page
+    assert b"secret" not in page
