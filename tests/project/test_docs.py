@@ -30,7 +30,6 @@ FOREIGN_FLAGS = {
     "--n",
     "--minutes",
     "--only",
-    "--simulate",
     "--default-prompt",
     "--no-deps",
     "--build-arg",

@@ -1,0 +1,84 @@
+"""Damaged real files, which are read or refused, and flipped bits in a locked version, which are refused."""
+
+import io
+import os
+import random
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from runner.base.errors import IntegrityError
+from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.commands import main as cli
+from runner.eval_set.lock import LOCK_NAME, locked_files
+from tests.conftest import called
+from tests.soak import Kind, Trial
+from tests.support.evening_process import run as run_evening
+from tests.support.reader_fuzz import case, files_of, row_of
+from tests.support.reader_fuzz import run as read_damaged
+from tests.support.reader_goldens import DATA
+from tests.support.small_set import make_version
+
+CORPORA = Path(os.environ.get("PSE_SHARED", CHECKOUT.parent / "shared")) / "corpora"
+LIMIT = 10.0
+"""Seconds that one input may take."""
+
+COMMANDS = (
+    ("--dry-run",),
+    (),
+    ("choose", "recommended"),
+    ("--cells", "bm25-okapi x whole_doc"),
+    ("render", "--check"),
+    ("export", "--format", "csv", "--output", "{folder}/tables"),
+    ("labels", "agreement"),
+)
+"""Each takes its turn after `verify`."""
+
+
+def mutations(source: str) -> Kind:
+    """Trials of a source's real files, damaged, read and chunked: documents or one refusal, and nothing else."""
+
+    def trials(_: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
+        row = row_of(source)
+        files = files_of(row, CORPORA / source) or files_of(row, DATA / source)
+        begin, end = numbers[0], numbers[-1] + 1
+        for number, _n_documents, flaws, seconds in read_damaged(source, files, seed + 1, end, LIMIT, begin=begin):
+            if number in numbers:
+                what = " of ".join(reversed(case(source, files, seed + 1, number)[1:])) if flaws else ""
+                yield Trial(f"mutations of {source}", number, 1, what, seconds, "; ".join(flaws))
+
+    return trials
+
+
+def flips(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
+    """One bit of one file of a locked version, or of its lock: `verify` and another command refuse it, exit 4."""
+    folder = work / f"flips-{numbers[0]}"
+    shutil.rmtree(folder, ignore_errors=True)
+    run_evening(folder)
+    version = make_version(folder).record
+    os.environ[CACHE_VARIABLE] = str(folder / ".cache")
+    paths = [version / name for name in (*locked_files(version), LOCK_NAME)]
+    for number in numbers:
+        began, rng = time.perf_counter(), random.Random(f"flips {seed} {number}")
+        path = paths[rng.randrange(len(paths))]
+        content = path.read_bytes()
+        place, bit = rng.randrange(len(content)), rng.randrange(8)
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
+        commands = ("verify",), COMMANDS[number % len(COMMANDS)]
+        found = "; ".join(said for command in commands if (said := _taken(folder, command, path.name)))
+        path.write_bytes(content)
+        what = f"bit {bit} of byte {place} of {path.relative_to(version)}, {' '.join(commands[1])}"
+        yield Trial("flips", number, 1, what, time.perf_counter() - began, found)
+    shutil.rmtree(folder)
+
+
+def _taken(folder: Path, command: Sequence[str], name: str) -> str:
+    """What is wrong with a command's answer to a version with a changed file of that name; "" if it refuses it."""
+    words = [word.format(folder=folder) for word in command]
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code, _ = called(cli.main, *words, "--source=demo", f"--eval-set-path={folder / 'eval-sets' / 'demo'}")
+    refused = code == IntegrityError.exit_code and name in err.getvalue() and not out.getvalue()
+    return "" if refused else f"{' '.join(command) or 'the evening'}: exit {code}, {err.getvalue()[-200:]}"
