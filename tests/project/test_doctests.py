@@ -41,7 +41,6 @@ def examples(document: Path) -> doctest.DocTest:
 def test_the_public_library_has_examples() -> None:
     assert {
         "runner.gate.single_gold.gate",
-        "runner.score.bootstrap",
         "runner.score.sign_flip",
         "runner.tools.tripwire.tripwire",
     } <= set(MODULES)

@@ -30,7 +30,7 @@ COMMANDS = (
     (),
     ("choose", "recommended"),
     ("--cells", "bm25-okapi x whole_doc"),
-    ("render", "--check"),
+    ("view", "--passages"),
     ("export", "--format", "csv", "--output", "{folder}/tables"),
     ("labels", "agreement"),
 )
