@@ -52,7 +52,7 @@ def make_external_results(version: Version, plan: Plan) -> Results:
     )
     labels = _label_facts(version, comparison.qrels, facts.judged_by or PUBLISHED)
     return Results(
-        schema_version=9,
+        schema_version=1,
         source=version.source.name,
         version=version.number,
         kind="external",

@@ -74,7 +74,7 @@ def make_receipt(
 ) -> Receipt:
     """What this machine is, what this run took, where its vectors were made, and what that cost where it is metered."""
     return Receipt(
-        schema_version=2,
+        schema_version=1,
         finished_on=datetime.now(UTC).isoformat(timespec="seconds"),
         tool_version=__version__,
         python=platform.python_version(),

@@ -64,7 +64,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         beliefs=comparison.beliefs,
     )
     results = Results(
-        schema_version=9,
+        schema_version=1,
         source=version.source.name,
         version=version.number,
         kind=kind,

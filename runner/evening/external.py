@@ -30,7 +30,7 @@ from runner.eval_set.shapes.corpus import GIVEN_QRELS
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
-from runner.eval_set.version import Version, alone, load_corpus, load_queries, load_results
+from runner.eval_set.version import alone, load_corpus, load_queries, load_results
 from runner.evening.session import Session
 from runner.retrieve.imported_runs import import_runs, imported_cells
 
@@ -61,7 +61,7 @@ class ExternalEvaluation(Session):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
             results = make_external_results(version, plan)
             self._export(results)
-        before = _results_before(version)
+        before = load_results(version) if version.results_path.exists() else None
         self.write(results, version.record)
         if before is not None and (change := family_change(before, results)):
             say(change)
@@ -167,13 +167,6 @@ class GivenEvaluation(ExternalEvaluation):
                 f"{display(self.version.folder)} holds an evaluation with other {' and '.join(different)}. Give "
                 "another folder."
             )
-
-
-def _results_before(version: Version) -> Results | None:
-    try:
-        return load_results(version) if version.results_path.exists() else None
-    except InputError:
-        return None  # of an earlier release: it is about to be replaced
 
 
 def family_change(before: Results, now: Results) -> str:

@@ -155,7 +155,7 @@ def _remarks(facts: ImportedRun) -> list[str]:
 
 def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:
     return CellFile(
-        schema_version=5,
+        schema_version=1,
         backend=None,
         cell=run.cell,
         queries_sha256=ground.queries_sha256,

@@ -310,7 +310,7 @@ class CellRuns:
         encoder = None if isinstance(cell, WITHOUT_VECTORS) else self.vectors.encoder(cell.encoder)
         identity = self._identity(cell)
         return CellFile(
-            schema_version=5,
+            schema_version=1,
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,

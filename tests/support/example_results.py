@@ -127,7 +127,7 @@ def row(
         tied=0.0,
         loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
-            schema_version=5,
+            schema_version=1,
             cell=cell,
             queries_sha256=SHA,
             corpus_sha256=SHA,
@@ -182,7 +182,7 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm
 def results(*rows, kind="production", unjudged=0):
     inputs = outcome_inputs(*rows, unjudged=unjudged)
     return Results(
-        schema_version=9,
+        schema_version=1,
         source="demo",
         version=1,
         kind=kind,

@@ -117,7 +117,7 @@ def full_receipt(found: Results, **changes: Any) -> Receipt:
     embedded = [*found.plan.cells[:8], "aa"]
     measured = {"embed_seconds": 91.5, "retrieve_seconds": 0.812, "index_bytes": 12_345_678.0}
     receipt = Receipt(
-        schema_version=2,
+        schema_version=1,
         finished_on="2026-11-22T21:40:03+00:00",
         tool_version="0.1.0",
         python="3.11.9",

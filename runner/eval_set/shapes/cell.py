@@ -58,7 +58,7 @@ class Provenance(FrozenModel):
     `imported` in their place.
     """
 
-    schema_version: Literal[5]
+    schema_version: Literal[1]
     cell: str
     queries_sha256: Sha256
     corpus_sha256: Sha256

@@ -49,7 +49,7 @@ class Receipt(FrozenModel):
     in it. `spend` is null if nothing is metered.
     """
 
-    schema_version: Literal[2]
+    schema_version: Literal[1]
     finished_on: str
     tool_version: str
     python: str

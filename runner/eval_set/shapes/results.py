@@ -131,7 +131,7 @@ class Results(Sparse):
     first one.
     """
 
-    schema_version: Literal[9]
+    schema_version: Literal[1]
     source: str
     version: int
     kind: Kind
