@@ -121,28 +121,6 @@ def flipped_byte_is_found() -> str:
     return "the untouched folder matches, the one with a flipped byte does not"
 
 
-def fallen_queries_fire() -> str:
-    """What the tripwire says of a BM25 that ignores its query, against a snapshot of one that reads it."""
-    from runner.tools.tripwire.tripwire import GoldenQuery, compare_to_snapshot, rankings_report
-
-    tiny = tiny_set()
-    queries = list(tiny.queries.values())
-    golden = [
-        GoldenQuery(name=query_id, text=tiny.queries[query_id], expected=[max(grades, key=grades.__getitem__)])
-        for query_id, grades in tiny.qrels.items()
-    ]
-    snapshot, deaf = (
-        rankings_report({query_id: [hit.doc_id for hit in hits] for query_id, hits in run.hits.items()}, golden)
-        for run in (bm25(queries), bm25(queries[:1] * len(queries)))
-    )
-    if not compare_to_snapshot(snapshot, snapshot).ok:
-        raise NegativeVerdict("the tripwire fires where nothing changed")
-    fallen = compare_to_snapshot(deaf, snapshot).fallen
-    if not fallen:
-        raise NegativeVerdict("the tripwire did not fire for a BM25 that ignores its query")
-    return f"silent where nothing changed, fires for {len(fallen)} of {len(golden)} queries of a BM25 that ignores them"
-
-
 def _constant_encoder() -> "Encoder":
     """An encoder as the probe takes it, broken: one unit vector, whatever the text."""
     import numpy as np

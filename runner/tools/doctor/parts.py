@@ -3,14 +3,11 @@
 Each check imports what it examines, so that a missing or broken part fails the check and not the doctor.
 """
 
-import logging
 import platform
 import re
 import sys
-import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -72,18 +69,6 @@ def tiny_set() -> TinySet:
     )
 
 
-def reads_bills() -> str:
-    """Check that a bill's number, title, text and sections are read from its XML."""
-    document = tiny_set().documents[0]
-    expected = ("BILLS-41hr101ih", "H.R. 101 (41st, introduced in House): Night Ferry Act", "41/house/introduced/short")
-    if (document.doc_id, document.title, document.stratum) != expected:
-        raise NegativeVerdict(f"read {(document.doc_id, document.title, document.stratum)}, expected {expected}")
-    labels = [section.label for section in document.sections if section.kind == "section"]
-    if labels != ["Sec. 1. Duty", "Sec. 2. Report"] or _BILLS[0][1] not in document.text:
-        raise NegativeVerdict(f"{document.doc_id}: sections {labels} and the text {document.text!r}")
-    return f"{len(_BILLS)} bills, {document.doc_id} with {len(labels)} sections"
-
-
 def chunks_documents() -> str:
     """Check that every chunker covers every character that is not white space, within its documents."""
     from chunkers.registry import CHUNKERS, limit_of
@@ -114,41 +99,6 @@ def retrieves() -> str:
                 found = hits[0].doc_id if hits else "nothing"
                 raise NegativeVerdict(f"{variant}: {tiny.queries[query_id]!r} finds {found} first, not {wanted}")
     return f"{' and '.join(BM25_VARIANTS)}: {len(tiny.queries)} of {len(tiny.queries)} queries find their bill first"
-
-
-def scores_known_values() -> str:
-    """Check that a ranking worked out by hand has the measures worked out by hand."""
-    from runner.base.records import Hit, Run, Span
-    from runner.score.score import score
-
-    ranked = tuple(Hit(name, 4.0 - place, Span(0, 1)) for place, name in enumerate(("none", "best", "some")))
-    found = score(Run("known", {"q": ranked}), ["q"], {"q": {"best": 3, "some": 1, "missed": 2}}, 2).values
-    # (3 / log2 3 + 1 / log2 4) / (3 + 2 / log2 3 + 1 / log2 4), one relevant document of two, at rank 2, two judged
-    known = {"ndcg@10": 502490520, "recall@10": 500000000, "mrr": 500000000, "judged@10": 666666667}
-    for measure, value in known.items():
-        if found[measure] != (value,):
-            raise NegativeVerdict(f"{measure} is {found[measure][0] / 1e9:.9f}, worked out by hand {value / 1e9:.9f}")
-    return f"{', '.join(known)} as worked out by hand, to nine places"
-
-
-def round_trips_runs() -> str:
-    """Check that a written run is read back equal, and that a line cut short is refused."""
-    from runner.base.errors import InputError
-    from runner.eval_set.runs import read_run, run_bytes
-
-    tiny = tiny_set()
-    run = bm25(list(tiny.queries.values()))
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "run.tsv"
-        path.write_bytes(run_bytes(run))
-        if list(read_run(path, run.cell, list(tiny.queries)).hits.items()) != list(run.hits.items()):
-            raise NegativeVerdict("a run was read back as another one")
-        path.write_bytes(run_bytes(run)[:-3])
-        try:
-            read_run(path, run.cell, list(tiny.queries))
-        except InputError:
-            return f"{sum(map(len, run.hits.values()))} hits written and read back; a cut file refused"
-    raise NegativeVerdict("a run file that was cut short was read as a whole one")
 
 
 def bm25(queries: Sequence[str], variant: str = "bm25") -> "Run":
@@ -214,29 +164,6 @@ def packages(checkout: Path) -> str:
     if wrong:
         raise NegativeVerdict("; ".join(wrong))
     return "; ".join([f"{len(project['dependencies'])} packages as pinned", *(notes or ["every extra too"])])
-
-
-def store_round_trip() -> str:
-    """Check that an artefact is built once, found again, and built anew after its bytes changed."""
-    from runner.base.store import Store
-
-    built = []
-
-    def build(folder: Path) -> None:
-        built.append(folder)
-        (folder / "rows.txt").write_text("one\ntwo\n", encoding="utf-8")
-
-    with tempfile.TemporaryDirectory() as scratch, _silent("runner.base.store"):
-        store = Store(Path(scratch))
-        for _ in range(2):
-            artefact = store.ensure("doctor", {"rows": 2}, build) / "rows.txt"
-        if len(built) != 1:
-            raise NegativeVerdict(f"an artefact that was asked for twice was built {len(built)} times")
-        artefact.write_text("one\ntwx\n", encoding="utf-8")
-        again = store.ensure("doctor", {"rows": 2}, build) / "rows.txt"
-        if again.read_text(encoding="utf-8") != "one\ntwo\n":
-            raise NegativeVerdict("a changed artefact was taken for the one that was written")
-    return "built once, found again, a changed byte noticed and repaired"
 
 
 def offline_tokens() -> str:
@@ -307,14 +234,3 @@ def _compared(pins: Sequence[str]) -> tuple[list[str], list[str]]:
         if wanted not in (found, found.partition("+")[0]):
             wrong.append(f"{name} is {found}, pinned {wanted}")
     return wrong, missing
-
-
-@contextmanager
-def _silent(logger: str) -> Iterator[None]:
-    """No message of a logger, whose warning of a planted defect would look like one of this machine."""
-    log = logging.getLogger(logger)
-    before, log.disabled = log.disabled, True
-    try:
-        yield
-    finally:
-        log.disabled = before
