@@ -9,7 +9,7 @@ trap 'rm -f "$said"' EXIT
 token="$(python -c 'import secrets; print(secrets.token_hex(16))')"
 echo "::stop-commands::$token"
 code=0
-PER_SOURCE_EVAL_ASCII=1 python "$root/bin/per-source-eval.py" "$@" >"$said" || code=$?
+PYTHONIOENCODING=ascii python "$root/bin/per-source-eval.py" "$@" >"$said" || code=$?
 cat "$said"
 echo "::$token::"
 {

@@ -3,15 +3,11 @@
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TextIO
 
 GAP = "  "
-_HELD = "\0"
-"""A blank at which no line is broken."""
-
 _NARROWEST, _WIDEST = 40, 200
 
 
@@ -23,28 +19,18 @@ def terminal_width() -> int | None:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """Head and rows in columns of at most `width`; the first column is the name and gives way first.
+    """Return head and rows in columns of at most `width`, as wide as it takes if it is None; the first is the name.
 
-    A name breaks behind its ` x `. Where that is not enough it stands on a line of its own, with the figures below it
-    in their columns, and where these do not fit either, each with its head. None is as wide as it takes.
+    A name breaks behind its ` x `. Where that is not enough it stands on a line of its own, above its figures.
     """
-    widths = [max(map(len, column)) for column in zip(*(row[1:] for row in (head, *rows)), strict=True)]
-    names = [row[0] for row in (head, *rows)]
-    left = (width or sys.maxsize) - sum(len(GAP) + each for each in widths)
-    name_width = max(map(len, names))
-    if name_width > left:
-        name_width = max(len(part) for name in names for part in _parts(name))
-    if name_width <= left:
-        return [line for row in (head, *rows) for line in _beside(row, name_width, widths)]
-    assert width is not None
-    if len(GAP) + sum(widths) + len(GAP) * (len(widths) - 1) <= width:
-        below = [GAP + _joined(row[1:], widths) for row in (head, *rows)]
-        return [
-            head[0],
-            below[0],
-            *(line for row, figures in zip(rows, below[1:], strict=True) for line in (row[0], figures)),
-        ]
-    return [line for row in rows for line in _spelled(head, row, width)]
+    lines = [head, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    left = sys.maxsize if width is None else width - sum(len(GAP) + each for each in widths[1:])
+    if widths[0] > left:
+        widths[0] = max(len(part) for row in lines for part in _parts(row[0]))
+    if widths[0] <= left:
+        return [line for row in lines for line in _beside(row, widths)]
+    return [line for row in lines for line in (row[0], *_beside(("", *row[1:]), [0, *widths[1:]]))]
 
 
 def _parts(name: str) -> list[str]:
@@ -52,32 +38,9 @@ def _parts(name: str) -> list[str]:
     return [f"{first} x", f"{GAP}{second}"] if x else [name]
 
 
-def _beside(row: Sequence[str], name_width: int, widths: Sequence[int]) -> list[str]:
-    first, *others = [row[0]] if len(row[0]) <= name_width else _parts(row[0])
-    return [f"{first.ljust(name_width)}{GAP}{_joined(row[1:], widths)}".rstrip(), *others]
-
-
-def _joined(texts: Sequence[str], widths: Sequence[int]) -> str:
-    return GAP.join(text.ljust(room) for text, room in zip(texts, widths, strict=True)).rstrip()
-
-
-def _spelled(head: Sequence[str], row: Sequence[str], width: int) -> list[str]:
-    said = "; ".join(
-        f"{name} {text}".strip() for name, text in zip(head[1:], row[1:], strict=True) if text not in ("", "-")
-    )
-    whole = said if max(map(len, said.split("; "))) > width - len(GAP) else _HELD.join(said.split(" "))
-    whole = whole.replace(f";{_HELD}", "; ")
-    lines = textwrap.wrap(whole, width - len(GAP), break_long_words=False, break_on_hyphens=False)
-    wrapped = [line.replace(_HELD, " ") for line in lines]
-    return [*_name_lines(row[0], width), *(GAP + line for line in wrapped)]
-
-
-def _name_lines(name: str, width: int) -> list[str]:
-    return [name] if len(name) <= width else _parts(name)
-
-
-ASCII_VARIABLE = "PER_SOURCE_EVAL_ASCII"
-"""Set to anything but the empty string, it asks for plain signs everywhere."""
+def _beside(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    name, *others = [row[0]] if len(row[0]) <= widths[0] else _parts(row[0])
+    return [GAP.join(text.ljust(room) for text, room in zip((name, *row[1:]), widths, strict=True)).rstrip(), *others]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +83,8 @@ ASCII = Signs(
 )
 
 
-def signs_for(stream: TextIO, *, ascii_only: bool = False) -> Signs:
-    """The signs that `stream` can print (all, without an encoding); ASCII if a flag or ASCII_VARIABLE asks for it."""
-    if ascii_only or os.environ.get(ASCII_VARIABLE):
-        return ASCII
+def signs_for(stream: TextIO) -> Signs:
+    """Return the signs that `stream` can print: all without an encoding, plain ones where it lacks one."""
     signs = Signs()
     try:
         for field in fields(signs):

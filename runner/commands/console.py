@@ -114,9 +114,8 @@ def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
 
 
 def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:
-    """--json, which prints `what`, and --ascii."""
+    """Add --json, which prints `what`."""
     parser.add_argument("--json", action="store_true", help=what)
-    parser.add_argument("--ascii", action="store_true", help="plain signs, nothing but ASCII")
 
 
 def answer(text: str, *, ascii_only: bool = False) -> None:
@@ -144,7 +143,7 @@ def show(lines: Iterable[str], signs: Signs) -> None:
 
 def show_checks(checks: Iterable[Check], options: argparse.Namespace, *, quick: bool = False) -> list[Outcome]:
     """The outcome of each check, printed as soon as it is made unless --json was given, with what helps."""
-    signs = signs_for(sys.stdout, ascii_only=options.ascii)
+    signs = signs_for(sys.stdout)
     marks = {"ok": signs.ok, "failed": signs.no, "skipped": signs.unsure}
     outcomes = []
     for outcome in examine(checks, quick=quick):
@@ -164,5 +163,5 @@ def tell(options: argparse.Namespace, data: JSON, lines: Callable[[Signs], Itera
     if options.json:
         answer_json(data)
     else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
+        signs = signs_for(sys.stdout)
         show(lines(signs), signs)

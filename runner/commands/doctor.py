@@ -65,7 +65,7 @@ def doctor(arguments: Sequence[str]) -> int:
     if options.json:
         answer_json(report(outcomes))
     else:
-        show([summary(outcomes)], signs_for(sys.stdout, ascii_only=options.ascii))
+        show([summary(outcomes)], signs_for(sys.stdout))
     return 1 if _failed(outcomes) else 0
 
 

@@ -32,7 +32,7 @@ exit codes: 0 the gate is passed, or done; 1 it is not (fail or insufficient), 2
 def grade(arguments: Sequence[str]) -> int:
     """`grade`: 0 if the gate is passed, else 1."""
     options = _options(arguments)
-    signs = signs_for(sys.stdout, ascii_only=options.ascii)
+    signs = signs_for(sys.stdout)
     if not (options.input or options.run):
         show([_beside_grading(options, signs)], signs)
         return 0

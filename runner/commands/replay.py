@@ -59,7 +59,7 @@ def _version(options: argparse.Namespace) -> int:
     if options.json:
         answer_json(report(found))
     else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
+        signs = signs_for(sys.stdout)
         show(replay_lines(found, signs), signs)
     return 0 if found.holds else 1
 
@@ -74,7 +74,7 @@ def _encoder(options: argparse.Namespace) -> int:
     if options.json:
         answer_json({"encoder": options.encoder, "backend": name, "same": found.same, **found._asdict()})
     else:
-        signs = signs_for(sys.stdout, ascii_only=options.ascii)
+        signs = signs_for(sys.stdout)
         said = "the vectors of this machine" if found.same else "other vectors than on this machine"
         head = f"{signs.ok if found.same else signs.no} {options.encoder} on {name}: {said}; {found.worst} has the"
         figures = f"smallest cosine {found.cosine:.6f}, at least {found.required} is asked for"

@@ -22,7 +22,7 @@ _VIEW_EPILOG = """\
 exit codes: 0 the page is there, 2 usage or input error, 3 nothing is scored yet, 4 a locked record changed, 5 disk
 """
 
-FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [--json] [--ascii].\n"
+FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [--json].\n"
 
 _VERIFY_EPILOG = """\
 Every digest that one file holds of another is compared too. Who can write every file can forge them all: --deep makes

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import json_bytes
 from runner.base.errors import InputError
-from runner.base.terminal import ASCII, Signs
+from runner.base.terminal import Signs
 from runner.commands import main as cli
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.score.bootstrap import mean_intervals
@@ -364,16 +364,6 @@ def test_the_command_prints_one_json_object(tmp_path, run):
     assert (code, found["rng"], found["paired"]["p_one_sided"]) == (0, "mulberry32", 1.0)
     assert found["interval"] == {"low": 0.3535, "high": 0.618}
     assert found["baselines"][0]["name"] == "BÄ"
-
-
-def test_plain_signs_are_all_ascii(tmp_path, run):
-    path = run_file(tmp_path / "run.json", {f"q{i}": value for i, value in enumerate(TWENTY)}, baselines={"B": 0.9})
-    other = run_file(tmp_path / "other.json", {f"q{i}": value for i, value in enumerate(OTHER_TWENTY)})
-    for rng in ("default", "mulberry32"):
-        code, out, _ = run(path, "--paired", other, "--rng", rng, "--ascii")
-        assert code == 0
-        assert out.isascii()
-        assert f"{ASCII.delta}=" in out
 
 
 def test_two_cells_of_a_results_file_are_compared(tmp_path, run):

@@ -267,18 +267,18 @@ def test_a_skipped_check_is_no_failure_in_the_report_and_a_failed_one_is():
 
 
 def test_the_command_passes_here_and_prints_a_line_a_check(capsys):
-    assert doctor(["--quick", "--ascii"]) == 0
+    assert doctor(["--quick"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 20
-    assert lines[0].startswith("[ok] python: ")
+    assert lines[0].startswith("✓ python: ")
     assert lines[-1] == "18 checks passed, skipped: encoder"
 
 
 def test_the_command_names_what_failed_and_what_to_do_next(broken, capsys):
     broken("runner.retrieve.bm25:bm25_run", deaf)
-    assert doctor(["--quick", "--ascii"]) == 1
+    assert doctor(["--quick"]) == 1
     out = capsys.readouterr().out
-    assert "[x] bm25: bm25: " in out
+    assert "✗ bm25: bm25: " in out
     assert "    next: `git status`" in out
     assert out.endswith("2 of 19 checks failed: bm25, graded gate\n")
 

@@ -477,11 +477,11 @@ def test_verify_prints_every_difference_and_the_drift(repo, tmp_path, capsys):
     assert called(lock, repo, "-o", path, "--score=.5", "--meta=run=1") == (0, "")
     first, second = git(repo, "rev-parse", "HEAD"), commit(repo)
     capsys.readouterr()
-    assert called(verify_folder, repo, "--lock", path, "--ascii") == (0, "")
+    assert called(verify_folder, repo, "--lock", path) == (0, "")
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"[ok] {repo}: 3 files as locked on ")
+    assert out[0].startswith(f"✓ {repo}: 3 files as locked on ")
     assert out[1:] == [
-        f"[?] git commit moved: {first[:8]} -> {second[:8]}",
+        f"? git commit moved: {first[:8]} → {second[:8]}",
         f"git: locked at {first[:8]} on main; now at {second[:8]} on main",
         "score: 0.5",
         "run: 1",
@@ -491,11 +491,11 @@ def test_verify_prints_every_difference_and_the_drift(repo, tmp_path, capsys):
     fill(repo, {"bench.jsonl": "else", "new\n": ""})
     (repo / "index.db").unlink()
     path.write_bytes(path.read_bytes().replace(b"0.5", b"0.9"))
-    assert called(verify_folder, repo, "--lock", path, "--ascii") == (4, "")
+    assert called(verify_folder, repo, "--lock", path) == (4, "")
     out = capsys.readouterr().out.splitlines()
-    assert out[:2] == [f"[x] {path} was edited after it was written", "[x] missing: index.db"]
-    assert out[2].startswith("[x] changed: bench.jsonl (locked 2c8b08da5ce60398, found ")
-    assert out[3] == "[x] extra: new\\n"
+    assert out[:2] == [f"✗ {path} was edited after it was written", "✗ missing: index.db"]
+    assert out[2].startswith("✗ changed: bench.jsonl (locked 2c8b08da5ce60398, found ")
+    assert out[3] == "✗ extra: new\\n"
     assert out[5].endswith("on main, with uncommitted changes")
 
 

@@ -12,7 +12,7 @@ import pytrec_eval
 
 from runner.base.places import CHECKOUT
 from runner.base.records import Hit, Run
-from runner.base.terminal import ASCII, ASCII_VARIABLE, Signs
+from runner.base.terminal import ASCII, Signs
 from runner.commands import grade as grade_command
 from runner.commands import main as cli
 from runner.commands.grade import bench_lines, run_lines, verdict_line
@@ -24,11 +24,6 @@ from runner.tools.grade.sample_bench import predicted, sample_bench
 
 SCRIPT = CHECKOUT / "bin" / "per-source-eval.py"
 BAD_ROW = {"retrieved": ["c", "b"], "gold": "a"}
-
-
-@pytest.fixture(autouse=True)
-def no_wish(monkeypatch):
-    monkeypatch.delenv(ASCII_VARIABLE, raising=False)
 
 
 @pytest.fixture
@@ -117,17 +112,13 @@ def test_a_table_shows_every_null_with_its_sign(falsify_bench, capsys):
         assert line in out.splitlines()
 
 
-def test_plain_signs_are_plain_whatever_the_ids(tmp_path, capsys, monkeypatch):
+def test_plain_signs_are_plain_whatever_the_ids(tmp_path, capsys):
     rows = [{"retrieved": ["ü", gold], "gold": gold, "stratum": "日本\u202e\x1b[31m"} for gold in ["ä", "ö"] * 9]
     arguments = bench_files(tmp_path, rows, "äöéxyz")
     out = graded(capsys, *arguments)[1]
     assert "日本\\u202e\\x1b[31m" in out
     assert "\x1b" not in out
-    for extra in (["--ascii"], ["--json"]):
-        assert graded(capsys, *arguments, *extra)[1].isascii()
-    monkeypatch.setenv(ASCII_VARIABLE, "1")
-    assert "[ok]" in (out := graded(capsys, *arguments)[1])
-    assert out.isascii()
+    assert graded(capsys, *arguments, "--json")[1].isascii()
 
 
 def test_a_console_that_lacks_the_signs_is_served(falsify_bench, monkeypatch):
@@ -167,10 +158,9 @@ def test_nothing_that_a_gate_says_can_steer_the_terminal():
 
 
 def test_the_demo_tells_a_story(capsys):
-    code, out, err = graded(capsys, "--demo", "--ascii")
+    code, out, err = graded(capsys, "--demo")
     assert (code, err) == (0, "")
     assert "Mira" in out
-    assert out.isascii()
 
 
 @pytest.mark.parametrize(

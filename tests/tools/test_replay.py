@@ -295,12 +295,12 @@ def _call(version, tmp_path, monkeypatch, capsys):
 
 
 def test_the_command_says_cell_by_cell_whether_the_version_holds(call, where):
-    code, out, _ = call(Remote(There), "--source=demo", where, "--ascii")
+    code, out, _ = call(Remote(There), "--source=demo", where)
     assert code == 0
     *lines, last = out.strip().split("\n")
     assert last == f"demo v1 on modal (NVIDIA L4): {len(lines)} of {len(lines)} cells hold"
-    (dense,) = (line for line in lines if f"] {BASELINE}:" in line)
-    assert dense.startswith(f"[ok] {BASELINE}: nDCG@10 0.")
+    (dense,) = (line for line in lines if f" {BASELINE}:" in line)
+    assert dense.startswith(f"✓ {BASELINE}: nDCG@10 0.")
     assert "noise explains 0." in dense
     assert any(line.endswith("; the same run") for line in lines)
 
@@ -309,9 +309,9 @@ def test_the_command_ends_with_1_where_a_cell_does_not_hold(call, where, good, m
     note = "other weights"
     cells = tuple(replace(cell, holds=cell.identical, note="" if cell.identical else note) for cell in good.cells)
     monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: replace(good, cells=cells))
-    code, out, _ = call(Remote(There), "--source=demo", where, "--ascii")
+    code, out, _ = call(Remote(There), "--source=demo", where)
     assert code == 1
-    assert f"[x] {BASELINE}" in out
+    assert f"✗ {BASELINE}" in out
     assert f"\n    {note}\n" in out
     assert f"demo v1 on modal (NVIDIA L4): {sum(c.identical for c in cells)} of {len(cells)} cells hold" in out
 
@@ -359,7 +359,7 @@ def test_what_a_replay_spends_is_counted_apart_from_the_version(version, good, m
         return Remote(There)
 
     monkeypatch.setattr("runner.commands.replay.backend_from", backend_from)
-    cli.main(["replay", "--source=demo", f"--eval-set-path={version.folder.parent}", "--ascii"])
+    cli.main(["replay", "--source=demo", f"--eval-set-path={version.folder.parent}"])
     assert folders == [version.work / "replay"]
 
 
@@ -377,4 +377,4 @@ def test_an_encoder_elsewhere_is_held_to_this_machine(call, monkeypatch, kind, c
     said = json.loads(out)
     assert (found, said["same"], said["backend"]) == (code, code == 0, "modal")
     assert (said["cosine"] >= said["required"]) == (code == 0)
-    assert ("[ok]" if code == 0 else "[x]") in call(Remote(kind), "--encoder=minilm-l6-v2", "--modal", "--ascii")[1]
+    assert ("✓" if code == 0 else "✗") in call(Remote(kind), "--encoder=minilm-l6-v2", "--modal")[1]

@@ -3,13 +3,8 @@ from dataclasses import astuple
 
 import pytest
 
-from runner.base.terminal import ASCII, ASCII_VARIABLE, Signs, signs_for
+from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.console import show
-
-
-@pytest.fixture(autouse=True)
-def no_wish(monkeypatch):
-    monkeypatch.delenv(ASCII_VARIABLE, raising=False)
 
 
 def stream(encoding):
@@ -28,14 +23,6 @@ def test_a_stream_that_lacks_a_sign_gets_plain_ones(encoding):
 
 def test_a_stream_without_an_encoding_takes_every_sign():
     assert signs_for(io.StringIO()) == Signs()
-
-
-def test_plain_signs_can_be_asked_for(monkeypatch):
-    assert signs_for(stream("utf-8"), ascii_only=True) == ASCII
-    monkeypatch.setenv(ASCII_VARIABLE, "1")
-    assert signs_for(stream("utf-8")) == ASCII
-    monkeypatch.setenv(ASCII_VARIABLE, "")
-    assert signs_for(stream("utf-8")) == Signs()
 
 
 def test_every_plain_sign_is_ascii_and_tells_the_others_apart():

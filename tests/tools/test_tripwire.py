@@ -381,13 +381,13 @@ def test_update_then_check_is_nothing_and_a_worse_run_fires(files, capsys):
     kept = f"nothing fell by more than 0.02 below {snapshot}"
     assert capsys.readouterr().out == f"✓ 2 golden queries: hit@5 1.00, mrr 0.75; {kept}\n"
     run.write_bytes(run_bytes(Run(RUN.cell, RUN.hits | {"q01": RUN.hits["q01"][1:]})))
-    assert call(*arguments(files), "--ascii") == (1, "")
+    assert call(*arguments(files)) == (1, "")
     assert capsys.readouterr().out.splitlines() == [
-        f"[x] the tripwire fired: hit@5 0.50, mrr 0.25; against {snapshot}, tolerance 0.02",
-        "  aggregate hit_at_k dropped: 1.00 -> 0.50 (tolerance 0.02)",
-        "  aggregate mrr dropped: 0.75 -> 0.25 (tolerance 0.02)",
-        '  query "q01" hit_at_k dropped: 1.00 -> 0.00 (tolerance 0.02)',
-        '  query "q01" reciprocal_rank dropped: 1.00 -> 0.00 (tolerance 0.02)',
+        f"✗ the tripwire fired: hit@5 0.50, mrr 0.25; against {snapshot}, tolerance 0.02",
+        "  aggregate hit_at_k dropped: 1.00 → 0.50 (tolerance 0.02)",
+        "  aggregate mrr dropped: 0.75 → 0.25 (tolerance 0.02)",
+        '  query "q01" hit_at_k dropped: 1.00 → 0.00 (tolerance 0.02)',
+        '  query "q01" reciprocal_rank dropped: 1.00 → 0.00 (tolerance 0.02)',
         "  q01 before: d1, d2",
         "  q01 after: d2",
     ]
