@@ -23,8 +23,8 @@ Grades a retriever against null systems. Either a bench, one JSON object {"retri
 line with a pool of all ids that could have been retrieved (one a line, or a JSON array), or a TREC run with its qrels.
 """
 _EPILOG = """\
-A row's optional "stratum" gives a verdict a stratum. A run's verdict is on nDCG@10 with graded qrels; --metric is
-reported beside it, and tested with each query's highest-graded document as the only right one.
+A row's optional "stratum" gives a verdict a stratum. A run's verdict is on nDCG@10 with graded qrels; beside it stands
+that on Recall@10 with each query's highest-graded document as the only right one.
 exit codes: 0 the gate is passed, or done; 1 it is not (fail or insufficient), 2 usage or input error, 5 disk
 """
 
@@ -59,8 +59,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--qrels", metavar="FILE", help="TREC qrels, or -")
     add("--pool", "-p", metavar="FILE", help="all ids, or -; by default those of run and qrels")
-    add("--metric", "-m", metavar="NAME", help="ndcg@K, recall@K, mrr@K; ndcg@5, for a run ndcg@10")
-    add("--relevant-grade", type=int, metavar="N", help="least grade that recall and mrr count, 1")
+    add("--metric", "-m", metavar="NAME", help="of a bench: ndcg@K, recall@K or mrr@K; ndcg@5")
     add("--n-trials", type=int, metavar="N", help="draws of each null, 1000")
     add("--tau", type=float, metavar="X", help="least distance to each null, 0.05")
     add("--seed", type=int, metavar="N", help="of the draws, 2026")
@@ -77,11 +76,11 @@ def _problem(options: argparse.Namespace) -> str:
     """Return what is wrong with a combination of flags, "" if nothing is."""
     files = [options.input, options.run, options.qrels, options.pool]
     graded = bool(options.input or options.run)
-    for_grades = [options.qrels, options.pool, options.metric, options.relevant_grade, options.settings or None]
+    for_grades = [options.qrels, options.pool, options.metric, options.settings or None]
     checks = {
         "--run and --qrels belong together": graded and bool(options.run) != bool(options.qrels),
         "--input needs --pool FILE: all ids that could have been retrieved": bool(options.input and not options.pool),
-        "--relevant-grade belongs to --run": options.relevant_grade is not None and bool(options.input),
+        "--metric belongs to --input": bool(options.run and options.metric),
         "only one file can be standard input": files.count("-") > 1,
         "the other flags belong to --input and --run": not graded
         and (options.json or any(value is not None for value in for_grades)),
@@ -121,18 +120,13 @@ def _bench(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
     from runner.eval_set.trec import read_trec_qrels, read_trec_run
-    from runner.gate.single_gold.bench import parse_measure
     from runner.tools.grade.bench_file import read_pool
-    from runner.tools.grade.grade import GATE_DEPTH, grade_run
+    from runner.tools.grade.grade import DEPTH, grade_run
 
-    metric = options.metric or "ndcg@10"
-    depth = max(parse_measure(metric).cutoff, GATE_DEPTH)
     qrels = read_trec_qrels(options.qrels)
     _check_trials(options, min(_MOST_TRIALS, _MOST_DRAWS // len(qrels)))
-    found = read_trec_run(options.run, depth=depth)
     pool = read_pool(options.pool) if options.pool else None
-    relevant_grade = 1 if options.relevant_grade is None else options.relevant_grade
-    return grade_run(found, qrels, metric, pool, relevant_grade=relevant_grade, **options.settings)
+    return grade_run(read_trec_run(options.run, depth=DEPTH), qrels, pool, **options.settings)
 
 
 def _check_trials(options: argparse.Namespace, most: int) -> None:
@@ -147,41 +141,39 @@ _NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D
 
 
 def bench_lines(result: Mapping[str, Any], signs: Signs) -> list[str]:
-    """A result of grade_bench: the mean, a line per null and per stratum, warnings, the verdict and its reasons."""
+    """Return a result of grade_bench in lines: the mean, the nulls, strata, warnings, the verdict and its reasons."""
     lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", "", *_single_gold(result, signs)]
     if result["strata"]:
-        lines += ["", *_strata(result["strata"], signs)]
+        lines += ["", _row("stratum", "mean", f"least {signs.delta}", "queries", "most p")]
+    for name, found in result["strata"].items():
+        least, most = min(found["deltas"].values()), max(found["p_values"].values())
+        numbers = (found["real_mean"], least, str(found["n_queries"]), most)
+        lines.append(_null_row(printable(name, longest=24), numbers, found["verdict"], signs))
     return [*lines, "", *_closing(result, signs)]
 
 
 def run_lines(result: Mapping[str, Any], signs: Signs) -> list[str]:
-    """A result of grade_run: the mean, the graded gate, the single-gold one for comparison, warnings, the verdict."""
+    """Return a result of grade_run in lines: means, both gates, warnings, the verdict and its reasons."""
     low, high = result["interval"]
     gate, single = result["gate"], result["single_gold"]
+    means = ", ".join(f"{measure} {mean:.4f}" for measure, mean in result["scores"].items())
     lines = [
-        f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}, 95 % interval {low:.4f} to {high:.4f}",
+        f"{_count(result)}, {result['pool_size']:,} documents: {means}",
+        f"{gate['measure']}: 95 % interval {low:.4f} to {high:.4f}; {gate['draws']:,} draws of each null",
         "",
-        f"gate: {gate['measure']} {gate['real']:.4f}; {gate['draws']:,} draws; {result['pool_size']:,} documents",
-        "  (a TREC file knows no lengths, so 'length sorted' is a list by id)",
-        *_graded(gate["nulls"], signs),
-        "",
+        _row("null", "mean", signs.delta, "95 % of draws", "p"),
     ]
+    for null in gate["nulls"]:
+        numbers = (null["mean"], null["delta"], f"{null['low']:.4f} to {null['high']:.4f}", null["p"])
+        lines.append(_null_row(null["name"], numbers, null["verdict"], signs))
+    lines += ["  (a TREC file knows no lengths, so 'length sorted' is a list by id)", ""]
     if single is None:
-        lines.append("single gold: nothing to test, no relevant document or a pool no deeper than the measure")
+        lines.append("single gold: nothing to test, no relevant document or fewer than ten documents")
     else:
         shown = f"{single['metric']} {single['real_mean']:.4f} of {_count(single)}"
         lines += [f"for comparison, the highest-graded document as the only right one: {shown}"]
         lines += _single_gold(single, signs)
     return [*lines, "", *_closing(result, signs)]
-
-
-def verdict_line(result: Mapping[str, Any], signs: Signs) -> str:
-    """The verdict with its sign, the mean that was tested and what was asked of every null."""
-    gate = result.get("gate")
-    tested = f"{gate['measure']} {gate['real']:.4f}" if gate else f"{result['metric']} {result['real_mean']:.4f}"
-    rule = f"p {signs.at_most} {result['alpha']:g} and {signs.delta} {signs.at_least} {signs.tau} = {result['tau']:g}"
-    order = " ('shuffled top 10': p alone)" if gate else ""
-    return f"{signs.of(result['verdict'])} {result['verdict'].upper()}: {tested}; asked of each null: {rule}{order}"
 
 
 def _single_gold(result: Mapping[str, Any], signs: Signs) -> list[str]:
@@ -191,23 +183,6 @@ def _single_gold(result: Mapping[str, Any], signs: Signs) -> list[str]:
         spread = " to ".join(signs.signed(end, 4) for end in interval) if interval else "one query has none"
         numbers = (result["null_means"][letter], result["deltas"][letter], spread, result["p_values"][letter])
         lines.append(_null_row(f"{letter} {name}", numbers, result["verdicts"][letter], signs))
-    return lines
-
-
-def _graded(nulls: Sequence[Mapping[str, Any]], signs: Signs) -> list[str]:
-    lines = [_row("null", "mean", signs.delta, "95 % of draws", "p")]
-    for null in nulls:
-        numbers = (null["mean"], null["delta"], f"{null['low']:.4f} to {null['high']:.4f}", null["p"])
-        lines.append(_null_row(null["name"], numbers, null["verdict"], signs))
-    return lines
-
-
-def _strata(strata: Mapping[str, Mapping[str, Any]], signs: Signs) -> list[str]:
-    lines = [_row("stratum", "mean", f"least {signs.delta}", "queries", "most p")]
-    for name, found in strata.items():
-        least, most = min(found["deltas"].values()), max(found["p_values"].values())
-        numbers = (found["real_mean"], least, str(found["n_queries"]), most)
-        lines.append(_null_row(printable(name, longest=24), numbers, found["verdict"], signs))
     return lines
 
 
@@ -222,8 +197,15 @@ def _row(*columns: str) -> str:
 
 
 def _closing(result: Mapping[str, Any], signs: Signs) -> list[str]:
+    """Return the warnings, the verdict with what was tested and what was asked of every null, and its reasons."""
+    gate = result.get("gate")
+    tested = f"{gate['measure']} {gate['real']:.4f}" if gate else f"{result['metric']} {result['real_mean']:.4f}"
+    rule = f"p {signs.at_most} {result['alpha']:g} and {signs.delta} {signs.at_least} {signs.tau} = {result['tau']:g}"
+    order = " ('shuffled top 10': p alone)" if gate else ""
     lines = [f"warning: {printable(warning, longest=400)}" for warning in result["warnings"]]
-    lines.append(verdict_line(result, signs))
+    lines.append(
+        f"{signs.of(result['verdict'])} {result['verdict'].upper()}: {tested}; asked of each null: {rule}{order}"
+    )
     lines += [f"  {printable(reason, longest=400)}" for reason in result["reasons"]]
     if result["gate_passes"]:
         lines.append("  Not shown: that the test queries were unknown to the engine, or that it beats another engine.")

@@ -58,7 +58,7 @@ def case_study(folder: Path) -> str:
     for number, (name, run) in enumerate(runs.items(), start=1):
         say(f"{number} of {len(runs)}: {name.strip('*')}")
         found = TrecRun(run, frozenset(texts), ())
-        graded[name] = grade_run(found, collection.qrels, "recall@10", lengths, n_trials=DRAWS, lengths=lengths)
+        graded[name] = grade_run(found, collection.qrels, lengths, n_trials=DRAWS, lengths=lengths)
     best_first = sorted(graded, key=lambda name: (-graded[name]["gate"]["real"], name))
     refused = sum(not graded[row.name]["gate_passes"] for row in cheaters)
     return "\n".join(
@@ -86,7 +86,7 @@ def _row(name: str, graded: dict[str, Any]) -> Iterator[str]:
     gate, single = graded["gate"], graded["single_gold"]
     yield name
     yield f"{gate['real']:.4f}"
-    yield f"{graded['real_mean']:.4f}"
+    yield f"{graded['scores']['recall@10']:.4f}"
     yield _verdict(gate["verdict"])
     failed = [null["name"] for null in gate["nulls"] if null["verdict"] == "fail"]
     yield ", ".join(failed) if len(failed) < _MANY else f"{len(failed)} of {len(gate['nulls'])} nulls"
