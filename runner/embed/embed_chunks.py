@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +26,8 @@ SAME_VECTOR = 1e-6
 MANY_FAILURES = 20
 """Answers without a single good one among them, after which the backend as a whole is given up."""
 
-MOST_SENT_ALONE = 1024
-"""Texts of failed batches that are sent one by one to find the guilty ones."""
+MOST_NAMED = 32
+"""Texts of a failed batch that a message names."""
 
 
 def embed(
@@ -179,14 +179,14 @@ class _Job:
         )
 
     def _embed_missing(self, file: VectorFile, missing: dict[str, tuple[Batch, list[int]]]) -> None:
-        """Send what is missing until nothing is or the tries are used up; then name the texts to blame."""
+        """Send what is missing until nothing is or the tries are used up; then name the first batch that failed."""
         for _ in range(1 + self.encoder.resubmissions):
             if not missing:
                 return
             self._send(file, missing)
         if missing:
             self._refuse_constant(file)
-            raise BackendError(f"{self._blame(list(missing.values()))} {self._kept()}")
+            raise BackendError(f"{self._failed(list(missing.values()))} {self._kept()}")
 
     def _send(self, file: VectorFile, missing: dict[str, tuple[Batch, list[int]]]) -> None:
         """Submit once; what comes back whole leaves `missing`. Repeats and strangers change nothing."""
@@ -226,49 +226,15 @@ class _Job:
             raise BackendError("the backend counts other tokens than the catalogued tokenizer: another model or prompt")
         return vectors
 
-    def _blame(self, failed: Sequence[tuple[Batch, list[int]]]) -> str:
-        """What failed, with the texts that fail when they are sent alone."""
-        name, first = self.encoder.spec.name, failed[0][0].batch_id
-        trouble = self.troubles.get(first) or self.troubles.get("") or "no answer came"
-        alone = [row for _, rows in failed for row in rows][:MOST_SENT_ALONE]
-        guilty = alone if len(alone) == 1 else self._failing_alone(alone)
-        n_texts = sum(len(rows) for _, rows in failed)
+    def _failed(self, failed: Sequence[tuple[Batch, list[int]]]) -> str:
+        """How much failed, what was wrong with the first batch, and which texts are in it."""
+        batch, rows = failed[0]
+        trouble = self.troubles.get(batch.batch_id) or self.troubles.get("") or "no answer came"
+        n_texts = sum(len(each) for _, each in failed)
         where = f"{len(failed)} batch{'es' if len(failed) > 1 else ''} of {n_texts} texts"
-        if not guilty:
-            return (
-                f"{name}: {where}, from {self.name(alone[0])}, could not be embedded ({trouble}), though each text can "
-                "be alone."
-            )
-        named = ", ".join(self.name(row) for row in guilty[:3]) + (" and more" if len(guilty) > 3 else "")
-        return f"{name}: {where} could not be embedded. It fails on {named}: {trouble}."
-
-    def _failing_alone(self, rows: Sequence[int]) -> list[int]:
-        """The texts that fail when sent one by one; none if nothing comes back any more."""
-        batches = [(Batch(self.work.side, (self.work.texts[row],), (1,)), row) for row in rows]
-        failing = {batch.batch_id: (batch, row) for batch, row in batches}
-        failures = 0
-        with self._session(), closing(self.encoder.embed([batch for batch, _ in batches])) as answers:
-            for answer in answers:
-                if self._is_whole(answer, failing):
-                    failures = 0
-                    failing.pop(answer.batch_id, None)
-                else:
-                    failures += 1
-                if failures >= MANY_FAILURES and len(failing) > failures:
-                    return []
-        return [row for _, row in failing.values()]
-
-    def _is_whole(self, answer: Answer, asked: Mapping[str, tuple[Batch, int]]) -> bool:
-        """Whether an answer about one text holds, or is not about any that is still open."""
-        if answer.rows is None or answer.error:
-            return False
-        if answer.batch_id in asked:
-            batch, row = asked[answer.batch_id]
-            try:
-                self._checked(batch, [row], answer)
-            except BackendError:
-                return False
-        return True
+        more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+        named = ", ".join(self.name(row) for row in rows[:MOST_NAMED]) + more
+        return f"{self.encoder.spec.name}: {where} could not be embedded. It fails on {named}: {trouble}."
 
     @contextmanager
     def _session(self) -> Iterator[None]:

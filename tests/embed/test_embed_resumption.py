@@ -92,7 +92,7 @@ def test_a_poisoned_text_ends_an_evening_with_its_document_and_chunk_after_all_o
     poison = "burns straw to warm an orchard"
     with pytest.raises(BackendError) as caught:
         Evening(version, tmp_path / "corpus", backend=LocalBackend(Sick(poison))).run()
-    assert re.search(r"It fails on chunk \d+ of BILLS-\w+101\w+: RuntimeError: poison\.", str(caught.value))
+    assert re.search(r"It fails on .*chunk \d+ of BILLS-\w+101\w+.*: RuntimeError: poison\.", str(caught.value))
     kept, n_texts = map(int, re.search(r"(\d+) of (\d+) texts are embedded and kept", str(caught.value)).groups())
     assert 0 < kept < n_texts
     healed = Sick("")
