@@ -5,22 +5,22 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import JSON, json_bytes, write_atomic
+from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.progress import Progress, Report
 from runner.base.records import PromptSide, Vectors
 from runner.base.store import FULL, MANIFEST, PIECES, Store
 from runner.embed.batches import Order, TextSet, planned, token_counts, tokens_read
-from runner.embed.encoder import Answer, Batch, Encoder, InProcessEncoder, checked_rows
-from runner.embed.probe import answers_as, refuse_changed
-from runner.embed.vectors import MADE_BY, ROWS, VectorFile, described, noted, placed, save_array
+from runner.embed.encoder import Answer, Batch, Encoder, checked_rows
+from runner.embed.probe import refuse_changed
+from runner.embed.vectors import ROWS, VectorFile, noted, placed, save_array
 
 SAME_VECTOR = 1e-6
 MANY_FAILURES = 20
@@ -59,8 +59,7 @@ def embed(
 
     def build(folder: Path) -> None:
         refuse_changed(store, encoder)
-        if not _taken_over(store, encoder, work, folder):
-            _Job(encoder, work, folder, name, report).run()
+        _Job(encoder, work, folder, name, report).run()
 
     folder = store.ensure("vectors", work.inputs(encoder.identity()), build)
     rows, counts = np.load(folder / ROWS, mmap_mode="r"), np.load(folder / "tokens.npy")
@@ -83,7 +82,7 @@ def outstanding(
         return 0, 0
     work = _text_set(texts, side, order, None)
     folder = store.folder("vectors", work.inputs(encoder.identity()))
-    if (folder / MANIFEST).exists() or _earlier(store, encoder, work) is not None:
+    if (folder / MANIFEST).exists():
         return 0, 0
     counts = token_counts(encoder, work)
     known = noted(folder / PIECES)
@@ -95,32 +94,7 @@ def is_begun(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptS
     """Whether an earlier run left vectors of some of these texts."""
     work = _text_set(texts, side, order, None)
     folder = store.folder("vectors", work.inputs(encoder.identity()))
-    return any((folder / name).exists() for name in (MANIFEST, PIECES)) or _earlier(store, encoder, work) is not None
-
-
-def _earlier(store: Store, encoder: Encoder, work: TextSet) -> dict[str, JSON] | None:
-    """The identity of an earlier engine of this encoder that left these texts' vectors here, all of them."""
-    identity = encoder.earlier() if isinstance(encoder, InProcessEncoder) else None
-    return identity if identity is not None and store.holds("vectors", work.inputs(identity)) else None
-
-
-def _taken_over(store: Store, encoder: Encoder, work: TextSet, folder: Path) -> bool:
-    """Whether an earlier engine's vectors stand in the folder now: only if both engines answer the probe alike."""
-    identity = _earlier(store, encoder, work)
-    if identity is None or not answers_as(store, encoder, identity):
-        return False
-
-    def build(_: Path) -> None:
-        raise BackendError("The vectors of the earlier engine are damaged.")
-
-    with suppress(BackendError):
-        before = store.ensure("vectors", work.inputs(identity), build)
-        facts, made = json.loads((before / "facts.json").read_bytes()), identity["backend"]
-        for kept in (ROWS, "tokens.npy"):
-            (folder / kept).hardlink_to(before / kept)
-        write_atomic(folder / "facts.json", json_bytes({**facts, MADE_BY: described(made["versions"])}))
-        return True
-    return False
+    return any((folder / name).exists() for name in (MANIFEST, PIECES))
 
 
 def _text_set(texts: Sequence[str], side: PromptSide, order: Order, name_of: Callable[[int], str] | None) -> TextSet:

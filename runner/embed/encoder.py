@@ -133,10 +133,6 @@ class InProcessEncoder(ABC):
         """Unit rows of texts as they stand, made another way from the tokens' states; None if there are none."""
         return None
 
-    def earlier(self) -> dict[str, JSON] | None:
-        """The identity under which another engine made this encoder's vectors before; None if there was none."""
-        return None
-
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
         """One answer per batch, in order; whatever `encode` raises is the error of that batch."""
         for batch in batches:

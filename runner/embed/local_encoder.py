@@ -86,19 +86,7 @@ class TransformerEncoder(InProcessEncoder):
 
     def identity(self) -> dict[str, JSON]:
         """Catalogue row, method and library versions; a BackendError if a library is not installed. Imports none."""
-        return self._identity(self.libraries)
-
-    def earlier(self) -> dict[str, JSON] | None:
-        """The identity that sentence-transformers had for this model, None if it still runs it or is not installed."""
-        if self.libraries == TransformerEncoder.libraries:
-            return None
-        try:
-            return self._identity(TransformerEncoder.libraries)
-        except BackendError:
-            return None
-
-    def _identity(self, libraries: tuple[str, ...]) -> dict[str, JSON]:
-        packages = (*libraries, self.spec.package) if self.spec.package else libraries
+        packages = (*self.libraries, self.spec.package) if self.spec.package else self.libraries
         try:
             versions = {package: metadata.version(package) for package in packages}
         except metadata.PackageNotFoundError as error:

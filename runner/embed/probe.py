@@ -105,14 +105,6 @@ def refuse_changed(store: Store, encoder: Encoder) -> None:
         )
 
 
-def answers_as(store: Store, encoder: Encoder, identity: JSON) -> bool:
-    """Whether an encoder of another identity that passed the probe here gave the same vectors, to within SAME."""
-    inputs = _inputs(identity)
-    if not store.holds("probe", inputs):
-        return False
-    return bool(np.abs(_canary(encoder) - np.load(store.folder("probe", inputs) / "canary.npy")).max() <= SAME)
-
-
 SAME_COSINE = {"float32": 0.999999}
 """By number format, the least cosine of one text's two vectors; HALF_PRECISION_COSINE for any other, or none said."""
 

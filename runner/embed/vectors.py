@@ -26,8 +26,6 @@ from runner.base.store import Store
 
 ROWS = "rows.npy"
 JOURNAL = "journal.jsonl"
-MADE_BY = "made_by"
-"""Among the facts of rows: the library versions of an earlier engine, if it made them."""
 
 
 class VectorFile:

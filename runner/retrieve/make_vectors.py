@@ -19,7 +19,7 @@ from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import BudgetError
 from runner.embed.cost.prices import size
 from runner.embed.embed_chunks import embed, is_begun, outstanding
-from runner.embed.vectors import MADE_BY, described
+from runner.embed.vectors import described
 from runner.retrieve.ranking import chunk_table
 
 
@@ -129,7 +129,7 @@ class CellVectors:
             if not isinstance(error, BudgetError):
                 self.failed[wanted.encoder] = None
             raise
-        if {**found.facts, MADE_BY: ""} != {**asked.facts, MADE_BY: ""}:
+        if found.facts != asked.facts:
             raise BackendError(
                 f"{wanted.encoder}: the chunks were embedded by {described(found.facts)}, the queries by "
                 f"{described(asked.facts)}. Vectors of two backends are never compared; run again where the first is "

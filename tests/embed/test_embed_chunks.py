@@ -17,7 +17,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.base.store import PIECES, Store
 from runner.embed.batches import plan_forwards, plan_requests
-from runner.embed.embed_chunks import MANY_FAILURES, embed, is_begun, outstanding
+from runner.embed.embed_chunks import MANY_FAILURES, embed, outstanding
 from runner.embed.encoder import Answer, Grouping
 from runner.embed.probe import probed
 from tests.support.fake_encoder import TEXTS, WORDS, FakeEncoder
@@ -197,53 +197,6 @@ def test_a_backend_that_fails_always_is_given_up(store):
     with pytest.raises(BackendError, match=f"failed {MANY_FAILURES} times in a row.*out of memory"):
         embed(store, broken, texts, "document")
     assert len([batch for batch in broken.encoded if batch[0] in texts]) == MANY_FAILURES
-
-
-class Successor(FakeEncoder):
-    """Another engine's encoder of the same model: every coordinate is off by what the engines differ in."""
-
-    def __init__(self, differs):
-        super().__init__()
-        self.differs = differs
-
-    def identity(self):
-        return {**super().identity(), "backend": {"name": "local", "versions": {"engine": "2"}}}
-
-    def earlier(self):
-        return FakeEngine.identity(self)
-
-    def encode(self, texts, side):
-        return (super().encode(texts, side) + np.float32(self.differs)).astype(np.float32)
-
-
-class FakeEngine(FakeEncoder):
-    """The engine of before."""
-
-    def identity(self):
-        return {**FakeEncoder.identity(self), "backend": {"name": "local", "versions": {"engine": "1"}}}
-
-
-@pytest.mark.parametrize(("differs", "kept"), [(1e-6, True), (1e-4, False)])
-def test_an_earlier_engines_vectors_are_taken_over_if_both_answer_the_probe_alike(store, differs, kept):
-    texts = [f"text {number} {' '.join(WORDS)}" for number in range(40)]
-    before = embed(store, FakeEngine(), texts, "document")
-    after = Successor(differs)
-    assert outstanding(store, after, texts, "document") == (0, 0)
-    assert is_begun(store, after, texts, "document")
-    found = embed(store, after, texts, "document")
-    assert any(texts[0] in batch for batch in after.encoded) is not kept
-    assert (found.rows.tobytes() == before.rows.tobytes()) is kept
-    assert found.facts == before.facts | ({"made_by": "engine 1"} if kept else {})
-
-
-def test_damaged_vectors_of_an_earlier_engine_are_embedded_anew(store):
-    before = embed(store, FakeEngine(), TEXTS, "document")
-    (path,) = store.root.glob("vectors/*/rows.npy")
-    path.write_bytes(path.read_bytes()[:-4] + b"\0\0\0\0")
-    found = embed(store, after := Successor(1e-6), TEXTS, "document")
-    assert after.encoded
-    assert np.abs(found.rows - before.rows)[:-1].max() < 1e-5
-    assert "made_by" not in found.facts
 
 
 def test_a_constant_encoder_is_caught_even_in_batches_of_one(store):
