@@ -11,6 +11,7 @@ from runner.eval_set.shapes.judges import (
     Agreement,
     Estimate,
     JudgeDrift,
+    Readers,
     SecondJudge,
 )
 from runner.eval_set.shapes.labels import Label
@@ -37,11 +38,8 @@ def judge_agreement(
     return Agreement(
         pairs=len(pairs),
         read_twice=len({(double.query_id, double.doc_id) for double in twice}),
-        relevant_grade=plan.relevant_grade,
-        confidence=plan.bootstrap.confidence,
-        alpha=plan.significance.alpha,
         seconds=[_second([d for d in twice if d.second_judge == judge], runs, plan) for judge in judges],
-        drift=drifts(repeats(rows), seed=plan.significance.seed, confidence=plan.bootstrap.confidence),
+        drift=drifts(repeats(rows), seed=plan.significance.seed),
     )
 
 
@@ -56,7 +54,7 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
     return SecondJudge(
         judge=twice[0].second_judge,
         models=sorted({double.second_model for double in twice} - {""}),
-        only_models=all(double.first_model and double.second_model for double in twice),
+        readers=_readers(twice),
         first_judges=sorted({double.first_judge for double in twice}),
         pairs=len(twice),
         queries=len(by_query),
@@ -64,10 +62,14 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
         kappa=kappa,
         binary=binary,
         by_cell=by_cell,
-        one_model=all(
-            double.first_model and undated(double.first_model) == undated(double.second_model) for double in twice
-        ),
     )
+
+
+def _readers(twice: Sequence[Double]) -> Readers:
+    if not all(double.first_model and double.second_model for double in twice):
+        return "people"
+    is_one = all(undated(double.first_model) == undated(double.second_model) for double in twice)
+    return "one model" if is_one else "models"
 
 
 def _by_query(twice: Sequence[Double]) -> dict[str, Ints]:
@@ -77,19 +79,19 @@ def _by_query(twice: Sequence[Double]) -> dict[str, Ints]:
     return {query_id: confusion(found) for query_id, found in grades.items()}
 
 
-def summary_lines(agreement: Agreement) -> list[str]:
+def summary_lines(agreement: Agreement, plan: Plan) -> list[str]:
     """The agreement as plain text: tables first, then what so many readings can say."""
     lines = [f"{agreement.pairs:,} pairs have a grade; {agreement.read_twice:,} were read by another judge as well."]
     for second in agreement.seconds:
-        lines += ["", *_second_lines(agreement, second)]
+        lines += ["", *_second_lines(second, plan)]
     for drift in agreement.drift:
-        lines += ["", *_drift_lines(drift)]
+        lines += ["", *_drift_lines(drift, plan)]
     if not agreement.drift:
         lines += ["", "No judge read a pair again: whether one repeats itself is not known."]
     return lines
 
 
-def can_say(agreement: Agreement, second: SecondJudge) -> str:
+def can_say(second: SecondJudge, plan: Plan) -> str:
     """What the readings of one second judge can and cannot show, with their own figures."""
     estimate = second.kappa
     said = f"{second.pairs} pairs of {second.queries} queries "
@@ -99,7 +101,7 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
         said += f"give a weighted kappa of {estimate.value:.2f}, without an interval"
     else:
         said += f"leave the weighted kappa anywhere from {estimate.low:.2f} to {estimate.high:.2f}"
-    if unseen := zero_count_bound(agreement, second):
+    if unseen := left_open(second.same, second.pairs, plan.bootstrap.confidence):
         said += f"; {unseen}"
     needed = [row.beyond_chance for row in second.by_cell if row.beyond_chance is not None]
     if needed:
@@ -109,14 +111,14 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
         )
     elif second.by_cell:
         said += "; whether a judge favours one cell they cannot show, however strongly it does"
-    if favoured := _favoured(agreement, second):
+    if favoured := _favoured(second, plan.significance.alpha):
         said += (
             f". {favoured} looks favoured: either a judge favours that side, or one judge errs much more than the "
             "other and the sides find documents of other worth; read the pairs"
         )
-    if second.one_model:
+    if second.readers == "one model":
         said += ". One language model read both times, and may err alike; what others would say is not known"
-    elif second.only_models:
+    elif second.readers == "models":
         said += ". These are two language models; what people would say is not known"
     return (
         f"{said}. A difference says that the two judges differ, not which of them is right, and all of it holds for "
@@ -124,34 +126,29 @@ def can_say(agreement: Agreement, second: SecondJudge) -> str:
     )
 
 
-def _favoured(agreement: Agreement, second: SecondJudge) -> str:
+def _favoured(second: SecondJudge, alpha: float) -> str:
     """Whose documents the first judge grades higher beyond chance, and beside whose; "" if nobody's."""
     found = []
     for row in second.by_cell:
-        if row.p_for_cell is not None and row.p_for_cell <= agreement.alpha:
+        if row.p_for_cell is not None and row.p_for_cell <= alpha:
             found.append(f"{row.cell} beside the baseline")
-        if row.p_for_baseline is not None and row.p_for_baseline <= agreement.alpha:
+        if row.p_for_baseline is not None and row.p_for_baseline <= alpha:
             found.append(f"the baseline beside {row.cell}")
     said = " and ".join(found)
     return said[:1].upper() + said[1:] if said.startswith("the ") else said
 
 
-def zero_count_bound(agreement: Agreement, second: SecondJudge) -> str:
-    """What a second judge's readings leave open where all or none of the pairs were graded alike, else ""."""
-    return left_open(second.same, second.pairs, agreement.confidence)
-
-
-def _second_lines(agreement: Agreement, second: SecondJudge) -> Iterator[str]:
+def _second_lines(second: SecondJudge, plan: Plan) -> Iterator[str]:
     model = f" ({', '.join(second.models)})" if second.models not in ([], [second.judge]) else ""
     beside = ", ".join(second.first_judges)
     yield f"{second.judge}{model} beside {beside}: {second.pairs:,} pairs, {second.queries} queries"
-    yield f"  {'':26} {'value':>7}  {100 * agreement.confidence:g} % interval (over queries)"
+    yield f"  {'':26} {'value':>7}  {100 * plan.bootstrap.confidence:g} % interval (over queries)"
     yield f"  {'weighted kappa':26} {_estimate(second.kappa)}"
     bound = "  (over pairs, one-sided: Clopper-Pearson)" if second.binary.value in (0, 1) else ""
     yield f"  {'relevant or not: same':26} {_estimate(second.binary)}{bound}"
-    yield f"  {second.same:,} pairs have the same grade twice; relevant is grade {agreement.relevant_grade} or more"
+    yield f"  {second.same:,} pairs have the same grade twice; relevant is grade {plan.relevant_grade} or more"
     yield from _cell_lines(second)
-    yield from wrap(can_say(agreement, second), WIDTH, initial_indent="  ", subsequent_indent="  ")
+    yield from wrap(can_say(second, plan), WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def _estimate(estimate: Estimate) -> str:
@@ -181,9 +178,9 @@ def _signed(value: float | None) -> str:
     return "-" if value is None else f"{round(value, 2) + 0.0:+.2f}"
 
 
-def _drift_lines(drift: JudgeDrift) -> Iterator[str]:
+def _drift_lines(drift: JudgeDrift, plan: Plan) -> Iterator[str]:
     yield f"{drift.judge} read {drift.repeats} pairs of {drift.queries} queries again"
-    yield f"  same grade {whole_percent(drift.exact)}"
+    yield f"  same grade {whole_percent(drift.same / drift.repeats)}"
     yield f"  new grade less old {_signed(drift.shift)}, p of no shift {p_text(drift.p_shift)}"
-    if drift.left_open:
-        yield f"  {drift.left_open}"
+    if unseen := left_open(drift.same, drift.repeats, plan.bootstrap.confidence):
+        yield f"  {unseen}"

@@ -60,16 +60,13 @@ def _outcome(comparison: Comparison, judge: str, read: Sequence[Double]) -> Judg
     under = comparison
     if changed := [double for double in read if double.first != double.second]:
         under = replace(comparison, qrels=_regraded(comparison.qrels, changed))
-    cells = [under_judge(under, cell) for cell in under.challengers]
-    candidates = [row.cell for row in cells if row.meets_criterion_5 and row.cell in under.registered]
-    eligible = {cell: under.losses[cell] for cell in candidates}
+    eligible = {cell: under.losses[cell] for cell in under.challengers if _is_candidate(under, cell)}
     return JudgeOutcome(
         judge=judge,
-        model=read[0].second_model,
         n_pairs=len(read),
         n_changed=len(changed),
         recommended=least_loss(comparison.plan.baseline, eligible),
-        cells=cells,
+        cells=[under_judge(under, cell) for cell in under.challengers],
     )
 
 
@@ -84,15 +81,24 @@ def under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """What the test says of a cell with the grades that the comparison has."""
     plan, gain_test = comparison.plan, comparison.gain_tests.get(cell)
     p_gain = gain_test and gain_test.p
-    gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
+    gain, recall = _differences(comparison, cell)
     figures = CellFigures(gain, recall, p_gain, "pass", 1.0)
     return CellUnderJudge(
         cell=cell,
         gain=gain,
         p_gain=p_gain,
-        meets_criterion_5=meets_criterion_5(gain, recall, plan.rule),
         holds=not unmet_criteria(figures, plan.rule, plan.significance.alpha),
     )
+
+
+def _differences(comparison: Comparison, cell: str) -> tuple[float, float]:
+    """The cell's mean nDCG@10 and Recall@10 less the baseline's."""
+    gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
+    return gain, recall
+
+
+def _is_candidate(comparison: Comparison, cell: str) -> bool:
+    return cell in comparison.registered and meets_criterion_5(*_differences(comparison, cell), comparison.plan.rule)
 
 
 Blockers = Callable[[str], list[str]]

@@ -208,7 +208,6 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
         readings=len(read),
         changed=sum(double.first != double.second for double in read),
         draws=0 if unknown else draws,
-        confidence=comparison.plan.bootstrap.confidence,
         chosen=_chosen_now(comparison),
         stability=None,
         stability_queries_only=None,

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from runner.base.figures import figure_beside_bar, round4, whole_percent
 from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
-from runner.decide.judge_agreement import zero_count_bound
 from runner.decide.sample_size import shown_by
 from runner.decide.tiers import interval_of
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader
-from runner.eval_set.shapes.judges import Agreement, JudgeDrift, NoiseResult, SecondJudge
+from runner.eval_set.shapes.judges import JudgeDrift, NoiseResult, SecondJudge
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, JudgePanel, LabelFacts
+from runner.judge.agreement.kappa import left_open
 
 SMALL_SAMPLE = 500
 """Documents below which a sample is declared small."""
@@ -39,7 +39,7 @@ def declared_weaknesses(
         *_power(plan, len(queries), cells),
         *_recall(plan, cells),
         *_influence(plan.rule.min_gain, queries, cells),
-        *_judges(panel),
+        *_judges(panel, plan.bootstrap.confidence),
         *_models(queries, labels, panel),
         *_query_origin(queries),
         *_small_sample(n_documents),
@@ -131,14 +131,14 @@ def _influence(min_gain: float, queries: Sequence[QueryRow], cells: Sequence[Cel
     return ["One query carries much of a result. " + " ".join(said)] if said else []
 
 
-def _judges(panel: JudgePanel | None) -> list[str]:
+def _judges(panel: JudgePanel | None, confidence: float) -> list[str]:
     if panel is None or not (panel.agreement.seconds or panel.agreement.drift):
         return ["Every pair was graded once: how far another judge, or the same one again, would agree is not known."]
     agreement = panel.agreement
     if not agreement.seconds:
-        again = "; ".join(map(_repeated, agreement.drift))
+        again = "; ".join(_repeated(row, confidence) for row in agreement.drift)
         return [f"No pair was read by another judge: how far one would agree is not known. Read again, {again}."]
-    by_judge = "; ".join(_agreed(agreement, second) for second in agreement.seconds)
+    by_judge = "; ".join(_agreed(second, confidence) for second in agreement.seconds)
     said = (
         f"{agreement.read_twice:,} of {agreement.pairs:,} pairs were read by another judge too: {by_judge}. Agreement "
         "says that judges see the same, not that they are right."
@@ -146,26 +146,28 @@ def _judges(panel: JudgePanel | None) -> list[str]:
     return [said, *_stability(panel.noise)]
 
 
-def _repeated(row: JudgeDrift) -> str:
-    said = f"{row.judge} gave {whole_percent(row.exact)} of {row.repeats:,} pairs the same grade"
-    return f"{said}, and {row.left_open}" if row.left_open else said
+def _repeated(row: JudgeDrift, confidence: float) -> str:
+    said = f"{row.judge} gave {whole_percent(row.same / row.repeats)} of {row.repeats:,} pairs the same grade"
+    unseen = left_open(row.same, row.repeats, confidence)
+    return f"{said}, and {unseen}" if unseen else said
 
 
-def _agreed(agreement: Agreement, second: SecondJudge) -> str:
+def _agreed(second: SecondJudge, confidence: float) -> str:
     """Weighted kappa with its interval, no finer than the interval allows, and what such readers leave open."""
-    models = " (two language models; what people would say is not known)" if second.only_models else ""
-    if second.one_model:
-        models = " (one language model both times, which may err alike; what others would say is not known)"
-    return f"{second.judge}{models}, {second.pairs:,} pairs, {_kappa(agreement, second)}"
+    models = {
+        "models": " (two language models; what people would say is not known)",
+        "one model": " (one language model both times, which may err alike; what others would say is not known)",
+    }.get(second.readers, "")
+    return f"{second.judge}{models}, {second.pairs:,} pairs, {_kappa(second, confidence)}"
 
 
-def _kappa(agreement: Agreement, second: SecondJudge) -> str:
-    kappa, unseen = second.kappa, zero_count_bound(agreement, second)
+def _kappa(second: SecondJudge, confidence: float) -> str:
+    kappa, unseen = second.kappa, left_open(second.same, second.pairs, confidence)
     if kappa.value is None:
         return f"too much alike for a kappa{f': {unseen}' if unseen else ''}"
     if kappa.low is None or kappa.high is None:
         return f"quadratic weighted kappa {kappa.value:.2f}, without an interval{f': {unseen}' if unseen else ''}"
-    interval = f"{100 * agreement.confidence:g} % interval {kappa.low:.2f} to {kappa.high:.2f}"
+    interval = f"{100 * confidence:g} % interval {kappa.low:.2f} to {kappa.high:.2f}"
     return f"quadratic weighted kappa {kappa.value:.2f} ({interval})"
 
 

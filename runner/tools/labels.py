@@ -65,7 +65,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     panel = judge_agreement(
         found, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
     )
-    return panel.model_dump(), [f"{version.name}: {len(found)} labels", *summary_lines(panel)]
+    return panel.model_dump(), [f"{version.name}: {len(found)} labels", *summary_lines(panel, plan)]
 
 
 @contextmanager

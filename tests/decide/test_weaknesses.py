@@ -125,7 +125,7 @@ def test_agreement_is_declared_with_its_interval_and_the_pairs_that_it_rests_on(
 
 def test_two_readings_by_one_model_are_a_weakness():
     (second,) = PANEL.agreement.seconds
-    seconds = [second.model_copy(update={"one_model": True})]
+    seconds = [second.model_copy(update={"readers": "one model"})]
     agreement = PANEL.agreement.model_copy(update={"seconds": seconds})
     said = said_of(row(BASELINE), panel=PANEL.model_copy(update={"agreement": agreement}))
     assert "judge-model-2 (one language model both times" in said

@@ -9,19 +9,12 @@ def again(query, first, grade, judge="a"):
 
 def test_a_judge_that_repeats_itself_shows_no_drift():
     (found,) = drifts([again(query, query % 4, query % 4) for query in range(12)], seed=1)
-    assert (found.exact, found.shift, found.p_shift) == (1, 0, 1)
-
-
-def test_a_judge_that_always_repeats_itself_may_still_change_its_mind_elsewhere():
-    (found,) = drifts([again(query, query % 4, query % 4) for query in range(18)], seed=1, confidence=0.95)
-    assert found.left_open == "none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)"
-    (other,) = drifts([again(query, 2, 1 + query % 2) for query in range(18)], seed=1)
-    assert other.left_open == ""
+    assert (found.same, found.shift, found.p_shift) == (12, 0, 1)
 
 
 def test_a_judge_that_grows_harsh_is_found_by_the_sign_of_its_shifts():
     (found,) = drifts([again(query, 2, 1 if query < 8 else 2) for query in range(10)], seed=1)
-    assert (found.shift, found.exact) == (-0.8, 0.2)
+    assert (found.shift, found.same) == (-0.8, 2)
     assert found.p_shift == 2 / 2**8
 
 

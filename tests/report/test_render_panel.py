@@ -43,7 +43,7 @@ def test_judges_who_always_agree_have_a_bound_and_no_interval_that_is_a_point():
     second["binary"] = {"value": 1.0, "low": 0.9513, "high": 1.0}
     second["kappa"] = {"value": 1.0, "low": None, "high": None}
     second["same"] = second["pairs"] = 60
-    agreement["drift"][0] |= {"left_open": "none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)"}
+    agreement["drift"][0] |= {"same": 18, "repeats": 18}
     html = page_of(results)
     found, said = dict(rows(html, "kappa-caption", 4)), words(section(html, "judges"))
     assert found["Share that agrees, relevant or not"] == "1.00 [0.95, 1.00]"

@@ -50,7 +50,7 @@ def second_judge(challengers):
     return SecondJudge(
         judge=SECOND,
         models=[MODEL],
-        only_models=True,
+        readers="models",
         first_judges=[FIRST],
         pairs=400,
         queries=30,
@@ -62,7 +62,7 @@ def second_judge(challengers):
 
 
 def drift():
-    return JudgeDrift(judge=FIRST, repeats=40, queries=22, exact=0.925, shift=0.025, p_shift=0.6543, left_open="")
+    return JudgeDrift(judge=FIRST, repeats=40, queries=22, same=37, shift=0.025, p_shift=0.6543)
 
 
 def noise(challengers):
@@ -71,7 +71,6 @@ def noise(challengers):
         readings=400,
         changed=65,
         draws=2000,
-        confidence=0.95,
         chosen=challengers[-1],
         stability=0.742,
         stability_queries_only=0.9985,
@@ -88,10 +87,9 @@ def noise(challengers):
     )
 
 
-def under(judge, challengers, baseline, *, model=""):
+def under(judge, challengers, baseline):
     return JudgeOutcome(
         judge=judge,
-        model=model,
         n_pairs=400,
         n_changed=65,
         recommended=baseline,
@@ -100,7 +98,6 @@ def under(judge, challengers, baseline, *, model=""):
                 cell=cell,
                 gain=0.0289,
                 p_gain=0.0712,
-                meets_criterion_5=True,
                 holds=False,
             )
             for cell in challengers
@@ -115,14 +112,11 @@ def panel(cells, baseline):
         agreement=Agreement(
             pairs=4180,
             read_twice=400,
-            relevant_grade=2,
-            confidence=0.95,
-            alpha=0.05,
             seconds=[second_judge(challengers)],
             drift=[drift()],
         ),
         noise=noise(challengers),
-        others=[under(SECOND, challengers, baseline, model=MODEL), under(PERSON, challengers, baseline)],
+        others=[under(SECOND, challengers, baseline), under(PERSON, challengers, baseline)],
     )
 
 
@@ -131,9 +125,6 @@ def panel_of_one(*, repeats=False):
     agreement = Agreement(
         pairs=60,
         read_twice=0,
-        relevant_grade=2,
-        confidence=0.95,
-        alpha=0.05,
         seconds=[],
         drift=[drift()] if repeats else [],
     )

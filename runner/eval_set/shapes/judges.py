@@ -1,10 +1,10 @@
 """The shape of `judging` in results.json: how judges agree, and what other grades would do to the decision."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
+from runner.base.schema import Count, Ends, FrozenModel, Share
 
 
 class Estimate(FrozenModel):
@@ -35,11 +35,14 @@ class CellFavour(FrozenModel):
     unknown: str
 
 
-class SecondJudge(Sparse):
+Readers = Literal["one model", "models", "people"]
+"""Whose both readings of every pair are: one language model's, language models', a person's among them."""
+
+
+class SecondJudge(FrozenModel):
     """One judge's readings of pairs that another had graded.
 
-    `models` are the second judge's, none if a person judged; `only_models` says that both readings of every pair
-    are a language model's, `one_model` that it is the same model's both times. `same` pairs have the same grade twice.
+    `models` are the second judge's, none if a person judged. `same` pairs have the same grade twice.
     `kappa` is quadratically weighted, `binary` the share of pairs on which both agree whether they are relevant: if all
     or none, with Clopper & Pearson's one-sided bound over pairs. A figure that no bootstrap draw changes has no
     interval.
@@ -47,7 +50,7 @@ class SecondJudge(Sparse):
 
     judge: str
     models: list[str]
-    only_models: bool
+    readers: Readers
     first_judges: list[str]
     pairs: Count
     queries: Count
@@ -55,37 +58,31 @@ class SecondJudge(Sparse):
     kappa: Estimate
     binary: Estimate
     by_cell: list[CellFavour]
-    one_model: bool = False
 
 
 class JudgeDrift(FrozenModel):
-    """One judge's repeated readings: the share graded as before, and the mean of the new grade less the old.
+    """One judge's repeated readings: how many were graded as before, and the mean of the new grade less the old.
 
-    `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided). `left_open` says what so
-    few repeats leave possible where all or none had the same grade, else it is empty.
+    `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided).
     """
 
     judge: str
     repeats: Count
     queries: Count
-    exact: Share
+    same: Count
     shift: float
     p_shift: float
-    left_open: str
 
 
 class Agreement(FrozenModel):
     """What is known of the judges: one entry per second judge, and one per judge with repeated readings, by name.
 
     `pairs` have a scored grade; `read_twice` of them were read by another judge too. Intervals are percentile
-    bootstraps over queries at `confidence`; tests are at `alpha`. `relevant_grade` parts relevant from not.
+    bootstraps over queries.
     """
 
     pairs: Count
     read_twice: Count
-    relevant_grade: Annotated[int, Field(ge=1, le=3)]
-    confidence: Share
-    alpha: Share
     seconds: list[SecondJudge]
     drift: list[JudgeDrift]
 
@@ -118,7 +115,6 @@ class NoiseResult(FrozenModel):
     readings: Count
     changed: Count
     draws: Count
-    confidence: Annotated[float, Field(gt=0, lt=1)]
     chosen: str
     stability: Share | None
     stability_queries_only: Share | None
@@ -135,7 +131,6 @@ class CellUnderJudge(FrozenModel):
     cell: str
     gain: float
     p_gain: float | None
-    meets_criterion_5: bool
     holds: bool
 
 
@@ -143,11 +138,10 @@ class JudgeOutcome(FrozenModel):
     """What another judge's first grades, put in place of the scored ones of the same pairs, make of every cell.
 
     `n_pairs` were graded by both, `n_changed` of them otherwise. `recommended` is what `--choose recommended` would
-    take, null gate and unjudged hits left aside. `model` is empty for a person.
+    take, null gate and unjudged hits left aside.
     """
 
     judge: str
-    model: str
     n_pairs: Positive
     n_changed: Count
     recommended: str

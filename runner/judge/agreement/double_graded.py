@@ -14,7 +14,6 @@ import numpy as np
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import JudgeDrift
 from runner.eval_set.shapes.labels import Label
-from runner.judge.agreement.kappa import left_open
 from runner.score.flips import exact_p, flipped
 from runner.score.sign_flip import EXACT_UP_TO
 
@@ -83,15 +82,13 @@ def _first_readings(labels: Iterable[Label]) -> dict[tuple[str, str, str], Label
 DRAWS = 10_000
 
 
-def drifts(repeats: Sequence[Repeat], *, seed: int, confidence: float = 0.95) -> list[JudgeDrift]:
+def drifts(repeats: Sequence[Repeat], *, seed: int) -> list[JudgeDrift]:
     """One entry per judge with repeated readings, by name."""
     ordered = sorted(repeats, key=lambda repeat: repeat.judge)
-    return [
-        _drift(judge, list(rows), seed, confidence) for judge, rows in groupby(ordered, key=lambda repeat: repeat.judge)
-    ]
+    return [_drift(judge, list(rows), seed) for judge, rows in groupby(ordered, key=lambda repeat: repeat.judge)]
 
 
-def _drift(judge: str, repeats: Sequence[Repeat], seed: int, confidence: float) -> JudgeDrift:
+def _drift(judge: str, repeats: Sequence[Repeat], seed: int) -> JudgeDrift:
     shifts: Counter[str] = Counter()
     for repeat in repeats:
         shifts[repeat.query_id] += repeat.again - repeat.first
@@ -100,10 +97,9 @@ def _drift(judge: str, repeats: Sequence[Repeat], seed: int, confidence: float) 
         judge=judge,
         repeats=len(repeats),
         queries=len(shifts),
-        exact=same / len(repeats),
+        same=same,
         shift=shifts.total() / len(repeats),
         p_shift=sign_flip_p(list(shifts.values()), seed),
-        left_open=left_open(same, len(repeats), confidence),
     )
 
 

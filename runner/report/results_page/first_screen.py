@@ -260,8 +260,8 @@ def _judging_doubts(judging: JudgePanel, n_judges: int) -> list[Doubt]:
     if not judging.agreement.read_twice:
         who = "One judge" if n_judges == 1 else f"{n_judges} judges, no pair read twice"
         found.append(Doubt("judges", who, ", checked by nobody." if n_judges == 1 else "."))
-    elif all(one.only_models for one in judging.agreement.seconds):
-        is_one = all(one.one_model for one in judging.agreement.seconds)
+    elif all(one.readers != "people" for one in judging.agreement.seconds):
+        is_one = all(one.readers == "one model" for one in judging.agreement.seconds)
         who = "One language model gave every grade" if is_one else "Language models gave every grade"
         found.append(Doubt("judges", who, ", the second readings too." if is_one else "; no person read a pair."))
     if judging.noise is not None and judging.noise.stability is not None and judging.noise.stability < LIKELY:

@@ -15,7 +15,8 @@ from runner.eval_set import catalog
 from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.judge.agreement.kappa import left_open
 from runner.report.page_frame import inert, rendered
 from runner.report.results_page.by_query import AT_FIRST, fragment, matrix
 from runner.report.results_page.challenger import left_out
@@ -80,7 +81,8 @@ def page(
         plan_lines=plan.splitlines(),
         commands=inert(_commands(stored)),
         double_command=inert(f"{COMMAND} labels double {shlex.quote(stored.source)}"),
-        judges_say=inert(_judges_say(stored.judging)),
+        judges_say=inert(_judges_say(stored)),
+        drift_says=inert(_drift_says(stored)),
         template_version=TEMPLATE_VERSION,
     )
 
@@ -91,10 +93,17 @@ def template_of(path: Path) -> int | None:
     return int(found[1]) if found else None
 
 
-def _judges_say(panel: JudgePanel | None) -> list[str]:
+def _judges_say(stored: Results) -> list[str]:
     """One sentence a second judge on what its readings can show, from figures as they are stored."""
-    agreement = panel.agreement if panel else None
-    return [f"{second.judge}: {can_say(agreement, second)}" for second in agreement.seconds] if agreement else []
+    seconds = stored.judging.agreement.seconds if stored.judging else []
+    return [f"{second.judge}: {can_say(second, stored.plan)}" for second in seconds]
+
+
+def _drift_says(stored: Results) -> list[str]:
+    """One sentence for each judge whose repeats were all, or none, graded alike."""
+    drifts = stored.judging.agreement.drift if stored.judging else []
+    unseen = {row.judge: left_open(row.same, row.repeats, stored.plan.bootstrap.confidence) for row in drifts}
+    return [f"{judge}: {said}." for judge, said in unseen.items() if said]
 
 
 def _commands(results: Results) -> list[str]:
