@@ -21,15 +21,14 @@ from runner.commands.console import (
 from runner.commands.flags import (
     add_backend_flags,
     add_judge_flags,
+    asked_of,
     backend_from,
     check_backend_flags,
     check_judge_flags,
-    judge_options,
     modal_backend,
     remote_options,
     with_own_encoders,
 )
-from runner.embed.cost.prices import MAX_USD, positive
 
 _DESCRIPTION = """\
 Without SOURCE examines the installation: Python and packages against the pins, folders, the packaged encoder, the parts
@@ -90,11 +89,9 @@ def _of_installation(options: argparse.Namespace) -> list[Outcome]:
 
 
 def _of_source(options: argparse.Namespace) -> list[Outcome]:
-    from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.eval_set.lock import verify_version
     from runner.eval_set.preregistration import verified_preregistration
     from runner.eval_set.version import to_read
-    from runner.evening.costs import Asked
     from runner.tools.doctor.source import SourceChecks
 
     version = to_read(version_of(options, begins=options.corpus_path is not None))
@@ -102,12 +99,10 @@ def _of_source(options: argparse.Namespace) -> list[Outcome]:
     if version.preregistration_path.exists():
         verified_preregistration(version)
     remote = remote_options(options)
-    ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
-    asked = Asked(remote, options.encoder_url or "", judge_options(options), ceiling, stored_chunk_tokens)
     # A trial needs one container; the total counts as many as a run may start.
     alone = None if remote is None else modal_backend(replace(remote, containers=1), version.work)
     with with_own_encoders(alone or backend_from(options, version.work), version, options, version.work) as backend:
-        found = SourceChecks(version, backend, asked, options.corpus_path)
+        found = SourceChecks(version, backend, asked_of(options), options.corpus_path)
         outcomes = show_checks(found.checks(), options)
         if options.yes and not _failed(outcomes):
             outcomes += show_checks(found.trials(), options)

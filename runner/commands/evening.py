@@ -24,11 +24,11 @@ from runner.commands.console import (
 from runner.commands.flags import (
     add_backend_flags,
     add_judge_flags,
+    asked_of,
     backend_from,
     check_backend_flags,
     check_judge_flags,
     judge_options,
-    remote_options,
     with_own_encoders,
 )
 from runner.eval_set import catalog
@@ -186,21 +186,11 @@ def plan(arguments: Sequence[str]) -> int:
     if version.tried_from is not None and not version.corpus_path.exists():
         say(f"no trial is begun; `run --try` begins one with plans, sample and queries of {version.number_name}:")
         version = replace(version.tried_from, rehearsal=True)
-    from runner.embed.chunk_corpus import stored_chunk_tokens
-    from runner.embed.cost.prices import MAX_USD, positive
     from runner.eval_set.lock import verify_version
-    from runner.evening.costs import Asked
     from runner.evening.dry_run import describe
 
     verify_version(version)
-    server = ""
-    if options.encoder_url:
-        from runner.embed.over_http.dialects import address
-
-        server = address(options.encoder_url, "ENCODER").endpoint
-    ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
-    asked = Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
-    lines, recorded = describe(version, options.corpus_path, asked)
+    lines, recorded = describe(version, options.corpus_path, asked_of(options))
     if options.json:
         from runner.report.summary import recorded_json
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from runner.embed.modal.backend import ModalBackend
     from runner.eval_set.catalog import EncoderSpec
     from runner.eval_set.version import Version
+    from runner.evening.costs import Asked
     from runner.judge.models.run_judges import JudgeOptions
 
 WHERE = "where encoders run"
@@ -77,6 +78,20 @@ def with_own_encoders(backend: "Backend", version: "Version", options: argparse.
         return version.plan().own if version.plan_path(rehearsal=version.rehearsal).exists() else {}
 
     return PlanBackend(backend, own, work, max_usd)
+
+
+def asked_of(options: argparse.Namespace) -> "Asked":
+    """Return who is to embed and to judge by the flags, under which ceiling."""
+    from runner.embed.chunk_corpus import stored_chunk_tokens
+    from runner.evening.costs import Asked
+
+    server = ""
+    if options.encoder_url:
+        from runner.embed.over_http.dialects import address
+
+        server = address(options.encoder_url, "ENCODER").endpoint
+    ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
+    return Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
 
 
 def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":
