@@ -76,7 +76,7 @@ def test_every_failure_has_the_exit_code_of_the_table():
         (("--dry-run",), 2, "Give --source NAME, or begin with a verb"),
         (("grad", "--demo"), 2, "There is no verb 'grad'; did you mean 'grade'?"),
         (("labels", "imprt"), 2, "labels has no action 'imprt'; did you mean 'import'?"),
-        (("queries",), 2, "There are: sample, draft, import, check, add."),
+        (("queries",), 2, "There are: sample, import, check, add."),
         (("--source=bils",), 2, "There is no source 'bils'; did you mean 'bills'?"),
         (("--source=hearings",), 2, "hearings is not evaluated"),
         (("--source=demo", "--dry-rum"), 2, "unrecognized arguments"),

@@ -72,7 +72,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert (bills.folder / "plan.yaml").exists()
     assert (bills.folder / "rehearsal" / "plan.yaml").exists()
     assert (bills.folder / "corpus.jsonl").exists()
-    assert len(list((bills.work / "reading").glob("*.md"))) == 16
+    assert len(list((bills.work / "reading").glob("[0-9]*.md"))) == 16
     assert not bills.preregistration_path.exists()
 
     write_queries(bills.folder)

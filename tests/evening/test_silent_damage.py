@@ -105,23 +105,6 @@ def test_the_stop_and_the_import_of_a_rehearsal_say_that_grades_count(waiting, c
     assert (code, "they count for the decision of demo v1" in err) == (0, True)
 
 
-@pytest.mark.parametrize(
-    "judge", ["gpt-5", "claude-sonnet-4-6", "my gemini run", "Llama-3.1-70B", "qwen2", "o3-mini", "an LLM"]
-)
-def test_a_model_is_no_person(waiting, command, judge):
-    path = answers(waiting)[0]
-    code, _, err = command("labels", "import", str(path), f"--judge={judge}", "--person")
-    assert (code, "Nothing of the file was imported" in err) == (2, True)
-    assert not waiting.labels_path.exists()
-    assert command("labels", "import", str(path), f"--judge={judge}", "--model=m")[0] == 0
-    assert {label.model for label in version_labels(waiting)} == {"m"}
-
-
-@pytest.mark.parametrize("judge", ["Ann", "Claudette", "Grace Opusova", "O. Smith", "Dr. Gptak"])
-def test_people_with_names_like_those_are_people(waiting, command, judge):
-    assert command("labels", "import", str(answers(waiting)[0]), f"--judge={judge}", "--person")[0] == 0
-
-
 def test_an_answer_that_names_its_model_is_no_persons(waiting, command):
     path = answers(waiting)[0]
     rows = [json.loads(line) | {"model": "m-1"} for line in path.read_text().splitlines()]
