@@ -1,7 +1,6 @@
 """Checking a file against its schema, naming every problem at its place, and the types of value that schemas share."""
 
 import reprlib
-from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -73,15 +72,6 @@ def _short(value: object) -> str:
     # reprlib looks at the first few items alone: a file of YAML aliases can stand for more text than there is memory.
     text = reprlib.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def is_date(text: str) -> bool:
-    """Whether a text is a calendar date, YYYY-MM-DD."""
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return len(text) == 10
 
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

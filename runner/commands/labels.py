@@ -23,18 +23,11 @@ def import_(arguments: Sequence[str]) -> int:
     who = parser.add_mutually_exclusive_group(required=True)
     who.add_argument("--model", metavar="ID", help="a language model judged; its id, where the lines do not say")
     who.add_argument("--person", action="store_true", help="a person judged")
-    add("--judged-on", metavar="DATE", help="YYYY-MM-DD, default today")
-    add("--unbatched", action="store_true", help="take pairs of no batch too, judged on whole documents")
     version, options = _asked(parser, arguments)
-    from runner.base.schema import is_date
     from runner.evening.stops import counting
     from runner.tools.labels import import_files
 
-    judged_on = options.judged_on or today()
-    if not is_date(judged_on):
-        raise InputError(f"--judged-on: {judged_on!r} is not a date (YYYY-MM-DD).")
-    given = {"judge": options.judge, "model": options.model, "judged_on": judged_on, "unbatched": options.unbatched}
-    added = import_files(version, options.files, **given)
+    added = import_files(version, options.files, judge=options.judge, model=options.model, judged_on=today())
     say(f"note: {counting(version)}")
     answer(f"{version.name}: {added} labels added")
     return 0

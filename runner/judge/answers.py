@@ -43,21 +43,14 @@ def import_rows(version: Version, answers: Iterable[Given], host: str = "") -> I
 
 
 class Importer:
-    """Appends answers to labels.jsonl; `unbatched` takes pairs of no batch too, as judged on whole documents."""
+    """Appends answers to labels.jsonl; with `by_people`, an answer that names a model is refused."""
 
-    def __init__(
-        self,
-        version: Version,
-        *,
-        unbatched: bool = False,
-        by_people: bool = False,
-        host: str = "",
-    ) -> None:
+    def __init__(self, version: Version, *, by_people: bool = False, host: str = "") -> None:
         self._by_people = by_people
         self._host = host
         self._path = version.labels_path
         self._known = {label.key: label for label in load_labels(version.labels_path)}
-        self._check = _AnswerCheck(version, self._known.values(), unbatched=unbatched)
+        self._check = _AnswerCheck(version, self._known.values())
 
     def take_file(self, path: Path, *, judge: str, model: str, judged_on: str) -> Imported:
         """Append a file of answers, all of them or none.
@@ -73,9 +66,11 @@ class Importer:
         if not rows:
             raise InputError(f"{path} holds no answers.")
         named = _NAMED_AFTER_BATCH.fullmatch(path.name)
-        if self._by_people:
-            for given in rows:
-                _refuse_model(given, given.answer.judge or judge)
+        if by_model := next((given for given in rows if self._by_people and given.answer.model), None):
+            raise InputError(
+                f"{by_model.where}: the model {by_model.answer.model!r} judged, and --person says a person. {_NOTHING} "
+                "Leave out --person, and give --model ID."
+            )
         batch = named[1] if named else ""
         return self.take(rows, judge=judge, model=model, batch=batch, refuse_copies=True)
 
@@ -157,28 +152,6 @@ COPIED_SHARE = 0.9
 MANY_ALIKE = 20
 """Grades without reasons that all agree: two judges of agreement 0.9 do so in one case of eight."""
 
-_MODELS = re.compile(
-    r"(?:^|[\W_])(?:gpt|chatgpt|claude|sonnet|opus|haiku|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|grok|phi|llm|"
-    r"command-r|o[134](?=-|$))(?:[\W_\d]|$)",
-    re.IGNORECASE,
-)
-"""Names that language models go by."""
-
-
-def _refuse_model(given: Given, judge: str) -> None:
-    """Raise InputError if an answer that is imported as a person's names a model, or a judge who is named like one."""
-    if given.answer.model:
-        raise InputError(
-            f"{given.where}: the model {given.answer.model!r} judged, and --person says a person. {_NOTHING} Leave out "
-            "--person, and give --model ID."
-        )
-    if _MODELS.search(judge):
-        raise InputError(
-            f"{given.where}: {judge!r} reads like the name of a language model, and --person says a person. {_NOTHING} "
-            f"If a model judged: --model={judge}. If not, give the person another name."
-        )
-
-
 LONGEST_NAME = 100
 LONGEST_REASON = 2_000
 """Characters of a judge's or a model's name, and of a reason."""
@@ -189,7 +162,7 @@ _NOTHING = "Nothing of the file was imported."
 class _AnswerCheck:
     """What answers of one version are held to."""
 
-    def __init__(self, version: Version, known: Iterable[Label], *, unbatched: bool) -> None:
+    def __init__(self, version: Version, known: Iterable[Label]) -> None:
         self.queries = {query.query_id for query in load_queries(version.queries_path)}
         self.corpus = {row.doc_id: row for row in load_corpus(version.corpus_path)[1]}
         self.prompt = file_sha256(version.judge_path)
@@ -200,7 +173,6 @@ class _AnswerCheck:
         """The one language model whose first grades are taken, "" while that is open."""
         self.batch = ""
         """Which batch is meant if an answer does not say."""
-        self.unbatched = unbatched
         self._first_judge: dict[Pair, str] = {}
         self._answered: dict[tuple[str, Pair, str], int] = {}
         self.know(known)
@@ -255,8 +227,7 @@ class _AnswerCheck:
             )
         document = self.corpus[answer.doc_id]
         row = self._row(answer, where)
-        if row is not None:
-            self._check_binding(answer, row, where)
+        self._check_binding(answer, row, where)
         spans = [*answer.spans, *self._passage_spans(answer, row, where)]
         if any(not 0 <= start < end <= document.n_chars for start, end in spans):
             raise InputError(f"{where}: a supporting span lies outside {answer.doc_id} (0 to {document.n_chars}).")
@@ -268,21 +239,18 @@ class _AnswerCheck:
             judge=judge,
             model=model,
             prompt_sha256=self.prompt,
-            # A pair of no batch was judged on the whole document, and carries its digest.
-            evidence_sha256=row.evidence_sha256 if row else document.sha256,
+            evidence_sha256=row.evidence_sha256,
             spans=sorted(spans),
             round=answer.round or self._round(row, judge),
-            batch=row.batch if row else "",
+            batch=row.batch,
             judged_on=given.judged_on,
         )
         self._refuse_own_second_reading(label, where)
         self._refuse_other_model(label, where)
         return label
 
-    def _round(self, row: BatchRow | None, judge: str) -> int:
+    def _round(self, row: BatchRow, judge: str) -> int:
         """As the batches have it; an answer given before keeps its round, though batches were deleted since."""
-        if row is None:
-            return 1
         pair = (row.query_id, row.doc_id)
         return self._answered.get((row.batch, pair, judge)) or self._rounds[row.batch, pair]
 
@@ -317,20 +285,15 @@ class _AnswerCheck:
                     f"{where}: {self.name} has no {kind} {name!r}. {_NOTHING} Is it an answer to another version?"
                 )
 
-    def _row(self, answer: Answer, where: str) -> BatchRow | None:
-        """The exported row that is answered; None for a pair of no batch, if such are taken."""
+    def _row(self, answer: Answer, where: str) -> BatchRow:
+        """The exported row that is answered."""
         rows = self._exported.get((answer.query_id, answer.doc_id), [])
         wanted = answer.batch or self.batch
         meant = [row for row in rows if row.batch == wanted] or ([] if answer.batch else rows)
         pair = f"query {answer.query_id} and {answer.doc_id}"
-        if not meant and self.unbatched and not answer.batch:
-            return None
         if not meant:
             place = f"{answer.batch} does not hold" if answer.batch else "no batch holds"
-            raise InputError(
-                f"{where}: {place} {pair}. {_NOTHING} Was it exported for another version? Pairs that were judged on "
-                "whole documents, without a batch, are taken with --unbatched."
-            )
+            raise InputError(f"{where}: {place} {pair}. {_NOTHING} Was it exported for another version?")
         if len(meant) > 1:
             names = ", ".join(row.batch for row in meant)
             raise InputError(
@@ -363,8 +326,8 @@ class _AnswerCheck:
                     f"({true[:40]}). {_NOTHING}"
                 )
 
-    def _passage_spans(self, answer: Answer, row: BatchRow | None, where: str) -> list[list[int]]:
-        shown = {passage.number: passage for passage in row.evidence} if row else {}
+    def _passage_spans(self, answer: Answer, row: BatchRow, where: str) -> list[list[int]]:
+        shown = {passage.number: passage for passage in row.evidence}
         if unknown := [number for number in answer.passages if number not in shown]:
             raise InputError(
                 f"{where}: passage {unknown[0]} is none of the {len(shown)} that the batch shows of {answer.doc_id}. "

@@ -23,14 +23,12 @@ def import_files(
     judge: str,
     model: str | None,
     judged_on: str,
-    unbatched: bool,
 ) -> int:
     """How many labels the files added, each file reported on stderr; `model` is None if a person judged."""
     added = 0
     with open_for_labels(version):
-        importer = Importer(version, unbatched=unbatched, by_people=model is None)
+        importer = Importer(version, by_people=model is None)
         for path in paths:
-            _tell_of_its_form(path)
             done = importer.take_file(path, judge=judge, model=model or "", judged_on=judged_on)
             added += done.added
             say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
@@ -81,16 +79,3 @@ def open_for_labels(version: Version) -> Iterator[None]:
         if said := carry_labels(version).sentence:  # of a run that was killed between the two
             say(said)
         yield
-
-
-def _tell_of_its_form(path: Path) -> None:
-    """Say on stderr, with its place, what an editor left in a file and a reader passes over."""
-    if not path.is_file():
-        return
-    content = path.read_bytes()
-    found = {1: "a byte order mark"} if content.startswith(b"\xef\xbb\xbf") else {}
-    if b"\r\n" in content:
-        line = content[: content.index(b"\r\n")].count(b"\n") + 1
-        found[line] = f"{found[line]} and CRLF line ends" if line in found else "CRLF line ends"
-    for line, form in found.items():
-        say(f"{path}:{line}: {form}; read as plain lines")

@@ -211,7 +211,7 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
     for path in batch_files(version.judging, "double"):
         answers.append(path.with_name(f"{path.stem}.answers.jsonl"))
         answers[-1].write_text("".join(json.dumps(second_opinion(row)) + "\n" for row in read_batch(path)))
-    given = {"judge": "another instance", "judged_on": "2026-01-31", "unbatched": False}
+    given = {"judge": "another instance", "judged_on": "2026-01-31"}
     assert import_files(version, answers, model=FIRST, **given) == 80
     assert "warning" not in capsys.readouterr().err
     assert "chosen is" in by_file(version, corpus, CHOICE).run()

@@ -10,7 +10,6 @@ from runner.base.errors import InputError
 from runner.eval_set.batches import all_rows, batch_files
 from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.labels import BatchRow
-from runner.eval_set.version import load_corpus
 from runner.judge.answers import Imported, Importer
 from runner.judge.prep_labels import export_batches
 from tests.support.small_judging import MODEL, answer, everything, give, rows
@@ -59,13 +58,9 @@ def test_an_answer_becomes_a_label_with_its_provenance(judged):
     assert row in rows([judged.judging / f"{made.batch}.jsonl"])
 
 
-def test_a_pair_of_no_batch_is_taken_on_request_and_is_about_the_whole_document(judged):
-    with pytest.raises(InputError, match=r"answers\.jsonl:1: no batch holds query q25 .*--unbatched"):
+def test_a_pair_of_no_batch_is_refused(judged):
+    with pytest.raises(InputError, match=r"answers\.jsonl:1: no batch holds query q25 "):
         give(judged, answer("q25", "BILLS-117hr116ih"))
-    give(judged, answer("q25", "BILLS-117hr116ih"), unbatched=True)
-    (made,) = load_labels(judged.labels_path)
-    (row,) = [row for row in load_corpus(judged.corpus_path)[1] if row.doc_id == "BILLS-117hr116ih"]
-    assert (made.batch, made.evidence_sha256) == ("", row.sha256)
 
 
 def test_a_line_may_name_its_own_judge_model_and_round(judged):
@@ -244,6 +239,18 @@ def test_damaged_labels_stop_an_import(judged):
     assert judged.labels_path.read_bytes() == before
 
 
+@pytest.fixture(name="exported", scope="module")
+def _exported(ready, tmp_path_factory):
+    """A folder with a version whose pairs of the first two documents are with a judge, in one batch."""
+    folder = tmp_path_factory.mktemp("exported")
+    shutil.copytree(ready, folder, dirs_exist_ok=True)
+    version = make_version(folder)
+    missing, queries, documents = everything(version)
+    pairs = [pair for pair in missing if pair[1] in ("BILLS-117hr101ih", "BILLS-117hr102ih")]
+    export_batches(version, {pair: missing[pair] for pair in pairs}, queries, documents)
+    return folder
+
+
 answer_rows = st.builds(
     answer,
     st.sampled_from(["q01", "q02", "q03"]),
@@ -254,19 +261,19 @@ answer_rows = st.builds(
 
 
 @given(st.lists(answer_rows, min_size=1, max_size=6))
-def test_an_import_is_whole_or_nothing(ready, tmp_path_factory, answers):
+def test_an_import_is_whole_or_nothing(exported, tmp_path_factory, answers):
     folder = tmp_path_factory.mktemp("import")
-    shutil.copytree(ready, folder, dirs_exist_ok=True)
+    shutil.copytree(exported, folder, dirs_exist_ok=True)
     version = make_version(folder)
     agreed = {}
     for one in answers:
         agreed.setdefault((one["query_id"], one["doc_id"]), set()).add(one["grade"])
     if any(len(grades) > 1 for grades in agreed.values()):
         with pytest.raises(InputError, match="already"):
-            give(version, *answers, unbatched=True)
+            give(version, *answers)
         assert load_labels(version.labels_path) == ()
     else:
-        give(version, *answers, unbatched=True)
+        give(version, *answers)
         made = load_labels(version.labels_path)
         assert {(one.query_id, one.doc_id): {one.grade} for one in made} == agreed
         assert sha256("".join(json_line(one.model_dump()) + "\n" for one in made)) == file_sha256(version.labels_path)

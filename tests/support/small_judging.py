@@ -23,12 +23,12 @@ def rows(paths):
     return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def give(version, *answers, name="answers.jsonl", ending="\n", head=b"", judge="j", model=MODEL, unbatched=False):
+def give(version, *answers, name="answers.jsonl", ending="\n", head=b"", judge="j", model=MODEL):
     """What importing a file of these answers says."""
     path = version.work / name
     text = "".join((one if isinstance(one, str) else json.dumps(one)) + ending for one in answers)
     path.write_bytes(head + text.encode())
-    return Importer(version, unbatched=unbatched).take_file(path, judge=judge, model=model, judged_on="2026-01-31")
+    return Importer(version).take_file(path, judge=judge, model=model, judged_on="2026-01-31")
 
 
 def answer(query_id="q01", doc_id="BILLS-117hr101ih", grade=2, **fields):
