@@ -19,10 +19,9 @@ class Skipped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question: what is done, what helps if the answer is bad, and `answer`, which raises what is wrong."""
+    """One question: what helps if the answer is bad, and `answer`, which raises what is wrong."""
 
     name: str
-    did: str
     next_step: str
     answer: Callable[[], str]
     slow: bool = False
@@ -33,7 +32,6 @@ class Outcome:
     """What a check came to; `next_step` is "" unless it failed."""
 
     name: str
-    did: str
     state: Literal["ok", "failed", "skipped"]
     result: str
     next_step: str
@@ -81,14 +79,14 @@ def _outcome(check: Check, *, quick: bool) -> Outcome:
     try:
         if quick and check.slow:
             raise Skipped("--quick leaves it out")
-        return Outcome(check.name, check.did, "ok", check.answer(), "")
+        return Outcome(check.name, "ok", check.answer(), "")
     except Skipped as why:
-        return Outcome(check.name, check.did, "skipped", str(why), "")
+        return Outcome(check.name, "skipped", str(why), "")
     except EvalError as error:
         helps = INSTALL if isinstance(error, PackageMissing) else check.next_step
-        return Outcome(check.name, check.did, "failed", str(error), helps)
+        return Outcome(check.name, "failed", str(error), helps)
     except Exception as error:  # noqa: BLE001  # whatever a broken part raises is the finding that is asked for
-        return Outcome(check.name, check.did, "failed", f"{type(error).__name__}: {error}", check.next_step)
+        return Outcome(check.name, "failed", f"{type(error).__name__}: {error}", check.next_step)
 
 
 def writable_folders(folders: Sequence[Path], needed_gb: float = 0.0) -> str:

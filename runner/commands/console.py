@@ -154,7 +154,7 @@ def show_checks(checks: Iterable[Check], options: argparse.Namespace, *, quick: 
             if more:
                 show((f"    {printable(line, LONGEST_LINE)}" for line in more), signs)
             if outcome.state == "failed":
-                show([f"    done: {outcome.did}", f"    next: {outcome.next_step}"], signs)
+                show([f"    next: {outcome.next_step}"], signs)
     return outcomes
 
 

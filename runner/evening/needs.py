@@ -63,18 +63,21 @@ class Needs:
 
     def checks(self) -> list[Check]:
         """The checks of machines and services, at no cost but a word to each service of the plan's own."""
+        account = Check(
+            "Modal",
+            "Run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET; see status.modal.com.",
+            self._workspace,
+        )
         return [
-            *self._account(),
+            *([] if self.backend.rented is None else [account]),
             Check(
                 "model hub",
-                "asked it for an encoder that is not here yet",
                 "Run where the hub can be reached, or set HF_ENDPOINT to a mirror.",
                 self._hub,
             ),
             *(
                 Check(
                     f"encoder {name}",
-                    "looked for its weights or pinned revision, and read its tokenizer; a service embeds one word",
                     "Run again where it can be had, or go on without it; a damaged file is fetched again once deleted.",
                     partial(self._encoder, name),
                 )
@@ -82,33 +85,18 @@ class Needs:
             ),
             Check(
                 "disk",
-                "wrote a file into each folder, and compared what is free with weights and vectors",
                 "Free some space, or put the cache elsewhere with PER_SOURCE_EVAL_CACHE.",
                 self._disk,
             ),
             Check(
                 "judges' keys",
-                "looked for the key of each of the plan's judges, and asked the service about it where it answers",
                 "Set the key that the message names, or have the pairs judged by file where it says so.",
                 self._keys,
             ),
             Check(
                 "total",
-                "added embedding, judging and headroom",
                 "Allow more with --max-usd, or ask for less: another --gpu, a cheaper judge, fewer queries.",
                 self._total,
-            ),
-        ]
-
-    def _account(self) -> list[Check]:
-        if self.backend.rented is None:
-            return []
-        return [
-            Check(
-                "Modal",
-                "asked whose token this is",
-                "Run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET; see status.modal.com.",
-                self._workspace,
             ),
         ]
 

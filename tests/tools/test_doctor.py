@@ -60,7 +60,7 @@ def test_a_sound_installation_passes_every_check_and_nothing_is_left_behind(tmp_
     assert [outcome for outcome in outcomes if outcome.state == "failed"] == []
     assert [outcome.name for outcome in outcomes if outcome.state == "skipped"] == ["encoder"]
     assert len({outcome.name for outcome in outcomes}) == len(outcomes) == 19
-    assert all(outcome.did and outcome.result and not outcome.next_step for outcome in outcomes)
+    assert all(outcome.result and not outcome.next_step for outcome in outcomes)
     assert list(tmp_path.iterdir()) == []
     assert {path.name for path in CHECKOUT.iterdir()} <= before | {".cache"}
 
@@ -166,7 +166,7 @@ def test_an_interruption_is_no_finding():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(examine([Check("slow", "waited", "wait", interrupted)], quick=False))
+        list(examine([Check("slow", "wait", interrupted)], quick=False))
 
 
 def project(folder, dependencies=(), local=(), python=">=3.11"):
@@ -245,7 +245,7 @@ def test_a_kill_while_a_folder_is_tried_leaves_nothing_in_it(tmp_path):
 
 
 def test_quick_leaves_out_what_is_slow_alone():
-    checks = [Check("fast", "", "", lambda: "done"), Check("slow", "", "", lambda: "done", slow=True)]
+    checks = [Check("fast", "", lambda: "done"), Check("slow", "", lambda: "done", slow=True)]
     assert [outcome.state for outcome in examine(checks, quick=True)] == ["ok", "skipped"]
     assert [outcome.state for outcome in examine(checks, quick=False)] == ["ok", "ok"]
     assert [check.name for check in all_checks() if check.slow] == ["encoder"]
@@ -255,14 +255,12 @@ def test_a_skipped_check_is_no_failure_in_the_report_and_a_failed_one_is():
     def wrong():
         raise NegativeVerdict("it is wrong")
 
-    skipped = examine([Check("slow", "", "", lambda: "done", slow=True)], quick=True)
+    skipped = examine([Check("slow", "", lambda: "done", slow=True)], quick=True)
     assert report(skipped)["ok"] is True
-    found = report(examine([Check("bad", "looked", "mend it", wrong)], quick=True))
+    found = report(examine([Check("bad", "mend it", wrong)], quick=True))
     assert found == {
         "ok": False,
-        "checks": [
-            {"name": "bad", "did": "looked", "state": "failed", "result": "it is wrong", "next_step": "mend it"}
-        ],
+        "checks": [{"name": "bad", "state": "failed", "result": "it is wrong", "next_step": "mend it"}],
     }
 
 
@@ -288,7 +286,7 @@ def one_check_raises(monkeypatch):
     def wrong():
         raise ValueError("Δ\n\x1b[31m é")
 
-    checks = [Check("good", "looked", "", lambda: "fine"), Check("bad", "looked", "mend it", wrong)]
+    checks = [Check("good", "", lambda: "fine"), Check("bad", "mend it", wrong)]
     monkeypatch.setattr("runner.tools.doctor.doctor.all_checks", lambda: checks)
 
 

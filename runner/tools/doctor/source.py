@@ -53,7 +53,6 @@ class SourceChecks:
         """Yield every check that costs nothing; what is left to pay for is counted once the documents are read."""
         yield Check(
             "documents",
-            "read the version's archive, or drew the plan's sample",
             f"Give them: {DRIVER} doctor {self.version.flags} --corpus-path PATH",
             self._documents,
         )
@@ -65,14 +64,12 @@ class SourceChecks:
         for name in self._encoders:
             yield Check(
                 f"trial of {name}",
-                "embedded the probe's sentences as a run does: weights, probe, every check of rows",
                 "Embed nothing there until this passes; compare the server's model, prompts and limits.",
                 partial(self._embedded, name),
             )
         for judge in self._judges:
             yield Check(
                 f"trial of {judge.model}",
-                "had it grade a pair as a run does; the grade is not kept",
                 "Name another model in the plan, or mend what the message says.",
                 partial(self._graded, judge),
             )
