@@ -15,7 +15,6 @@ from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import IMPORTED, Run
 from runner.decide.external_results import make_external_results
-from runner.decide.tiers import stand
 from runner.eval_set.collection import (
     check_same_collection,
     collection_facts,
@@ -30,7 +29,7 @@ from runner.eval_set.shapes.corpus import GIVEN_QRELS
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
-from runner.eval_set.version import alone, load_corpus, load_queries, load_results
+from runner.eval_set.version import alone, load_corpus, load_queries
 from runner.evening.session import Session
 from runner.retrieve.imported_runs import import_runs, imported_cells
 
@@ -61,10 +60,7 @@ class ExternalEvaluation(Session):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
             results = make_external_results(version, plan)
             self._export(results)
-        before = load_results(version) if version.results_path.exists() else None
         self.write(results, version.record)
-        if before is not None and (change := family_change(before, results)):
-            say(change)
         sentence, place = results.outcome.sentence, version.record / "results.html"
         answer = f"{printable(sentence, len(sentence))}\nresults: {display(place)}"
         if results.outcome.tier == "no decision":
@@ -167,15 +163,3 @@ class GivenEvaluation(ExternalEvaluation):
                 f"{display(self.version.folder)} holds an evaluation with other {' and '.join(different)}. Give "
                 "another folder."
             )
-
-
-def family_change(before: Results, now: Results) -> str:
-    """What another number of tested cells did to the verdicts of those that were there before; "" if it is the same."""
-    old, new = ({row.cell: found for row in each.cells if (found := stand(row))} for each in (before, now))
-    if old.keys() == new.keys():
-        return ""
-    turned = [f"{cell} ({old[cell]}, now {new[cell]})" for cell in old if cell in new and old[cell] != new[cell]]
-    return (
-        f"The tested family has {len(new)} cells, {len(old)} before. Adjusted p and intervals hold over all of them at "
-        f"once, so they changed for every cell. Said otherwise than before: {', '.join(turned) or 'no cell'}."
-    )

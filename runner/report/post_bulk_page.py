@@ -3,7 +3,6 @@
 Where reports on the substrate lie: one folder a run, whole or not there, with a lock of its own.
 """
 
-import shlex
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,7 +11,6 @@ from itertools import count
 from pathlib import Path
 
 from runner.base.canonical import json_bytes, rename_synced, rounded, sha256, slug, write_atomic
-from runner.base.places import COMMAND
 from runner.decide.receipt import make_receipt
 from runner.eval_set.door import LOCK_NAME, REPORTS
 from runner.eval_set.lock import lock_over
@@ -36,18 +34,8 @@ def post_bulk_page(found: PostBulk, receipt: Receipt) -> bytes:
         verdict=inert(verdict(found)),
         receipt=inert(Receipt.model_validate(rounded(receipt.model_dump()))),
         found_sha256=sha256(json_bytes(stored.model_dump())),
-        commands=inert(_commands(found)),
         template_version=TEMPLATE_VERSION,
     )
-
-
-def _commands(found: PostBulk) -> list[str]:
-    source = shlex.quote(found.source)
-    rehearse = " --rehearse" if found.kind == "rehearsal" else ""
-    return [
-        f"{COMMAND} post-bulk {source}{rehearse} --corpus-path SUBSTRATE.db",
-        f"{COMMAND} verify {source}",
-    ]
 
 
 PAGE = "post-bulk.html"

@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.base.given_files import printable
 from runner.base.records import Document
@@ -19,16 +20,7 @@ from runner.substrate.search import match_expression
 from runner.substrate.shapes import CoverageResult, FindingResult, chunk_names, finding, note
 from runner.substrate.tables import FTS_COLUMNS
 from runner.substrate.texts import Cut, chunks_finding, coverage, outside_finding, read_texts, text_findings
-from runner.substrate.vectors import (
-    Embed,
-    Ids,
-    Model,
-    embedded_again,
-    jobs_finding,
-    model_finding,
-    read_vectors,
-    vector_findings,
-)
+from runner.substrate.vectors import Embed, Model, embedded_again, jobs_finding, model_finding, vector_findings
 
 SAMPLE = 200
 """Chunks whose words are looked up in the index."""
@@ -48,18 +40,17 @@ CANARIES: dict[str, tuple[str, str]] = {
 """A text and a search for it."""
 
 
-def fts_findings(substrate: Substrate, chunk_ids: Ids, tokenizer: str, seed: int) -> Iterator[FindingResult]:
+def fts_findings(substrate: Substrate, chunk_ids: Sequence[int], tokenizer: str, seed: int) -> Iterator[FindingResult]:
     """The three findings on the index."""
-    indexed = np.array([row[0] for row in substrate.rows("SELECT id FROM {docsize}")], np.int64)
-    missing = np.setxor1d(chunk_ids, indexed).tolist()
+    indexed, known = {row[0] for row in substrate.rows("SELECT id FROM {docsize}")}, set(chunk_ids)
     yield finding(
         "FTS rows missing",
-        chunk_names(missing),
-        len(np.union1d(chunk_ids, indexed)),
+        chunk_names(sorted(known ^ indexed)),
+        len(known | indexed),
         "rows are in the chunk table and not in the full-text index, or in the index alone",
     )
     yield tokenizer_finding(substrate.tokenizer, tokenizer)
-    yield _stale(substrate, np.intersect1d(chunk_ids, indexed), seed)
+    yield _stale(substrate, np.array(sorted(known & indexed), np.int64), seed)
 
 
 def tokenizer_finding(declared: str, expected: str) -> FindingResult:
@@ -78,7 +69,7 @@ def tokenizer_finding(declared: str, expected: str) -> FindingResult:
     return note("FTS tokenizer mismatch", wrong, len(CANARIES) + 1, " ".join(said), examples, fault=wrong > 0)
 
 
-def _stale(substrate: Substrate, ids: Ids, seed: int) -> FindingResult:
+def _stale(substrate: Substrate, ids: NDArray[np.int64], seed: int) -> FindingResult:
     """Whether a sample of chunks drawn by `seed` is found by its own rarest words and has as many as the index says.
 
     The number shows words that are gone; it is compared if the index has the columns FTS_COLUMNS and no others.
@@ -201,14 +192,13 @@ def check_substrate(
 
     def findings() -> Iterator[FindingResult]:
         model = Model(expected.model_id, expected.model_version)
-        chunk_ids = np.array([row[0] for row in substrate.rows("SELECT chunk_id FROM {chunks}")], np.int64)
-        vectors = read_vectors(substrate)
+        chunk_ids = [row[0] for row in substrate.rows("SELECT chunk_id FROM {chunks}")]
         yield _version(substrate, expected.version)
         yield model_finding(substrate, model)
-        yield jobs_finding(substrate, model, vectors.ids, chunk_ids)
-        yield from vector_findings(substrate, vectors, chunk_ids)
+        yield jobs_finding(substrate, model)
+        yield from vector_findings(substrate, chunk_ids)
         if embed is not None:
-            yield embedded_again(substrate, vectors.ids, embed, seed)
+            yield embedded_again(substrate, embed, seed)
         yield from text_findings(texts, lacking, documents)
         left_out = texts.changed.keys() | lacking.keys()
         yield chunks_finding(substrate, documents, expected.cut, left_out=left_out)

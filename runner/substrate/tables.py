@@ -43,9 +43,6 @@ JOBS = "chunk_embedding_jobs"
 META = "substrate_meta"
 """key and value; the row of key "version" names the substrate's version. Without the table: PRAGMA user_version."""
 
-TOKENIZER = "porter unicode61"
-"""What cuts the full text of a database that is made here."""
-
 TERMS = "terms"
 PLACES = "places"
 """Views of the full-text index that a connection makes for itself."""
@@ -85,26 +82,6 @@ class Layout:
         tables = {"chunks": self.chunks, "vectors": self.vectors, "fts": self.fts, "docsize": self.docsize}
         names = {key: quoted_name(name) for key, name in (tables | {"jobs": JOBS, "meta": META}).items()}
         return statement.format(**names, terms=f"temp.{TERMS}", places=f"temp.{PLACES}")
-
-
-def schema(layout: Layout, dim: int, metric: str = "cosine", tokenizer: str = TOKENIZER) -> str:
-    """The statements that make a source's empty tables; `metric` "" declares none."""
-    distance, quoted = f" distance_metric={metric}" if metric else "", tokenizer.replace('"', '""')
-    return layout.sql(
-        f"""
-        CREATE TABLE {{chunks}} (
-            chunk_id INTEGER PRIMARY KEY, document_id TEXT, chunk_index INTEGER, char_start INTEGER, char_end INTEGER,
-            context TEXT, text TEXT, embedded_model_id TEXT, embedded_model_version TEXT, embedded_at TEXT);
-        CREATE VIRTUAL TABLE {{vectors}} USING vec0(
-            chunk_id integer primary key, embedding float[{dim}]{distance}, embedding_bq bit[{dim}]);
-        CREATE VIRTUAL TABLE {{fts}} USING fts5(
-            context, text, content='{layout.chunks}', content_rowid='chunk_id', tokenize="{quoted}");
-        CREATE TABLE {{jobs}} (
-            chunk_table TEXT, chunk_id INTEGER, model_id TEXT, model_version TEXT, status TEXT,
-            PRIMARY KEY (chunk_table, chunk_id, model_id, model_version));
-        CREATE TABLE {{meta}} (key TEXT PRIMARY KEY, value TEXT);
-        """
-    )
 
 
 class Declared(NamedTuple):

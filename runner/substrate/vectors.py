@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,24 +15,34 @@ from runner.substrate.shapes import FindingResult, chunk_names, finding
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Unit rows for texts, as the production encoder embeds documents."""
 
-Ids = NDArray[np.int64]
-
 SAMPLE = 64
 """Chunks embedded again."""
 
 LEAST_COSINE = 0.99
 """Between a stored vector and the model's own: bfloat16 moves it to 0.998, another prompt or text further."""
 
-_BATCH = 4096
+VECTORS = """
+    SELECT chunk_id, vec_distance_l2(embedding, embedding) IS NOT NULL, vec_distance_l2(embedding, ?),
+        embedding_bq IS vec_quantize_binary(embedding)
+    FROM {vectors} ORDER BY chunk_id"""
+"""Of every vector: whether it is finite, as NaN and infinity have no distance to themselves; its length; its bits."""
 
+MISSING = """
+    SELECT chunk_id FROM {chunks}
+    WHERE embedded_at IS NULL OR chunk_id NOT IN (SELECT chunk_id FROM {vectors}) ORDER BY chunk_id"""
 
-class Vectors(NamedTuple):
-    """All chunk_ids of the vec0 table, ascending, and those whose vector is unsound, by what is wrong with it."""
+MODELS = """
+    SELECT embedded_model_id, embedded_model_version, count(*) FROM {chunks}
+    WHERE embedded_at IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"""
 
-    ids: Ids
-    not_finite: list[int]
-    not_unit: list[int]
-    other_bits: list[int]
+JOBS = """
+    SELECT status, count(*) FROM {jobs} WHERE chunk_table = ? AND model_id = ? AND model_version = ?
+    GROUP BY 1 ORDER BY 1"""
+
+DONE_WITHOUT = """
+    SELECT DISTINCT chunk_id FROM {jobs} WHERE chunk_table = ? AND model_id = ? AND model_version = ?
+        AND status = 'done' AND typeof(chunk_id) = 'integer' AND chunk_id IN (SELECT chunk_id FROM {chunks})
+        AND chunk_id NOT IN (SELECT chunk_id FROM {vectors}) ORDER BY 1"""
 
 
 @dataclass(frozen=True)
@@ -48,29 +56,14 @@ class Model:
         return f"{printable(self.model_id)} version {printable(self.version)}"
 
 
-def read_vectors(substrate: Substrate) -> Vectors:
-    """Every vector read once, in batches."""
-    rows = substrate.rows("SELECT chunk_id, embedding, embedding_bq IS vec_quantize_binary(embedding) FROM {vectors}")
-    parts, not_finite, not_unit, other_bits = [np.zeros(0, np.int64)], [], [], []
-    while batch := list(islice(rows, _BATCH)):
-        ids = np.array([row[0] for row in batch], np.int64)
-        vectors = np.frombuffer(b"".join(row[1] for row in batch), "<f4").reshape(len(ids), substrate.dim)
-        finite = np.isfinite(vectors).all(axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-            unit = np.abs(norms - 1) <= UNIT_TOLERANCE
-        parts.append(ids)
-        not_finite += ids[~finite].tolist()
-        not_unit += ids[finite & ~unit].tolist()
-        other_bits += [row[0] for row in batch if not row[2]]
-    return Vectors(np.sort(np.concatenate(parts)), not_finite, not_unit, other_bits)
+def vector_ids(substrate: Substrate) -> list[int]:
+    """Return all chunk_ids of the vec0 table, ascending."""
+    return [chunk_id for (chunk_id,) in substrate.rows("SELECT chunk_id FROM {vectors} ORDER BY chunk_id")]
 
 
-def vector_findings(substrate: Substrate, vectors: Vectors, chunk_ids: Ids) -> Iterator[FindingResult]:
-    """Findings on vectors without chunks, chunks without vectors, and vectors that are unsound."""
-    rows = substrate.rows("SELECT chunk_id FROM {chunks} WHERE embedded_at IS NULL")
-    unmarked = np.array([chunk_id for (chunk_id,) in rows], np.int64)
-    missing = np.union1d(np.setdiff1d(chunk_ids, vectors.ids), unmarked).tolist()
+def vector_findings(substrate: Substrate, chunk_ids: Sequence[int]) -> Iterator[FindingResult]:
+    """Yield findings on chunks without vectors, vectors without chunks, and vectors that are unsound."""
+    missing = [chunk_id for (chunk_id,) in substrate.rows(MISSING)]
     yield finding(
         "missing vectors",
         chunk_names(missing),
@@ -78,28 +71,41 @@ def vector_findings(substrate: Substrate, vectors: Vectors, chunk_ids: Ids) -> I
         "chunks have no vector, or no embedded_at",
         "no search of vectors finds them",
     )
-    orphans = np.setdiff1d(vectors.ids, chunk_ids).tolist()
-    not_exact = "sqlite-vec can then miss sound vectors, so that exact search is not exact"
-    off = f"vectors are off length 1 by more than {UNIT_TOLERANCE:g}"
-    misled = "the binary index looks for other vectors than the ones stored"
-    other_bits = "binary vectors are not vec_quantize_binary of the float vector beside them"
+    zero = np.zeros(substrate.dim, "<f4").tobytes()
+    rows, known = list(substrate.rows(VECTORS, (zero,))), set(chunk_ids)
+    off = [chunk_id for chunk_id, finite, length, _ in rows if finite and not abs(length - 1) <= UNIT_TOLERANCE]
     for name, ids, what, so in (
-        ("orphan vectors", orphans, "vectors belong to no chunk", "they take places in every search"),
-        ("vectors not finite", vectors.not_finite, "vectors hold NaN or infinity", not_exact),
-        ("vectors not unit", vectors.not_unit, off, "they were not normalised"),
-        ("quantisation differs", vectors.other_bits, other_bits, misled),
+        (
+            "orphan vectors",
+            [row[0] for row in rows if row[0] not in known],
+            "vectors belong to no chunk",
+            "they take places in every search",
+        ),
+        (
+            "vectors not finite",
+            [row[0] for row in rows if not row[1]],
+            "vectors hold NaN or infinity",
+            "sqlite-vec can then miss sound vectors, so that exact search is not exact",
+        ),
+        (
+            "vectors not unit",
+            off,
+            f"vectors are off length 1 by more than {UNIT_TOLERANCE:g}",
+            "they were not normalised",
+        ),
+        (
+            "quantisation differs",
+            [row[0] for row in rows if not row[3]],
+            "binary vectors are not vec_quantize_binary of the float vector beside them",
+            "the binary index looks for other vectors than the ones stored",
+        ),
     ):
-        yield finding(name, chunk_names(ids), len(vectors.ids), what, so)
+        yield finding(name, chunk_names(ids), len(rows), what, so)
 
 
 def model_finding(substrate: Substrate, model: Model) -> FindingResult:
     """Whether every embedded chunk names the expected model and version."""
-    rows = list(
-        substrate.rows(
-            "SELECT embedded_model_id, embedded_model_version, count(*) FROM {chunks} "
-            "WHERE embedded_at IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
-        )
-    )
+    rows = list(substrate.rows(MODELS))
     stale = [row for row in rows if row[:2] != (model.model_id, model.version)]
     return finding(
         "stale model",
@@ -111,23 +117,11 @@ def model_finding(substrate: Substrate, model: Model) -> FindingResult:
     )
 
 
-def jobs_finding(substrate: Substrate, model: Model, vector_ids: Ids, chunk_ids: Ids) -> FindingResult:
+def jobs_finding(substrate: Substrate, model: Model) -> FindingResult:
     """Whether the queue's jobs of this model are done, and done means that there is a vector."""
     key = (substrate.layout.chunks, model.model_id, model.version)
-    counts = list(
-        substrate.rows(
-            "SELECT status, count(*) FROM {jobs} WHERE chunk_table = ? AND model_id = ? AND model_version = ? "
-            "GROUP BY 1 ORDER BY 1",
-            key,
-        )
-    )
-    done = substrate.rows(
-        "SELECT chunk_id FROM {jobs} WHERE chunk_table = ? AND model_id = ? AND model_version = ? "
-        "AND status = 'done' AND typeof(chunk_id) = 'integer'",
-        key,
-    )
-    done_ids = np.array([chunk_id for (chunk_id,) in done], np.int64)
-    without = np.setdiff1d(np.intersect1d(done_ids, chunk_ids), vector_ids).tolist()
+    counts = list(substrate.rows(JOBS, key))
+    without = [chunk_id for (chunk_id,) in substrate.rows(DONE_WITHOUT, key)]
     unfinished = [(status, count) for status, count in counts if status != "done"]
     return finding(
         "unfinished jobs",
@@ -141,10 +135,10 @@ def jobs_finding(substrate: Substrate, model: Model, vector_ids: Ids, chunk_ids:
     )
 
 
-def embedded_again(substrate: Substrate, vector_ids: Ids, embed: Embed, seed: int) -> FindingResult:
+def embedded_again(substrate: Substrate, embed: Embed, seed: int) -> FindingResult:
     """Whether SAMPLE chunks drawn by `seed` have the vectors that `embed` makes; InputError for another dimension."""
-    generator = np.random.default_rng(np.random.PCG64(seed))
-    sample = np.sort(generator.choice(vector_ids, min(SAMPLE, len(vector_ids)), replace=False)).tolist()
+    generator, ids = np.random.default_rng(np.random.PCG64(seed)), np.array(vector_ids(substrate), np.int64)
+    sample = np.sort(generator.choice(ids, min(SAMPLE, len(ids)), replace=False)).tolist()
     bindings = (json_array(sample),)
     stored = dict(
         substrate.rows(

@@ -16,7 +16,6 @@ from runner.base.schema import checked
 from runner.commands import main as cli
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import load_queries
-from runner.evening.external import family_change
 from tests.conftest import called
 from tests.support.outline import Outline
 from tests.support.small_collection import CELLS, documents, evaluate, external_version, qrels, write_collection
@@ -76,31 +75,6 @@ def test_importing_the_exported_runs_reproduces_every_figure(evaluated, tmp_path
         assert copy.single_gold == own[cell].single_gold
         assert (copy.test, copy.recall_bound) == (own[cell].test, own[cell].recall_bound)
         assert copy.provenance.imported is not None
-
-
-def test_a_family_that_grew_is_said_with_the_cells_whose_verdict_turned(evaluated):
-    version, _ = evaluated
-    now = results_of(version)
-    told = [row for row in now.cells if row.test is not None]
-    clear = {"simultaneous": [0.01, 0.2], "p_adjusted": 0.01}
-    first = told[0].model_copy(update={"test": told[0].test.model_copy(update=clear)})
-    unclear = told[0].model_copy(update={"test": first.test.model_copy(update={"simultaneous": [-0.01, 0.2]})})
-    baseline = next(row for row in now.cells if row.test is None)
-    before = now.model_copy(update={"cells": [baseline, first]})
-    after = now.model_copy(update={"cells": [baseline, unclear, *told[1:]]})
-    said = family_change(before, after)
-    assert f"{len(told)} cells, 1 before" in said
-    assert f"{first.cell} (above, now not told apart)" in said
-    assert family_change(before, before) == ""
-
-
-def test_imported_runs_make_the_family_grow_and_the_terminal_says_so(evaluated, tmp_path, capfd):
-    version, collection = evaluated
-    again = external_version(tmp_path, cells=CELLS[:2])
-    evaluate(again, collection)
-    assert "The tested family" not in capfd.readouterr().err
-    evaluate(again, None, version.trec_path(CELLS[2]))
-    assert "The tested family has 2 cells, 1 before" in capfd.readouterr().err
 
 
 def test_nothing_is_decided(evaluated):

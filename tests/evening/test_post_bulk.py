@@ -195,7 +195,6 @@ def test_a_report_is_whole_and_locked_and_its_runs_are_those_it_names(decided, f
     assert (folder / "post-bulk.html").read_bytes() == post_bulk_page(found, receipt)
     rehearsed = post_bulk_page(found.model_copy(update={"kind": "rehearsal"}), receipt).decode()
     assert "<title>REHEARSAL: demo version 1, production substrate</title>" in rehearsed
-    assert "post-bulk demo --rehearse " in rehearsed
     (folder / "post-bulk.html").write_text("edited", encoding="utf-8")
     with pytest.raises(IntegrityError, match=r"post-bulk\.html: changed") as raised:
         verify_lock(folder)

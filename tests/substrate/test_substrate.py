@@ -19,7 +19,7 @@ from runner.substrate.checks import Checks, Expected, check_substrate, tokenizer
 from runner.substrate.database import document_ids, open_substrate
 from runner.substrate.search import Search, index_recall, search_runs
 from runner.substrate.shapes import FindingResult
-from runner.substrate.tables import Layout, schema
+from runner.substrate.tables import Layout
 from runner.substrate.texts import Cut, Stored, Texts, coverage, others
 from tests.support import substrate_builder
 from tests.support.substrate_builder import (
@@ -31,6 +31,7 @@ from tests.support.substrate_builder import (
     edit,
     fictional,
     replace_vector,
+    schema,
     unit_rows,
     writing_connection,
 )

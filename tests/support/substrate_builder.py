@@ -10,10 +10,11 @@ import numpy as np
 
 from runner.base.records import Chunk, Document, Span
 from runner.substrate.database import document_ids, load_vec0
-from runner.substrate.tables import TOKENIZER, Layout, schema
+from runner.substrate.tables import Layout
 
 MODEL = ("fictional/encoder", "2")
 VERSION = "2026-11"
+TOKENIZER = "porter unicode61"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,26 @@ class Build:
     journal: str = "delete"
     faults: Sequence[str] = ()
     ids: Callable[[str], str] | None = None
+
+
+def schema(layout: Layout, dim: int, metric: str = "cosine", tokenizer: str = TOKENIZER) -> str:
+    """The statements that make a source's empty tables; `metric` "" declares none."""
+    distance, quoted = f" distance_metric={metric}" if metric else "", tokenizer.replace('"', '""')
+    return layout.sql(
+        f"""
+        CREATE TABLE {{chunks}} (
+            chunk_id INTEGER PRIMARY KEY, document_id TEXT, chunk_index INTEGER, char_start INTEGER, char_end INTEGER,
+            context TEXT, text TEXT, embedded_model_id TEXT, embedded_model_version TEXT, embedded_at TEXT);
+        CREATE VIRTUAL TABLE {{vectors}} USING vec0(
+            chunk_id integer primary key, embedding float[{dim}]{distance}, embedding_bq bit[{dim}]);
+        CREATE VIRTUAL TABLE {{fts}} USING fts5(
+            context, text, content='{layout.chunks}', content_rowid='chunk_id', tokenize="{quoted}");
+        CREATE TABLE {{jobs}} (
+            chunk_table TEXT, chunk_id INTEGER, model_id TEXT, model_version TEXT, status TEXT,
+            PRIMARY KEY (chunk_table, chunk_id, model_id, model_version));
+        CREATE TABLE {{meta}} (key TEXT PRIMARY KEY, value TEXT);
+        """
+    )
 
 
 def build(path: Path, made: Build) -> Path:
