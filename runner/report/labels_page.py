@@ -10,90 +10,77 @@ from typing import Any
 
 from markupsafe import Markup
 
-from runner.base.canonical import JSON, digest, sha256
+from runner.base.canonical import digest, sha256
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
-from runner.eval_set.shapes.labels import BatchRow, Label, Passage
+from runner.eval_set.shapes.labels import BatchRow
 from runner.eval_set.version import Version
 from runner.judge.second_reading import judges_of
 from runner.report.html_file import write_html
 from runner.report.page_frame import LONGEST_TEXT, as_is, inert, rendered
 
-SHORTEST_SHARED = 160
-"""Characters from which on a passage stands once on a page, with links to it from its other places."""
-
 _CAPTION = re.compile(r"^- \*\*([0-3]), ([^*\n]{1,40}?)\.?\*\*", re.MULTILINE)
 
 
 def page(rows: Sequence[BatchRow], prompt: str, *, title: str, judge: str = "") -> bytes:
-    """UTF-8 HTML that shows one pair at a time and hands out JSONL answers: the same bytes for the same input.
+    """Return UTF-8 HTML that shows one pair at a time and hands out JSONL answers: the same bytes for the same input.
 
-    Without script it is a list to read. What is graded stays in the browser under a digest of the rows and the
-    judge, so that pages do not mix. Texts are shown, never interpreted, with unseen characters spelled out. Raises
-    InputError for no rows, a row twice, rows of several versions, or rows that were exported under another prompt.
+    Without script it is a list to read. What is graded stays in the browser under a digest of the rows and the judge,
+    so that pages do not mix. Texts are shown, never interpreted. InputError for no rows, a row twice, and rows that
+    were exported under another prompt.
     """
-    _check(rows, prompt)
+    if not rows:
+        raise InputError("There is no pair to judge. Name a batch that holds some.")
+    if len({(row.batch, row.query_id, row.doc_id) for row in rows}) < len(rows):
+        raise InputError("A batch is there twice. Name each batch once.")
+    if any(row.prompt_sha256 != sha256(prompt) for row in rows):
+        raise InputError("Pairs were exported under another judge prompt. Run the driver, which exports anew.")
+    captions = {int(grade): caption for grade, caption in _CAPTION.findall(prompt)}
     return rendered(
         "labels.html.j2",
         styles=("labels_style.css.j2",),
         scripts=tuple(f"labels_{part}.js.j2" for part in ("answers", "view", "keys")),
         title=inert(title),
         prompt=_shown(prompt),
-        captions=_captions(prompt),
+        captions=[inert(captions[grade]) if len(captions) == 4 else "" for grade in range(4)],
         facts=_facts(rows, judge.strip()),
-        pairs=_pairs(rows),
+        pairs=[_pair(row) for row in rows],
     )
 
 
 def write_labels_page(version: Version, batches: Sequence[Path], output: Path | None, *, judge: str = "") -> Path:
-    """Where the page over some batch files was written: `output`, or beside the batches and named after them.
+    """Return where the page over some batch files was written: `output`, or beside the batches and named after them.
 
-    Without `batches` they are those of the pool that hold a row without a label. Raises InputError for a batch that is
-    none, was edited, or is of another version or prompt, and for an output that `write_html` refuses.
+    Without `batches` they are those of the pool that hold a row without a label. InputError for a batch of another
+    version, and as `page`, `read_batch` and `write_html` raise it.
     """
     rows = [row for path in list(batches) or _waiting(version) for row in read_batch(path)]
     for row in rows:
         if row.version != version.number_name:
-            raise InputError(
-                f"{row.batch} was exported for {row.version}, not for {version.number_name}. Export it anew."
-            )
-    made = page(rows, _prompt(version), title=f"{version.number_name}, {_name(rows)}", judge=judge)
-    path = output or version.judging / f"{_name(rows)}.html"
-    return write_html(path, made, version.work, version.folder.parent)
-
-
-def _prompt(version: Version) -> str:
+            raise InputError(f"{row.batch} was exported for {row.version}, not for {version.number_name}.")
     try:
-        return version.judge_path.read_bytes().decode()
-    except FileNotFoundError as error:
-        raise InputError(f"{version.judge_path} is missing. Restore it from git and run the command again.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{version.judge_path} is not UTF-8 ({error}). Restore it from git.") from error
+        prompt = version.judge_path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{version.judge_path} cannot be read ({error}). Restore it from git.") from error
+    made = page(rows, prompt, title=f"{version.number_name}, {_name(rows)}", judge=judge)
+    return write_html(output or version.judging / f"{_name(rows)}.html", made, version.work, version.folder.parent)
 
 
 def _waiting(version: Version) -> list[Path]:
-    """The batches of the pool with a row that no label answers; InputError if there is none."""
-    batches = batch_files(version.judging)
+    """The batches of the pool with a row that no label answers; InputError if there is none, with what to do."""
+    batches, labels = batch_files(version.judging), load_labels(version.labels_path)
     if not batches:
-        raise InputError(
-            f"{version.name} has no batches yet. Run {DRIVER} run {version.flags} until pairs are to be judged."
-        )
-    labels = load_labels(version.labels_path)
+        raise InputError(f"{version.name} has no batches yet. Run {DRIVER} run {version.flags} until pairs are due.")
     answered = {(label.batch, label.query_id, label.doc_id) for label in labels}
     found = [
         path
         for path in batches
         if any((row.batch, row.query_id, row.doc_id) not in answered for row in read_batch(path))
     ]
-    if not found:
-        raise InputError(_nothing_waits(version, labels))
-    return found
-
-
-def _nothing_waits(version: Version, labels: Sequence[Label]) -> str:
-    """What to do if the pool is judged; a page over second readings is another person's, so it must be asked for."""
+    if found:
+        return found
     read_by = judges_of(labels)
     doubles = [
         path
@@ -101,30 +88,11 @@ def _nothing_waits(version: Version, labels: Sequence[Label]) -> str:
         if any(len(read_by[row.query_id, row.doc_id]) < 2 for row in read_batch(path))
     ]
     if not doubles:
-        return f"No batch of {version.name} waits for a judge. Name the batches that are to be read once more."
-    return (
+        raise InputError(f"No batch of {version.name} waits for a judge. Name those that are to be read once more.")
+    raise InputError(
         f"Only second readings of {version.name} wait, for somebody who has not judged these pairs. A page over them: "
         f"{DRIVER} labels page {version.flags} {shlex.join(map(str, doubles))}"
     )
-
-
-def _check(rows: Sequence[BatchRow], prompt: str) -> None:
-    if not rows:
-        raise InputError("There is no pair to judge. Name a batch that holds some.")
-    versions = sorted({row.version for row in rows})
-    if len(versions) > 1:
-        raise InputError(f"A page is about one version; these batches are of {' and '.join(versions)}.")
-    expected = sha256(prompt)
-    seen = set()
-    for row in rows:
-        where = f"{row.batch}: query {row.query_id} and {row.doc_id}"
-        if row.prompt_sha256 != expected:
-            raise InputError(f"{where} were exported under another judge prompt. Run the driver, which exports anew.")
-        if (row.batch, row.query_id, row.doc_id) in seen:
-            raise InputError(f"{where} are there twice. Name each batch once.")
-        if [passage.number for passage in row.evidence] != list(range(1, len(row.evidence) + 1)):
-            raise InputError(f"{where}: the passages are not numbered 1, 2, 3. Export the batch anew.")
-        seen.add((row.batch, row.query_id, row.doc_id))
 
 
 def _name(rows: Sequence[BatchRow]) -> str:
@@ -147,48 +115,21 @@ def _facts(rows: Sequence[BatchRow], judge: str) -> Markup:
     return as_is(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _pairs(rows: Sequence[BatchRow]) -> list[dict[str, Any]]:
-    """The list as the template shows it: a long passage that occurred before is a link to its first place."""
-    texts = _Texts()
-    return [
-        {
-            "query": _shown(row.query),
-            "title": _shown(row.title),
-            "doc_id": _shown(row.doc_id),
-            "passages": [
-                texts.passage(passage, passage.start > (row.evidence[place - 1].end if place else 0), number)
-                for place, passage in enumerate(row.evidence)
-            ],
-        }
-        for number, row in enumerate(rows, start=1)
-    ]
-
-
-class _Texts:
-    """The passages of a page so far, each long text once."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._places: dict[str, tuple[int, int, int]] = {}
-
-    def passage(self, passage: Passage, gap: bool, pair: int) -> dict[str, JSON]:
-        """A passage of the pair of that number, with `gap` where text was left out before it."""
-        first = self._places.get(passage.text)
-        if first is not None:
-            return {"gap": gap, "first": first}
-        self._count += 1
-        if len(passage.text) >= SHORTEST_SHARED:
-            self._places[passage.text] = (self._count, pair, passage.number)
-        return {"gap": gap, "first": None, "id": self._count, "text": _shown(passage.text.strip("\n"))}
+def _pair(row: BatchRow) -> dict[str, Any]:
+    """A pair as the template shows it; `gap` says that text was left out before a passage."""
+    ends = [0, *(passage.end for passage in row.evidence)]
+    return {
+        "query": _shown(row.query),
+        "title": _shown(row.title),
+        "doc_id": _shown(row.doc_id),
+        "passages": [
+            {"gap": passage.start > end, "text": _shown(passage.text.strip("\n"))}
+            for passage, end in zip(row.evidence, ends, strict=False)
+        ],
+    }
 
 
 def _shown(text: str) -> Markup:
     """A text for the inside of an element; quotes stay as they are, since a page holds megabytes of them."""
     pieces = (text[start : start + LONGEST_TEXT] for start in range(0, len(text), LONGEST_TEXT))
     return as_is(html.escape("".join(inert(piece) for piece in pieces), quote=False))
-
-
-def _captions(prompt: str) -> list[str]:
-    """What the prompt calls the grades 0 to 3, "" each if it does not name all four as judge.md does."""
-    found = {int(grade): caption for grade, caption in _CAPTION.findall(prompt)}
-    return [inert(found[grade]) if len(found) == 4 else "" for grade in range(4)]
