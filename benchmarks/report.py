@@ -13,15 +13,15 @@ from runner.report.results_page.render import page
 
 sys.path.insert(0, str(CHECKOUT))  # the results belong to the tests
 
-from tests.support.full_results import big_results, full_receipt
+from tests.support.full_results import big_scored, full_receipt
 
 
 def main() -> None:
     for queries, cells, depth in sized(((25, 10, 30), (200, 20, 10)), ((4, 3, 5),)):
-        found = big_results(queries, cells, depth)
-        receipt, written = full_receipt(found), json_bytes(found.model_dump())
-        own, made = fastest(lambda w=written, r=receipt: page(w, r), sized(5, 1))
-        peer, _ = fastest(lambda found=found: json.dumps(found.model_dump()), sized(5, 1))
+        found, lists = big_scored(queries, cells, depth)
+        receipt, written = full_receipt(found), [json_bytes(each.model_dump()) for each in (found, lists)]
+        own, made = fastest(lambda w=written, r=receipt: page(*w, r), sized(5, 1))
+        peer, _ = fastest(lambda a=found, b=lists: json.dumps([a.model_dump(), b.model_dump()]), sized(5, 1))
         what = (
             f"page of {queries} queries x {cells} cells x depth {depth} ({len(made) / 1e6:.2f} MB), seconds; json.dumps"
         )

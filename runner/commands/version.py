@@ -12,7 +12,7 @@ from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.commands.console import add_trial_flag, answer, version_of, version_parser
-from runner.eval_set.version import Version, load_results
+from runner.eval_set.version import Version, load_lists, load_results
 
 if TYPE_CHECKING:
     from runner.eval_set.shapes.results import Results
@@ -148,7 +148,7 @@ def export(arguments: Sequence[str]) -> int:
     outside_records(options.output, version.work, version.folder.parent)
     from runner.report.export import write_tables
 
-    rows = write_tables(_results(version), options.output, options.format)
+    rows = write_tables(_results(version), load_lists(version), options.output, options.format)
     answer("\n".join(f"{display(path)}: {count:,} rows" for path, count in rows.items()))
     return 0
 

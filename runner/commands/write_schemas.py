@@ -13,6 +13,7 @@ from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision, Lock, Receipt
 from runner.eval_set.shapes.labels import Answer, Label
+from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import Results
@@ -32,6 +33,7 @@ SCHEMAS: dict[str, type[FrozenModel]] = {
     "answer": Answer,
     "cell": CellFile,
     "results": Results,
+    "lists": RankedLists,
     "receipt": Receipt,
     "decision": Decision,
     "opened": Opened,

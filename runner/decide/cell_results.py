@@ -1,7 +1,6 @@
 """The rows of results.json: every cell scored, tested against the baseline, and put through both faces of the gate."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 
 from runner.base.records import Qrels, Run
 from runner.base.schema import Model
@@ -176,13 +175,15 @@ def by_cell(
 
 def test_of(comparison: Comparison, cell: str) -> PairedTestResult:
     """A challenger's test, without what is adjusted over the tested family if the cell is outside of it."""
-    test = asdict(comparison.tests[cell])
-    del test["mean"]  # differences have it
-    for name in ("interval", "simultaneous", "left_out"):
-        test[name] = list(test[name].values())
-    if cell not in comparison.registered:
-        test |= dict.fromkeys(("p_adjusted", "simultaneous"))
-    if (gain := comparison.gain_tests.get(cell)) is not None and gain.p_step != gain.p:
-        test["p_step"] = gain.p_step
-    test["p_gain"] = gain and gain.p
-    return PairedTestResult(**test | {"influential": comparison.query_ids[test["influential"]]})
+    test, gain = comparison.tests[cell], comparison.gain_tests.get(cell)
+    in_family = cell in comparison.registered
+    return PairedTestResult(
+        p=test.p,
+        p_adjusted=test.p_adjusted if in_family else None,
+        p_gain=None if gain is None else gain.p,
+        p_step=None if gain is None or gain.p_step == gain.p else gain.p_step,
+        interval=[test.interval.low, test.interval.high],
+        simultaneous=[test.simultaneous.low, test.simultaneous.high] if in_family else None,
+        sd=test.sd,
+        left_out=[test.left_out.low, test.left_out.high],
+    )

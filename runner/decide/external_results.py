@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from runner.base.canonical import file_sha256
+from runner.base.canonical import file_sha256, json_bytes, sha256
 from runner.base.figures import figure_beside_bar, places_allowed
 from runner.base.records import Qrels
 from runner.decide.cell_results import cell_results
 from runner.decide.outcome import Sentences, blocked
 from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.results import control_results, corpus_facts, lists_of, query_row
+from runner.decide.results import Scored, control_results, corpus_facts, lists_of, query_row
 from runner.decide.sample_size import detectable_of
 from runner.decide.tiers import interval_of, stand
 from runner.decide.weaknesses import external_weaknesses
@@ -32,8 +32,8 @@ _SIDES: dict[Side, str] = {
 }
 
 
-def make_external_results(version: Version, plan: Plan) -> Results:
-    """The results of the plan's cells, whose runs lie in the version's record; all of them form the tested family."""
+def make_external_results(version: Version, plan: Plan) -> Scored:
+    """Return results and lists of the plan's cells, which form the tested family; their runs lie in the record."""
     header, documents = load_corpus(version.corpus_path)
     facts = collection_facts(version)
     comparison = load_comparison(version, plan, frozenset(plan.cells), published_qrels(version))
@@ -51,7 +51,8 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         beliefs=comparison.beliefs,
     )
     labels = _label_facts(version, comparison.qrels, facts.judged_by or PUBLISHED)
-    return Results(
+    lists = lists_of(comparison, documents)
+    results = Results(
         schema_version=1,
         source=version.source.name,
         version=version.number,
@@ -70,11 +71,12 @@ def make_external_results(version: Version, plan: Plan) -> Results:
         judging=None,
         spans=None,
         slices=[],
-        lists=lists_of(comparison, documents),
+        lists_sha256=sha256(json_bytes(lists.model_dump())),
         previous=None,
         outcome=_outcome(inputs, facts),
         weaknesses=external_weaknesses(plan, facts, header, rows),
     )
+    return Scored(results, lists)
 
 
 def _label_facts(version: Version, qrels: Qrels, judge: str) -> LabelFacts:
@@ -103,7 +105,6 @@ def _outcome(inputs: OutcomeInputs, facts: CollectionFacts) -> Outcome:
         sentence=found,
         not_shown=not_shown,
         next_step=next_step,
-        baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
         queries_needed=None,
         assurance=None,

@@ -63,7 +63,6 @@ def outcome(inputs: OutcomeInputs) -> Outcome:
         sentence=found,
         not_shown=not_shown,
         next_step=f"Recommended: {recommended} ({why}). {following}" if tier in CHOSEN else following,
-        baseline_gate=inputs.baseline.gate.verdict,
         false_alarm=inputs.false_alarm,
         queries_needed=None if settled is None else settled.queries or None,
         assurance=None if settled is None else settled.chance,

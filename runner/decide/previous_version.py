@@ -4,29 +4,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
 
-from runner.base.canonical import file_sha256, read_json
-from runner.base.errors import InputError
-from runner.base.schema import problems, shaped
+from runner.base.canonical import file_sha256
+from runner.base.schema import shaped
 from runner.eval_set.history import earlier
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import read_plan
+from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.shapes.versions import (
     CellBeside,
     DecidedBefore,
-    DocumentsKept,
-    LabelsKept,
+    Kept,
     MeanInterval,
-    MeasureBeside,
-    Movement,
     PreviousVersion,
-    QueriesKept,
 )
-from runner.eval_set.version import Version, load_decision
+from runner.eval_set.version import Version, load_decision, load_results
 from runner.judge.carried_labels import check_earlier, digests, texts
 from runner.score.comparison import paired_differences
 
@@ -35,40 +30,6 @@ BESIDE = ("ndcg@10", "recall@10")
 
 _OF_A_VERSION = ("version", "cells")
 """Fields of a plan that are no settings: its number, and the cells, which are told by themselves."""
-
-
-class Lenient(BaseModel):
-    """What is read of an earlier results.json; other releases wrote more or less beside it."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-
-class _Score(Lenient):
-    mean: float
-    low: float
-    high: float
-    per_query: list[int]
-
-
-class _Provenance(Lenient):
-    run_sha256: str
-
-
-class EarlierCell(Lenient):
-    """A cell of it."""
-
-    cell: str
-    scores: dict[str, _Score]
-    provenance: _Provenance
-
-
-class _Query(Lenient):
-    id: str
-
-
-class _Scored(Lenient):
-    queries: list[_Query]
-    cells: list[EarlierCell]
 
 
 def previous_version(version: Version, results: Results) -> PreviousVersion | None:
@@ -86,82 +47,54 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
     plan, plan_before = results.plan, _plan(before)
     settings = [] if plan_before is None else settings_changed(plan_before, plan)
     common = [name for name in asked if asked_before.get(name) == asked[name]]
-    comparable = not prompt_changed and asked == asked_before and held == held_before
-    beside = Beside(plan, common, same_documents=held == held_before, same_grade="relevant_grade" not in settings)
+    same_documents, same_grade = held == held_before, "relevant_grade" not in settings
+    moving = [measure for measure in BESIDE if same_documents and common and (same_grade or measure == "ndcg@10")]
     cells_before = [] if plan_before is None else plan_before.cells
-    scored = _scored(before)
     return PreviousVersion(
         version=before.number,
         decision=_decision(before),
-        queries=queries_kept(asked_before, asked, len(common)),
-        documents=_documents_kept(held_before, held),
-        labels=_labels_kept(before, version, results.labels.lines),
+        comparable=not prompt_changed and asked == asked_before and same_documents and same_grade,
+        queries=_kept(asked_before, asked),
+        documents=_kept(held_before, held),
+        labels_carried=_labels_carried(before, version, results.labels.lines),
         prompt_changed=prompt_changed,
         settings=settings,
         cells_new=[cell for cell in plan.cells if cell not in cells_before],
         cells_gone=[cell for cell in cells_before if cell not in plan.cells],
-        cells=[] if scored is None else beside.cells(scored, results, comparable=comparable),
+        cells=_cells(_scored(before), results, common, moving),
     )
 
 
-class Beside:
-    """Sets cells of two results beside one another, over the queries that both ask in the same words."""
+def _cells(old: Results | None, new: Results, common: Sequence[str], moving: Sequence[str]) -> list[CellBeside]:
+    """Return the cells that both scored, best first; `moving` measures are paired over the `common` queries."""
+    if old is None:
+        return []
+    rows = {row.cell: row for row in old.cells}
+    places = [[[query.id for query in each.queries].index(name) for name in common] for each in (old, new)]
 
-    def __init__(self, plan: Plan, common: Sequence[str], *, same_documents: bool, same_grade: bool) -> None:
-        self.plan = plan
-        self.common = common
-        self.same_documents = same_documents
-        self.same_grade = same_grade
-
-    def cells(self, scored: _Scored, results: Results, *, comparable: bool) -> list[CellBeside]:
-        """The cells that both scored, in the order of the new ranking."""
-        old = {row.cell: row for row in scored.cells}
-        places = _places([query.id for query in scored.queries]), _places([query.id for query in results.queries])
-        return [
-            CellBeside(
-                cell=row.cell,
-                comparable=comparable and self.same_grade,
-                same_run=old[row.cell].provenance.run_sha256 == row.provenance.run_sha256,
-                scores={measure: self.measure_beside(measure, old[row.cell], row, places) for measure in BESIDE},
-            )
-            for row in results.cells
-            if row.cell in old
+    def moved(measure: str, before: CellResult, now: CellResult) -> Difference:
+        values = [
+            [row.scores[measure].per_query[place] for place in own]
+            for row, own in zip((before, now), places, strict=True)
         ]
+        return paired_differences(np.array(values, np.int64), 0, new.plan)[1]
 
-    def measure_beside(
-        self, measure: str, old: EarlierCell, new: CellResult, places: tuple[Mapping[str, int], Mapping[str, int]]
-    ) -> MeasureBeside:
-        """One measure of a cell in both results; `places` say where each has its queries.
-
-        No movement if documents differ, or if the measure asks for relevance and that means something else.
-        """
-        before, now = old.scores[measure], new.scores[measure]
-        alike = self.same_documents and (self.same_grade or measure == "ndcg@10")
-        movement = None
-        if alike and self.common:
-            values = [
-                [before.per_query[places[0][name]] for name in self.common],
-                [now.per_query[places[1][name]] for name in self.common],
-            ]
-            moved = paired_differences(np.array(values, np.int64), 0, self.plan)[1]
-            movement = Movement(n_queries=len(self.common), **moved.model_dump())
-        means = shaped(MeanInterval, before), shaped(MeanInterval, now)
-        return MeasureBeside(before=means[0], now=means[1], movement=movement)
+    return [
+        CellBeside(
+            cell=row.cell,
+            same_run=rows[row.cell].provenance.run_sha256 == row.provenance.run_sha256,
+            before={measure: shaped(MeanInterval, rows[row.cell].scores[measure]) for measure in BESIDE},
+            moved={measure: moved(measure, rows[row.cell], row) for measure in moving},
+        )
+        for row in new.cells
+        if row.cell in rows
+    ]
 
 
-def _places(names: Sequence[str]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
-
-
-def _scored(before: Version) -> _Scored | None:
-    """What the earlier version's locked results say; None if nothing of it is locked, or nothing was measured."""
-    lock, path = verify_lock(before.record), before.record / "results.json"
-    if lock is None or path.name not in lock.files:
-        return None
-    try:
-        return _Scored.model_validate(read_json(path))
-    except ValidationError as error:
-        raise InputError(f"{path} cannot be set beside {before.source.name}'s next: {problems(error)[0]}.") from error
+def _scored(before: Version) -> Results | None:
+    """Return the earlier version's locked results; None if nothing of it is locked, or nothing was measured."""
+    lock = verify_lock(before.record)
+    return None if lock is None or before.results_path.name not in lock.files else load_results(before)
 
 
 def _decision(before: Version) -> DecidedBefore | None:
@@ -182,43 +115,36 @@ def settings_changed(before: Plan, now: Plan) -> list[str]:
     return [name for name in names if getattr(before, name) != getattr(now, name)]
 
 
-def queries_kept(before: Mapping[str, str], now: Mapping[str, str], common: int) -> QueriesKept:
-    """How queries, their texts by id, became others; `common` have one text in both."""
-    return QueriesKept(
-        common=common,
-        changed=[name for name in now if name in before and before[name] != now[name]],
-        new=[name for name in now if name not in before],
-        gone=[name for name in before if name not in now],
-    )
-
-
-def _documents_kept(before: Mapping[str, str], now: Mapping[str, str]) -> DocumentsKept:
+def _kept(before: Mapping[str, str], now: Mapping[str, str]) -> Kept:
+    """Count how queries or documents, by id their text or its digest, became others."""
     both = now.keys() & before.keys()
     common = sum(before[name] == now[name] for name in both)
-    return DocumentsKept(
-        common=common, changed=len(both) - common, new=len(now) - len(both), gone=len(before) - len(both)
-    )
+    return Kept(common=common, changed=len(both) - common, new=len(now) - len(both), gone=len(before) - len(both))
 
 
-def _labels_kept(before: Version, version: Version, n_scored: int) -> LabelsKept:
-    """Of the lines that were scored, those that the earlier version has word for word."""
+def _labels_carried(before: Version, version: Version, n_scored: int) -> int:
+    """Count the lines that were scored and that the earlier version has word for word."""
     known = {label.key: label for label in load_labels(before.labels_path)}
-    scored = load_labels(version.labels_path, n_scored)
-    carried = sum(known.get(label.key) == label for label in scored)
-    return LabelsKept(carried=carried, new=len(scored) - carried)
+    return sum(known.get(label.key) == label for label in load_labels(version.labels_path, n_scored))
 
 
-def comparison_lines(previous: PreviousVersion) -> list[str]:
-    """The earlier version and every cell that both scored, as a terminal shows them."""
-    lines = [_head(previous), *_changes(previous)]
+def comparison_lines(results: Results) -> list[str]:
+    """Return the earlier version and every cell that both scored as a terminal shows them; [] for a first one."""
+    previous = results.previous
+    if previous is None:
+        return []
+    lines = [_head(previous), *_changes(previous, results.labels.lines)]
     if not previous.cells:
         return lines
-    width = max(len(row.cell) for row in previous.cells)
+    width, now = max(len(row.cell) for row in previous.cells), {row.cell: row.scores for row in results.cells}
     lines.append(f"{'cell':<{width}}  nDCG@10 then  now     moved                      Recall@10 then  now     moved")
     for row in previous.cells:
-        ndcg, recall = (row.scores[measure] for measure in BESIDE)
-        lines.append(f"{row.cell:<{width}}  {_told(ndcg, 12)}  {_told(recall, 14)}".rstrip())
-    if not all(row.comparable for row in previous.cells):
+        ndcg, recall = (
+            _told(row, measure, now[row.cell][measure].mean, room)
+            for measure, room in zip(BESIDE, (12, 14), strict=True)
+        )
+        lines.append(f"{row.cell:<{width}}  {ndcg}  {recall}".rstrip())
+    if not previous.comparable:
         lines.append("Not comparable: queries, documents, judge prompt or relevant grade differ, so levels may too.")
     return lines
 
@@ -230,14 +156,11 @@ def _head(previous: PreviousVersion) -> str:
     return f"{name}, which chose {decision.cell} ({decision.tier})"
 
 
-def _changes(previous: PreviousVersion) -> list[str]:
-    queries, documents, labels = previous.queries, previous.documents, previous.labels
+def _changes(previous: PreviousVersion, n_labels: int) -> list[str]:
+    kept = (("queries", previous.queries), ("documents", previous.documents))
     lines = [
-        f"queries: {queries.common} the same, {len(queries.changed)} changed, {len(queries.new)} new, "
-        f"{len(queries.gone)} gone",
-        f"documents: {documents.common} the same, {documents.changed} changed, {documents.new} new, "
-        f"{documents.gone} gone",
-        f"labels: {labels.carried} carried, {labels.new} new",
+        *(f"{what}: {n.common} the same, {n.changed} changed, {n.new} new, {n.gone} gone" for what, n in kept),
+        f"labels: {previous.labels_carried} carried, {n_labels - previous.labels_carried} new",
     ]
     if previous.prompt_changed:
         lines.append("the judge prompt changed")
@@ -251,7 +174,7 @@ def _changes(previous: PreviousVersion) -> list[str]:
     return lines
 
 
-def _told(measure: MeasureBeside, width: int) -> str:
-    said = f"{measure.before.mean:<{width}.4f}  {measure.now.mean:.4f}  "
-    moved = measure.movement
+def _told(row: CellBeside, measure: str, now: float, room: int) -> str:
+    moved = row.moved.get(measure)
+    said = f"{row.before[measure].mean:<{room}.4f}  {now:.4f}  "
     return said + (f"{moved.mean:+.4f} ({moved.low:+.4f} to {moved.high:+.4f})" if moved else "-").ljust(25)

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.canonical import file_sha256
+from runner.base.canonical import file_sha256, json_bytes, sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
 from runner.decide.other_judges import blockers, judge_panel
@@ -38,10 +39,17 @@ from runner.score.slices import slices
 from runner.score.span_scores import span_scores
 
 
-def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind) -> Results:
-    """The results of a comparison of the version's runs.
+class Scored(NamedTuple):
+    """results.json, and lists.json beside it, whose digest it has."""
 
-    Passages stand in them only if the corpus comes with this tool, so that its words are ours to show.
+    results: Results
+    lists: RankedLists
+
+
+def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind) -> Scored:
+    """Return the results of a comparison of the version's runs, and their lists.
+
+    Passages stand in the lists only if the corpus comes with this tool, so that its words are ours to show.
     """
     plan, labels = comparison.plan, version_labels(version)
     pooled = pool(comparison.runs.values(), plan.pool_depth)
@@ -63,6 +71,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         challengers=comparison.challengers,
         beliefs=comparison.beliefs,
     )
+    lists = lists_of(comparison, documents, labels, texts_to_show(version), beside_baseline(rows, plan))
     results = Results(
         schema_version=1,
         source=version.source.name,
@@ -82,7 +91,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         judging=panel,
         spans=found,
         slices=slices(comparison),
-        lists=lists_of(comparison, documents, labels, texts_to_show(version), beside_baseline(rows, plan)),
+        lists_sha256=sha256(json_bytes(lists.model_dump())),
         previous=None,
         outcome=outcome(inputs),
         weaknesses=[
@@ -90,9 +99,9 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
             *declared_weaknesses(plan, query_rows, rows, len(documents), label_facts, panel, found),
         ],
     )
-    if kind == "exploration":
-        return results
-    return results.model_copy(update={"previous": previous_version(version, results)})
+    if kind != "exploration":
+        results = results.model_copy(update={"previous": previous_version(version, results)})
+    return Scored(results, lists)
 
 
 def lists_of(
@@ -142,7 +151,6 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
     changes = values[1] - values[0]
     return NoiseFloor(
-        cell=plan.baseline,
         difference=paired_differences(values, 0, plan)[1],
         max_change=int(np.abs(changes).max()) / SCORE_UNIT,
         queries_changed=int((changes != 0).sum()),
@@ -163,7 +171,6 @@ def corpus_facts(version: Version, header: CorpusHeader, rows: Sequence[CorpusRo
         n_chars=sum(row.n_chars for row in rows),
         quarantined=header.quarantined,
         strata=dict(Counter(row.stratum for row in rows)),
-        sample=header.sample,
         reader=header.reader,
         archive_sha256=header.archive_sha256,
         manifest_sha256=file_sha256(version.corpus_path),

@@ -40,6 +40,7 @@ _FILES = (
     "corpus.jsonl",
     "decision.json",
     "labels.jsonl",
+    "lists.json",
     "opened.json",
     "plan.yaml",
     "preregistration.json",
@@ -217,6 +218,7 @@ def _of_results(value: JSON, record: Path, home: Path, stem: str) -> Told:
     yield home / "preregistration.json", _at(value, "preregistration_sha256")
     yield home / f"judge-{home.name}.md", _at(value, "judge_prompt_sha256")
     yield home / "corpus.jsonl", _at(value, "corpus", "manifest_sha256")
+    yield record / "lists.json", _at(value, "lists_sha256")
     for row in _at(value, "cells") or ():
         yield from _of_cell(_at(row, "provenance"), record, home, slug(str(_at(row, "cell"))))
     before = home.with_name(f"v{_at(value, 'previous', 'version')}") / record.relative_to(home)

@@ -27,6 +27,7 @@ from runner.eval_set.plan import load_plan
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision, Receipt
+from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import Results
@@ -146,6 +147,11 @@ class Version:
     def results_path(self) -> Path:
         """results.json of the view."""
         return self.record / "results.json"
+
+    @property
+    def lists_path(self) -> Path:
+        """lists.json of the view."""
+        return self.record / "lists.json"
 
     @property
     def preregistration_path(self) -> Path:
@@ -372,6 +378,12 @@ def load_results(version: Version) -> Results:
     """results.json of the version's record."""
     path = version.results_path
     return checked(Results, read_json(held(path)), path)
+
+
+def load_lists(version: Version) -> RankedLists:
+    """Return lists.json of the version's record."""
+    path = version.lists_path
+    return checked(RankedLists, read_json(held(path)), path)
 
 
 def load_receipt(path: Path) -> Receipt:

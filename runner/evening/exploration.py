@@ -57,11 +57,11 @@ class Exploration(Session):
         self.remember_times()
         # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
         comparison = load_comparison(self.version, self.plan, frozenset())
-        results = make_results(self.version, comparison, GradedGate.over(comparison), kind="exploration")
-        self.write(results, fresh)
+        scored = make_results(self.version, comparison, GradedGate.over(comparison), kind="exploration")
+        self.write(scored, fresh)
         _remove(folder)
         rename_synced(fresh, folder)
-        self.scored = results, folder
+        self.scored = scored.results, folder
         return f"exploration, nothing is decided: {folder / 'results.html'}"
 
     def _take_runs(self, folder: Path) -> None:

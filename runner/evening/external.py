@@ -58,9 +58,10 @@ class ExternalEvaluation(Session):
         self.remember_times()
         with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
-            results = make_external_results(version, plan)
+            scored = make_external_results(version, plan)
+            results = scored.results
             self._export(results)
-        self.write(results, version.record)
+        self.write(scored, version.record)
         sentence, place = results.outcome.sentence, version.record / "results.html"
         answer = f"{printable(sentence, len(sentence))}\nresults: {display(place)}"
         if results.outcome.tier == "no decision":

@@ -13,7 +13,7 @@ from runner.base.canonical import json_bytes, read_json
 from runner.base.errors import EvalError, IntegrityError
 from runner.base.records import Run
 from runner.decide.decide import remade
-from runner.decide.results import make_results
+from runner.decide.results import Scored, make_results
 from runner.eval_set.door import LOCK_NAME, from_git
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
@@ -25,20 +25,22 @@ from runner.report.results_page.render import TEMPLATE_VERSION, page, template_o
 from runner.score.comparison import load_comparison
 
 
-def results_of(version: Version, plan: Plan, frozen: Preregistration, runs: Mapping[str, Run] | None = None) -> Results:
-    """Return the results that a version's runs and labels make; `runs` are those of the plan, if already read."""
+def results_of(version: Version, plan: Plan, frozen: Preregistration, runs: Mapping[str, Run] | None = None) -> Scored:
+    """Return results and lists that a version's runs and labels make; `runs` are those of the plan, if already read."""
     registered = registered_cells(frozen, rehearsal=version.rehearsal)
     comparison = load_comparison(version, plan, registered, runs=runs)
     kind: Kind = "rehearsal" if version.rehearsal else "production"
     return make_results(version, comparison, GradedGate.over(comparison), kind=kind)
 
 
-def files_of(version: Version, results: Results) -> dict[str, bytes]:
-    """results.json, page and decision.json by name, as results and what a person said make them."""
-    decision, content = remade(load_decision(version), results), json_bytes(results.model_dump())
+def files_of(version: Version, scored: Scored) -> dict[str, bytes]:
+    """Return results.json, lists.json, page and decision.json by name, as scores and a person make them."""
+    decision = remade(load_decision(version), scored.results)
+    results, lists = (json_bytes(each.model_dump()) for each in scored)
     return {
-        "results.json": content,
-        "results.html": page(content, load_receipt(version.record / "receipt.json"), decision),
+        "results.json": results,
+        "lists.json": lists,
+        "results.html": page(results, lists, load_receipt(version.record / "receipt.json"), decision),
         "decision.json": json_bytes(decision.model_dump()),
     }
 
@@ -57,7 +59,7 @@ def remake(version: Version) -> str:
     """
     if read_json(version.record / "decision.json").get("kind") == "policy":
         return "decided by policy, which rests on nothing that could be made anew"
-    needed = (version.results_path, version.record / "receipt.json", version.labels_path)
+    needed = (version.results_path, version.lists_path, version.record / "receipt.json", version.labels_path)
     if gone := [path for path in needed if not path.is_file()]:
         raise IntegrityError(f"{gone[0]} is not there, so nothing can be made anew. Restore it from git.")
     other = _another_release(version)
@@ -68,7 +70,7 @@ def remake(version: Version) -> str:
             made = files_of(scored, results_of(scored, plan, frozen))
     except (EvalError, ValueError) as error:
         if other:
-            return f"made by {other}: results.json, results.html and decision.json cannot be made anew ({error})"
+            return f"made by {other}: results, lists, page and decision cannot be made anew ({error})"
         raise IntegrityError(f"{version.record} cannot be made anew from its runs and labels: {error}") from error
     wrong = differing(version, made)
     if wrong and not other:

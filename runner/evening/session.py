@@ -13,6 +13,7 @@ from runner.base.places import DRIVER
 from runner.base.records import WITHOUT_VECTORS, Document, OwnCell, parse_cell
 from runner.decide.decide import Choice
 from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
+from runner.decide.results import Scored
 from runner.embed.backends import Backend, LocalBackend
 from runner.embed.cost.ledger import SPEND, spend_receipt
 from runner.eval_set.corpus import corpus_documents, fetched_corpus
@@ -100,12 +101,13 @@ class Session(ABC):
         self.times = remember_times(self.version, self.runs.measured)
 
     def write(
-        self, results: Results, folder: Path, decision: Decision | None = None, content: bytes | None = None
+        self, scored: Scored, folder: Path, decision: Decision | None = None, content: bytes | None = None
     ) -> None:
-        """Put results.json, receipt.json of their cells, decision.json if there is one and, last, the page there.
+        """Put lists.json, results.json, receipt.json, decision.json if there is one and, last, the page there.
 
         `content` is results.json, if the caller has made it.
         """
+        results, lists = scored.results, json_bytes(scored.lists.model_dump())
         content = content or json_bytes(results.model_dump())
         cells = [row.cell for row in results.cells] + [NOISE_FLOOR_CELL] * (results.noise_floor is not None)
         version, times = self.version, self.times
@@ -113,9 +115,10 @@ class Session(ABC):
         own = {cell: times.get(cell, {}) | sizes.get(cell, {}) for cell in cells if cell in times or cell in sizes}
         spend = spend_receipt(version.work / SPEND, self.backend.billed)
         receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
+        write_atomic(folder / "lists.json", lists)
         write_atomic(folder / "results.json", content)
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
         if decision is not None:
             write_atomic(folder / "decision.json", json_bytes(decision.model_dump()))
-        write_atomic(folder / "results.html", page(content, receipt, decision))
+        write_atomic(folder / "results.html", page(content, lists, receipt, decision))
         self.scored = results, folder

@@ -13,6 +13,7 @@ from runner.base.progress import say
 from runner.base.records import Run
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice
 from runner.decide.previous_version import comparison_lines
+from runner.decide.results import Scored
 from runner.decide.roster import reuse_of
 from runner.eval_set.batches import Pair
 from runner.eval_set.door import LOCK_NAME
@@ -71,8 +72,8 @@ def verdict(session: Session, frozen: Preregistration) -> str:
         pooled = pool(runs.values(), plan.pool_depth)
         need_labels(session, pooled, runs, lambda: _provisional(session, frozen))
     with session.timed("score"):
-        results = results_of(version, plan, frozen, runs)
-    return decide_and_lock(session, results)
+        scored = results_of(version, plan, frozen, runs)
+    return decide_and_lock(session, scored)
 
 
 def _provisional(session: Session, frozen: Preregistration) -> Path:
@@ -112,19 +113,19 @@ def recorded_answer(session: Session) -> str:
     return _answer(session, decision)
 
 
-def decide_and_lock(session: Session, results: Results) -> str:
+def decide_and_lock(session: Session, scored: Scored) -> str:
     """The answer once results, page and decision are written and locked.
 
     NegativeVerdict if the results allow no decision, InputNeeded if a person has to choose; results and page are
     written all the same.
     """
-    record, content = session.version.record, json_bytes(results.model_dump())
+    record, content = session.version.record, json_bytes(scored.results.model_dump())
     try:
-        decision = _decided(session, results, sha256(content))
+        decision = _decided(session, scored.results, sha256(content))
     except EvalError:
-        session.write(results, record, None, content)
+        session.write(scored, record, None, content)
         raise
-    session.write(results, record, decision, content)
+    session.write(scored, record, decision, content)
     write_lock(record)
     say(f"locked. {_to_commit(record)}")
     return _answer(session, decision)
@@ -132,8 +133,8 @@ def decide_and_lock(session: Session, results: Results) -> str:
 
 def _decided(session: Session, results: Results, results_sha256: str) -> Decision:
     version = session.version
-    if results.previous is not None:
-        say("\n".join(comparison_lines(results.previous)))
+    if beside := comparison_lines(results):
+        say("\n".join(beside))
     if results.outcome.tier == "no decision":
         raise NegativeVerdict(
             f"{version.name}: {results.outcome.sentence}\n{results.outcome.next_step}\n"

@@ -10,6 +10,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import SCORE_UNIT
 from runner.base.store import disk_errors
+from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, Results
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ Row = dict[str, JSON]
 TABLES = ("cells", "queries", "hits")
 
 
-def table(results: Results, name: str) -> "DataFrame":
+def table(results: Results, lists: RankedLists, name: str) -> "DataFrame":
     """Return one of TABLES: a row per cell, per score of a query, or per place in a list."""
     try:
         import pandas
@@ -32,7 +33,7 @@ def table(results: Results, name: str) -> "DataFrame":
         columns = ["query", "query_kind", "origin", "stratum", "cell", "measure", "value"]
         return pandas.DataFrame(_queries(results), columns=columns)
     columns = ["query", "cell", "rank", "doc_id", "grade", "start", "end"]
-    return pandas.DataFrame(_hits(results), columns=columns).astype({"grade": "Int64"})
+    return pandas.DataFrame(_hits(results, lists), columns=columns).astype({"grade": "Int64"})
 
 
 def _cell(place: int, row: CellResult) -> Row:
@@ -58,18 +59,19 @@ def _queries(results: Results) -> Iterator[tuple[JSON, ...]]:
                 yield query.id, query.kind, query.origin, query.stratum, row.cell, measure, value
 
 
-def _hits(results: Results) -> Iterator[tuple[JSON, ...]]:
-    documents = results.lists.documents
-    for query in results.lists.queries:
+def _hits(results: Results, lists: RankedLists) -> Iterator[tuple[JSON, ...]]:
+    for query in lists.queries:
         for cell in (row.cell for row in results.cells):
             for rank, (place, start, end) in enumerate(query.hits.get(cell, ()), start=1):
                 pair = query.documents[place]
-                yield query.id, cell, rank, documents[pair.document].doc_id, pair.grade, start, end
+                yield query.id, cell, rank, lists.documents[pair.document].doc_id, pair.grade, start, end
 
 
-def write_tables(results: Results, folder: Path, form: Literal["csv", "parquet"]) -> dict[Path, int]:
+def write_tables(
+    results: Results, lists: RankedLists, folder: Path, form: Literal["csv", "parquet"]
+) -> dict[Path, int]:
     """Write every table and return the rows of each file; InputError if one is there, before any is written."""
-    frames = {folder / f"{name}.{form}": table(results, name) for name in TABLES}
+    frames = {folder / f"{name}.{form}": table(results, lists, name) for name in TABLES}
     there = [path for path in frames if path.exists()]
     if there or folder.is_file():
         raise InputError(f"{display([*there, folder][0])} exists already. Give --output another folder.")

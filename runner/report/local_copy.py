@@ -10,7 +10,7 @@ from runner.decide.passages.passages import with_passages
 from runner.decide.tiers import beside_baseline
 from runner.eval_set.corpus import archive_fault, archived_documents, manifest_row
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import Version, load_corpus, load_decision, load_receipt, load_results
+from runner.eval_set.version import Version, load_corpus, load_decision, load_lists, load_receipt, load_results
 from runner.report.html_file import write_html
 from runner.report.results_page.render import page
 
@@ -26,20 +26,21 @@ def write_local_copy(version: Version, output: Path | None = None) -> Path:
     """
     path = output or version.work / NAME
     receipt_path = version.record / "receipt.json"
-    for needed in (version.results_path, receipt_path):
+    for needed in (version.results_path, version.lists_path, receipt_path):
         if not needed.exists():
             raise InputError(f"{needed} does not exist; run the driver first.")
-    results = load_results(version)
-    if results.lists.texts:
+    results, bare = load_results(version), load_lists(version)
+    if bare.texts:
         raise InputError(
             f"The documents of {version.name} are ours to show, so {version.record / 'results.html'} has its passages "
             "already. Leave out --passages to open it."
         )
     queries = {query.id: query.text for query in results.queries}
     cells = beside_baseline(results.cells, results.plan)
-    lists = with_passages(results.lists, _documents(version, results), queries, cells)
+    lists = json_bytes(with_passages(bare, _documents(version, results), queries, cells).model_dump())
     decision = load_decision(version) if (version.record / "decision.json").exists() else None
-    content = page(json_bytes(results.model_dump()), load_receipt(receipt_path), decision, local_copy=lists)
+    written = json_bytes(results.model_dump())
+    content = page(written, lists, load_receipt(receipt_path), decision, local_copy=True)
     return write_html(path, content, version.work, version.folder.parent)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from runner.base.records import READ_TOKENS, ChunkHit, Ints, Reading, Span, merged, n_characters, n_shared
 from runner.eval_set.labels import scored
@@ -145,7 +144,7 @@ def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None
     table = np.array(list(values.values()), np.float64)
     defined = np.isnan(table).sum(axis=0) == 0
     if not defined.any():
-        return dict.fromkeys(values, _undefined(len(defined)))
+        return dict.fromkeys(values, SpanMeasure(queries=0, mean=None, low=None, high=None, difference=None))
     whole = units(table[:, defined])
     intervals = planned_intervals(whole, comparison.plan)
     differences = _differences(comparison, list(values), whole)
@@ -155,15 +154,10 @@ def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None
             mean=mean(whole[row]),
             low=intervals[row].low,
             high=intervals[row].high,
-            per_query=_placed(whole[row], defined),
             difference=differences[row],
         )
         for row, cell in enumerate(values)
     }
-
-
-def _undefined(n_queries: int) -> SpanMeasure:
-    return SpanMeasure(queries=0, mean=None, low=None, high=None, per_query=[None] * n_queries, difference=None)
 
 
 def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> Sequence[Difference | None]:
@@ -171,8 +165,3 @@ def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> 
     if comparison.plan.baseline not in cells:
         return [None] * len(cells)
     return paired_differences(values, cells.index(comparison.plan.baseline), comparison.plan)
-
-
-def _placed(values: Ints, defined: NDArray[np.bool_]) -> list[int | None]:
-    remaining = iter(values.tolist())
-    return [next(remaining) if one else None for one in defined.tolist()]

@@ -20,9 +20,10 @@ from runner.eval_set import catalog
 from runner.eval_set.given import Retriever, Table, given_collection, given_queries, given_run
 from runner.eval_set.plan import default_plan_text, plan_problems
 from runner.eval_set.shapes.decision import Receipt
+from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import load_receipt, load_results, newest_version
+from runner.eval_set.version import load_lists, load_receipt, load_results, newest_version
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,9 +50,10 @@ RANKING = (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation found; `results` and `receipt` are what results.json and receipt.json hold."""
+    """What an evaluation found: results.json, lists.json and receipt.json."""
 
     results: Results
+    lists: RankedLists
     receipt: Receipt
     _page: bytes = field(repr=False)
 
@@ -75,7 +77,9 @@ class Evaluation:
 
         if name not in ("ranking", *TABLES):
             raise InputError(f"There is no table {printable(name)!r}. There are ranking, {', '.join(TABLES)}.")
-        return table(self.results, "cells")[list(RANKING)] if name == "ranking" else table(self.results, name)
+        if name == "ranking":
+            return table(self.results, self.lists, "cells")[list(RANKING)]
+        return table(self.results, self.lists, name)
 
     def compare(self, cell: str, other: str, measure: str = "ndcg@10") -> "Compared":
         """One cell less another, paired by query; a retriever may be named as it was given.
@@ -153,6 +157,7 @@ def evaluate(
         results = load_results(version)
         return Evaluation(
             results=results,
+            lists=load_lists(version),
             receipt=load_receipt(version.record / "receipt.json"),
             _page=(version.record / "results.html").read_bytes(),
         )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.canonical import file_sha256, json_bytes, read_json
+from runner.base.canonical import file_sha256, json_bytes
 from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.places import EVAL_SETS
 from runner.base.records import Document
@@ -14,7 +14,7 @@ from runner.decide.passages.asked_words import marked, query_terms, terms_of, wo
 from runner.decide.passages.passages import LONGEST, SEEN, with_passages
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
-from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import load_lists
 from runner.report.local_copy import NAME, write_local_copy
 from runner.retrieve.bm25 import lucene_tokens
 from runner.retrieve.words import words
@@ -242,17 +242,16 @@ def test_any_text_and_any_span_give_whole_passages_and_the_same_ones_again(text,
 def _scored(version):
     """The small set's version with results that list its documents; they are invented, its corpus is not."""
     documents = corpus_documents(version, None)
-    results = listed_results(texts=False)
+    results, lists = listed_results(texts=False)
     listed = [
         one.model_copy(update={"doc_id": found.doc_id, "url": ""})
-        for one, found in zip(results.lists.documents, documents, strict=False)
+        for one, found in zip(lists.documents, documents, strict=False)
     ]
     corpus = results.corpus.model_copy(update={"manifest_sha256": file_sha256(version.corpus_path)})
-    made = results.model_copy(
-        update={"lists": results.lists.model_copy(update={"documents": listed}), "corpus": corpus}
-    )
-    (version.record / "results.json").write_bytes(json_bytes(made.model_dump()))
-    (version.record / "receipt.json").write_bytes(json_bytes(full_receipt(listed_results()).model_dump()))
+    made = results.model_copy(update={"corpus": corpus})
+    own = lists.model_copy(update={"documents": listed})
+    for name, value in (("results", made), ("lists", own), ("receipt", full_receipt(results))):
+        (version.record / f"{name}.json").write_bytes(json_bytes(value.model_dump()))
     return version
 
 
@@ -264,9 +263,9 @@ def test_a_local_copy_shows_passages_of_the_archived_documents_and_says_so(score
     page = path.read_text(encoding="utf-8")
     assert "Local copy with passages" in page
     assert file_sha256(scored.record / "results.json") in page
-    stored = Results.model_validate(read_json(scored.record / "results.json"))
+    stored = load_lists(scored)
     texts = {one.doc_id: one for one in archived_documents(scored)}
-    for listed in stored.lists.documents:
+    for listed in stored.documents:
         assert texts[listed.doc_id].title in page
     assert page.count('<p class="chunk" dir="auto">') >= 25 * 2
     assert write_local_copy(scored).read_text(encoding="utf-8") == page

@@ -58,7 +58,7 @@ def scored(version, *cells, registered=(BASELINE, OTHER, THIRD), **settings):
     plan = version.plan().model_copy(update={"cells": list(cells), **settings})
     comparison = load_comparison(version, plan, frozenset(registered))
     made = make_results(version, comparison, GradedGate.over(comparison), kind="production")
-    parsed = json.loads(json_bytes(made.model_dump()))
+    parsed = json.loads(json_bytes(made.results.model_dump()))
     return parsed, {row["cell"]: row for row in parsed["cells"]}
 
 
@@ -113,7 +113,6 @@ def test_the_noise_floor_is_what_a_planted_change_makes_of_the_baseline(version)
     judge(version, label("q01", A, 3), label("q01", B, 0), label("q02", B, 1), label("q03", C, 2))
     floor = scored(version, BASELINE, OTHER)[0]["noise_floor"]
     lost = [1 - WORTH[2], 0.0, 1 - WORTH[3]]
-    assert floor["cell"] == BASELINE
     [difference] = [value for value in floor.values() if isinstance(value, dict)]
     assert difference["mean"] == pytest.approx(-sum(lost) / 25, abs=1e-9)
     assert (difference["wins"], difference["ties"], difference["losses"]) == (0, 23, 2)

@@ -32,8 +32,8 @@ from tests.support.small_set import begin, make_version
 CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
 LOCKED = sorted(
     [
-        *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "plan.yaml", "preregistration.json"),
-        *("queries.yaml", "receipt.json", "results.html", "results.json"),
+        *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "lists.json", "plan.yaml"),
+        *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
         *(f"cells/{cell}.json" for cell in (*CELLS, "aa")),
         *(f"runs/{cell}{ending}.tsv" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
     ]
@@ -210,7 +210,8 @@ def _rehearse(record):
     """A locked rehearsal with the record's runs and results."""
     for name in ("runs", "cells"):
         shutil.copytree(record / name, record / "rehearsal" / name)
-    shutil.copy(record / "results.json", record / "rehearsal")
+    for name in ("results.json", "lists.json"):
+        shutil.copy(record / name, record / "rehearsal")
     write_lock(record / "rehearsal")
 
 
@@ -359,6 +360,7 @@ def edit(path, old, new):
 
 FORGED = {
     "results.json": ("results.json", b'"mean": 0.', b'"mean": 0.9'),
+    "lists.json": ("lists.json", b'"depth": 10', b'"depth": 11'),
     "runs/bm25-x-whole_doc.tsv": ("runs/bm25-x-whole_doc.tsv", b"\t1\t", b"\t2\t"),
     "runs/aa.tsv": ("runs/aa.tsv", b"\t1\t", b"\t2\t"),
     "runs/aa.chunks.tsv": ("runs/aa.chunks.tsv", b"\t1\t", b"\t2\t"),
@@ -403,7 +405,7 @@ def forge(record):
 @pytest.mark.slow
 def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, command, capsys):
     assert command("verify", "--deep") == 0
-    assert "results.json, results.html, decision.json made anew byte for byte" in capsys.readouterr().out
+    assert "results.json, lists.json, results.html, decision.json made anew byte for byte" in capsys.readouterr().out
     forge(record)
     assert command("verify") == 0
     assert command("verify", "--deep") == 4
@@ -435,7 +437,7 @@ def test_what_an_earlier_release_made_is_named_and_no_failure(record, command, c
     relock(record)
     assert command("verify", "--deep") == 0
     said = capsys.readouterr().out.splitlines()[-1]
-    assert ("results.json, decision.json made anew" in said) == anew
+    assert ("results.json, lists.json, decision.json made anew" in said) == anew
     assert "results.html" in said
 
 

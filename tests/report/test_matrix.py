@@ -19,14 +19,22 @@ def stored(**more):
     return inert(listed_results(**more))
 
 
+RESULTS, LISTS = stored()
+
+
 @pytest.fixture(name="results", scope="module")
 def _results():
-    return stored()
+    return RESULTS
+
+
+def paged(**more):
+    found, lists = listed_results(**more)
+    return page(found, None, lists=lists).decode()
 
 
 @pytest.fixture(name="html", scope="module")
 def _html():
-    return page(listed_results(), None).decode()
+    return paged()
 
 
 def by_cell(results):
@@ -36,14 +44,14 @@ def by_cell(results):
 def test_rows_stand_by_the_difference_to_the_baseline_greatest_first_and_equal_ones_by_id(results):
     scores = by_cell(results)
     gains = {query.id: scores[BETTER][place] - scores[BASELINE][place] for place, query in enumerate(results.queries)}
-    shown = matrix(results)
+    shown = matrix(results, LISTS)
     assert [row.query.id for row in shown.rows] == sorted(gains, key=lambda name: (-abs(gains[name]), name))
     assert [row.first[1].value for row in shown.rows] == [gains[row.query.id] for row in shown.rows]
     assert len(set(gains.values())) < len(gains)
 
 
 def test_every_figure_and_tint_is_that_of_the_results(results):
-    shown, scores = matrix(results), by_cell(results)
+    shown, scores = matrix(results, LISTS), by_cell(results)
     place = {query.id: place for place, query in enumerate(results.queries)}
     assert shown.cells == [BASELINE, BETTER, *CELLS[2:]]
     for row in shown.rows:
@@ -59,21 +67,21 @@ def test_the_rival_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_s
     assert contenders(results.model_copy(update={"cells": rows[::-1]})) == (2, 3)
     cells = [row.model_copy(update={"confirmed": row.cell == HYBRID}) for row in rows]
     confirmed = results.model_copy(update={"cells": cells})
-    assert challenger(confirmed).cell == matrix(confirmed).cells[1] == HYBRID
+    assert challenger(confirmed).cell == matrix(confirmed, LISTS).cells[1] == HYBRID
 
 
 def test_a_baseline_alone_has_one_column_and_one_list(results):
     alone = results.model_copy(update={"cells": [row for row in results.cells if row.cell == BASELINE]})
-    shown = matrix(alone)
+    shown = matrix(alone, LISTS)
     assert shown.cells == [BASELINE]
     assert all(len(row.first) == len(row.sides) == 1 and not row.others for row in shown.rows)
 
 
 def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named(results):
-    listed = {query.id: query for query in results.lists.queries}
-    for row in matrix(results).rows:
+    listed = {query.id: query for query in LISTS.queries}
+    for row in matrix(results, LISTS).rows:
         query = listed[row.query.id]
-        names = [results.lists.documents[pair.document].doc_id for pair in query.documents]
+        names = [LISTS.documents[pair.document].doc_id for pair in query.documents]
         hits = {side.cell: [names[place] for place, _, _ in query.hits[side.cell][:TOP]] for side in row.sides}
         assert list(hits) == [BASELINE, BETTER]
         for side in row.sides:
@@ -91,47 +99,46 @@ def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named(resul
 
 
 def test_a_hit_shows_the_chunk_that_ranked_it_before_what_the_judge_marked():
-    results = stored()
-    query = results.lists.queries[0]
+    query = LISTS.queries[0]
     row, start, end = query.hits[BASELINE][0]
     passage = query.documents[row].passages[0]
     chunk = passage.model_copy(update={"start": start, "end": start + 4, "text": "rank"})
     marks = passage.model_copy(update={"start": end + 10, "end": end + 14, "text": "mark"})
     pair = query.documents[row].model_copy(update={"passages": [marks, chunk], "spans": [[end + 10, end + 14]]})
     documents = [pair if place == row else each for place, each in enumerate(query.documents)]
-    queries = [query.model_copy(update={"documents": documents}), *results.lists.queries[1:]]
-    changed = results.model_copy(update={"lists": results.lists.model_copy(update={"queries": queries})})
-    (shown,) = [each for each in matrix(changed).rows if each.query.id == query.id]
+    queries = [query.model_copy(update={"documents": documents}), *LISTS.queries[1:]]
+    changed = LISTS.model_copy(update={"queries": queries})
+    (shown,) = [each for each in matrix(RESULTS, changed).rows if each.query.id == query.id]
     hit = shown.sides[0].hits[0]
     assert [text for text, _ in hit.chunk] == ["rank", *([" …"] if start + 4 < end else [])]
     assert [[text for text, _ in parts] for _, parts in hit.marks] == [["mark"]]
 
 
 def test_only_telling_words_of_the_query_are_marked(results, html):
-    rows = {row.query.id: row for row in matrix(results).rows}
+    rows = {row.query.id: row for row in matrix(results, LISTS).rows}
     assert not any(is_marked for hit in rows["q01"].sides[0].hits for _, is_marked in hit.chunk)
     assert "<mark>" not in html  # all passages are alike, so that no word tells one from another
-    other = matrix(stored(invented=Invented(passage="A ferry on the river.", query="Which ferry is on the river?")))
+    other = matrix(*stored(invented=Invented(passage="A ferry on the river.", query="Which ferry is on the river?")))
     parts = [part for row in other.rows for side in row.sides for hit in side.hits for part in hit.chunk if part[1]]
     assert {text for text, _ in parts} == {"ferry", "river"}
 
 
 def test_only_the_judges_that_gave_few_grades_are_named(results):
-    shown = matrix(results)
+    shown = matrix(results, LISTS)
     assert shown.judge == "reader-a"
     assert {hit.judge for row in shown.rows for side in row.sides for hit in side.hits} == {"", "reader-b"}
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//example.org/x", "", " https://e.org"])
 def test_an_address_that_is_no_web_address_is_no_link(url):
-    rows = matrix(stored(invented=Invented(url=url))).rows
+    rows = matrix(*stored(invented=Invented(url=url))).rows
     assert {hit.url for row in rows for hit in row.sides[0].hits if hit.document.doc_id == "d1"} == {""}
 
 
 def test_a_panel_says_of_each_hit_what_the_results_say(html, results):
     tree = markup.fromstring(html)
     panels = tree.xpath("//tr[@class='panel']")
-    rows = matrix(results).rows
+    rows = matrix(results, LISTS).rows
     assert len(panels) == len(rows) == 25
     for panel, row in zip(panels, rows, strict=True):
         assert panel.getprevious().get("id") == row.anchor
@@ -149,7 +156,7 @@ def test_a_panel_says_of_each_hit_what_the_results_say(html, results):
 
 
 def test_without_texts_a_hit_has_its_place_and_neither_title_nor_passage():
-    html = page(listed_results(texts=False), None).decode()
+    html = paged(texts=False)
     assert "Levee Inspection" not in html
     assert TEXT not in html
     assert "characters 0–2,000" in html
@@ -175,14 +182,12 @@ def test_dots_stand_where_a_chunk_goes_on_beside_the_passage_that_is_shown(chunk
 
 
 def test_each_hit_has_its_score_where_scores_were_kept():
-    found = listed_results()
     queries = [
-        query.model_copy(update={"scores": {BASELINE: [0.25, 0.12345], BETTER: [17.5]}})
-        for query in found.lists.queries
+        query.model_copy(update={"scores": {BASELINE: [0.25, 0.12345], BETTER: [17.5]}}) for query in LISTS.queries
     ]
-    plain = {row.query.id: row.sides for row in matrix(inert(found)).rows}
-    scored = inert(found.model_copy(update={"lists": found.lists.model_copy(update={"queries": queries})}))
-    for row in matrix(scored).rows:
+    plain = {row.query.id: row.sides for row in matrix(RESULTS, LISTS).rows}
+    scored = LISTS.model_copy(update={"queries": queries})
+    for row in matrix(RESULTS, scored).rows:
         for side, expected, before in zip(row.sides, (["0.25", "0.123"], ["17.5"]), plain[row.query.id], strict=True):
             assert [hit.document for hit in side.hits] == [hit.document for hit in before.hits]
             assert [hit.score for hit in side.hits] == [*expected, *[""] * 9][: len(side.hits)]

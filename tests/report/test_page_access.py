@@ -14,7 +14,7 @@ from runner.report.post_bulk_page import post_bulk_page
 from tests.support import axe
 from tests.support.example_bulk import FAULT, FLAT, MOVED, arm, made, report
 from tests.support.example_results import BASELINE
-from tests.support.full_results import big_results, full_receipt, page
+from tests.support.full_results import big_scored, full_receipt, page
 
 pytest_plugins = ["tests.support.browser"]
 
@@ -25,12 +25,9 @@ SMALL = (2, 3, 3)
 """Queries, cells and depth: each kind of element once or twice, since the engine looks at all of them."""
 
 
-def results():
-    return big_results(*SMALL, passages=True)
-
-
 def results_page():
-    return page(results(), full_receipt(results()))
+    results, lists = big_scored(*SMALL, passages=True)
+    return page(results, full_receipt(results), lists=lists)
 
 
 def judging():

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from runner.report.results_page.by_query import MOST_QUERIES, matrix
-from tests.support.full_results import big_results, full_receipt, page
+from tests.support.full_results import big_scored, full_receipt, page
 
 MB = 1_000_000
 
 
 def size(queries, cells, depth, *, passages=False):
-    found = big_results(queries, cells, depth, passages=passages)
-    return len(page(found, full_receipt(found)))
+    found, lists = big_scored(queries, cells, depth, passages=passages)
+    return len(page(found, full_receipt(found), lists=lists))
 
 
 @pytest.fixture(name="of_record", scope="module")
@@ -30,9 +30,9 @@ def test_a_copy_with_passages_takes_no_more_either(of_record):
 
 
 def test_queries_beyond_those_shown_add_next_to_nothing_and_are_counted():
-    found = big_results(MOST_QUERIES + 40, 2, 1)
-    html = page(found, None).decode()
-    shown = matrix(found)
+    found, lists = big_scored(MOST_QUERIES + 40, 2, 1)
+    html = page(found, None, lists=lists).decode()
+    shown = matrix(found, lists)
     assert (len(shown.rows), shown.left_out) == (MOST_QUERIES, 40)
     least = min(abs(row.first[1].value) for row in shown.rows)
     named = {row.query.id for row in shown.rows}

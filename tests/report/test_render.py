@@ -66,7 +66,6 @@ def test_the_same_inputs_give_the_same_bytes_in_any_process():
 PARTS = [
     (),
     ("corpus",),
-    ("corpus", "sample"),
     ("labels",),
     ("noise_floor",),
     ("judging",),
@@ -411,10 +410,6 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["cells"][0] |= {"cell": text, "diagnosis": text}
     results["cells"][0]["provenance"]["encoder"] |= {"encoder": text, text: [text, {text: text}]}
     results["plan"]["source"] = text
-    pair = results["lists"]["queries"][0]["documents"][0]
-    pair |= {"judge": text, "reason": text, "readings": [pair["readings"][0] | {"judge": text, "reason": text}]}
-    results["lists"]["documents"][0] |= {"doc_id": text, "url": text, "title": text}
-    results["lists"]["queries"][0]["hits"] = {text: [[0, 0, 10]]}
     panel = results["judging"]
     panel["agreement"]["seconds"][0] |= {"judge": text, "models": [text], "first_judges": [text]}
     panel["agreement"]["seconds"][0]["by_cell"][1] |= {"cell": text, "unknown": text}
@@ -423,7 +418,6 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["slices"][0]["name"] = text
     before = results["previous"]
     before["decision"] |= {"cell": text, "tier": text}
-    before["queries"] |= {"changed": [text], "new": [text], "gone": [text]}
     before |= {"settings": [text], "cells_new": [text], "cells_gone": [text]}
     return results
 

@@ -23,15 +23,18 @@ HOSTILE = (
 )
 
 
+LISTS = listed_results()[1]
+
+
 @pytest.fixture(name="results", scope="module")
 def _results():
-    return listed_results()
+    return listed_results()[0]
 
 
 @pytest.fixture(name="path", scope="module")
 def _path(results, tmp_path_factory):
     found = tmp_path_factory.mktemp("page") / "results.html"
-    found.write_bytes(page(results, full_receipt(results)))
+    found.write_bytes(page(results, full_receipt(results), lists=LISTS))
     return found
 
 
@@ -151,10 +154,10 @@ def test_a_panel_opens_by_key_and_says_so_to_a_screen_reader(shown):
 @pytest.mark.parametrize("odd", ["a/b#c%25?d&e", "(1)'+\u00e9", "gate"])
 def test_an_address_opens_the_panel_of_a_query_of_any_id(odd, results, show, tmp_path):
     queries = [query.model_copy(update={"id": odd}) if query.id == "q03" else query for query in results.queries]
-    listed = [each.model_copy(update={"id": odd}) if each.id == "q03" else each for each in results.lists.queries]
-    lists = results.lists.model_copy(update={"queries": listed})
+    listed = [each.model_copy(update={"id": odd}) if each.id == "q03" else each for each in LISTS.queries]
+    lists = LISTS.model_copy(update={"queries": listed})
     written = tmp_path / "odd.html"
-    written.write_bytes(page(results.model_copy(update={"queries": queries, "lists": lists}), None))
+    written.write_bytes(page(results.model_copy(update={"queries": queries}), None, lists=lists))
     assert opened_rows(show(quote(anchor(odd), safe="!'()*"), written)) == [anchor(odd)]
 
 
@@ -247,7 +250,8 @@ def test_a_text_made_to_break_out_is_shown_and_does_nothing(show, tmp_path):
         url='javascript:alert(1)//https://example.org/"onclick="alert(2)',
     )
     written = tmp_path / "hostile.html"
-    written.write_bytes(page(listed_results(odd), None))
+    found, lists = listed_results(odd)
+    written.write_bytes(page(found, None, lists=lists))
     assert written.stat().st_size < 1_000_000
     shown = show("q01", written)
     said = shown.text("#q01") + shown.text("#q01 + tr.panel")

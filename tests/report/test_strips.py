@@ -310,7 +310,7 @@ def test_in_a_browser_the_marks_stand_where_the_view_says_and_nothing_widens_the
 
 def with_floor(*, changed, mean=0.0, half=0.0, most=0.0):
     moved = {"mean": mean, "low": mean - half, "high": mean + half, "wins": changed, "ties": 25 - changed, "losses": 0}
-    floor = {"cell": BASELINE, "difference": moved, "max_change": most, "queries_changed": changed}
+    floor = {"difference": moved, "max_change": most, "queries_changed": changed}
     return words(drawn("_gate.html.j2", made() | {"noise_floor": floor}))
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.records import READ_TOKENS, SCORE_UNIT, ChunkHit, Span, merged, n_characters, n_shared
+from runner.base.records import READ_TOKENS, ChunkHit, Span, merged, n_characters, n_shared
 from runner.score.span_scores import BUDGETS, characters_read, found_of, gold_spans, span_scores
 from tests.support.example_results import BASELINE, SPARSE
 from tests.support.judge_cases import label
@@ -170,9 +170,9 @@ def test_queries_without_marks_are_in_no_mean():
     }
     found = scored(readings, [judgment("a", 3, (0, 50)), judgment("a", 3, query_id="p")])
     recall = found.cells[BASELINE][0].recall
-    assert (recall.queries, recall.per_query, recall.mean, recall.low, recall.high) == (1, [None, SCORE_UNIT], 1, 1, 1)
+    assert (recall.queries, recall.mean, recall.low, recall.high) == (1, 1, 1, 1)
     other = found.cells[SPARSE][0].recall
-    assert (other.per_query, other.mean, other.difference.mean, other.difference.losses) == ([None, 0], 0, -1, 1)
+    assert (other.mean, other.difference.mean, other.difference.losses) == (0, -1, 1)
 
 
 def test_all_means_are_over_the_same_queries():
@@ -181,7 +181,8 @@ def test_all_means_are_over_the_same_queries():
     good, unknown = (chunk("a", 0, 50, 10),), (chunk("b", 0, 50, 10),)
     found = scored({BASELINE: {"p": good, "q": good}, SPARSE: {"p": unknown, "q": good}}, marks)
     for cell in (BASELINE, SPARSE):
-        assert found.cells[cell][0].precision.per_query == [None, SCORE_UNIT]
+        precision = found.cells[cell][0].precision
+        assert (precision.queries, precision.mean) == (1, 1)
         assert found.cells[cell][0].recall.queries == 2
     assert found.cells[SPARSE][0].unmarked == 0.5
     assert found.cells[SPARSE][0].precision.difference.mean == 0
@@ -192,7 +193,7 @@ def test_a_measure_that_is_unknown_throughout_is_null():
     found = scored({BASELINE: {"q": (chunk("b", 0, 50, 10),)}}, marks, queries=["q"], cells=(BASELINE,))
     precision = found.cells[BASELINE][0].precision
     assert (precision.queries, precision.mean, precision.low, precision.difference) == (0, None, None, None)
-    assert precision.per_query == [None]
+    assert (precision.queries, precision.mean) == (0, None)
 
 
 def test_a_cell_without_a_reading_list_is_not_listed_and_without_the_baselines_nothing_is_compared():

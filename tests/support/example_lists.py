@@ -35,8 +35,11 @@ class Invented:
     url: str = "https://example.org/d1"
 
 
-def listed_results(invented: Invented | None = None, *, texts: bool = True) -> Results:
-    """Every query finds the same eight documents in another order; q01 and the first document are as `invented`."""
+def listed_results(invented: Invented | None = None, *, texts: bool = True) -> tuple[Results, RankedLists]:
+    """Return results and lists: every query finds the same eight documents in another order.
+
+    q01 and the first document are as `invented`.
+    """
     made = invented or Invented()
     bare = results(row(BASELINE), row(BETTER, 0.05, p=0.01), row(HYBRID, -0.05), row(SPARSE, -0.1, role="exploratory"))
     rows = []
@@ -47,7 +50,7 @@ def listed_results(invented: Invented | None = None, *, texts: bool = True) -> R
         rows.append(cell.model_copy(update={"scores": scores, "differences": differences}))
     assert tuple(cell.cell for cell in rows) == CELLS
     queries = [_query(number, made) for number in range(25)]
-    return bare.model_copy(update={"cells": rows, "queries": queries, "lists": _lists(made, texts=texts)})
+    return bare.model_copy(update={"cells": rows, "queries": queries}), _lists(made, texts=texts)
 
 
 def score(cell: int, query: int) -> int:

@@ -20,17 +20,7 @@ from runner.eval_set.shapes.pool import (
     SpanResult,
 )
 from runner.eval_set.shapes.results import JudgePanel
-from runner.eval_set.shapes.versions import (
-    CellBeside,
-    DecidedBefore,
-    DocumentsKept,
-    LabelsKept,
-    MeanInterval,
-    MeasureBeside,
-    Movement,
-    PreviousVersion,
-    QueriesKept,
-)
+from runner.eval_set.shapes.versions import CellBeside, DecidedBefore, Kept, MeanInterval, PreviousVersion
 
 FIRST, SECOND, PERSON = "judge-model-1", "judge-model-2", "reader-b"
 MODEL = "judge-model-2-2026"
@@ -136,7 +126,6 @@ NO_SPANS = SpanResult(queries=0, documents=0, unmarked=61, characters=0, cells={
 
 def spans(cells, baseline, n_queries):
     """Marks for all queries but one; nothing is defined at the last budget."""
-    per_query = [None] + [500_000_000] * (n_queries - 1)
 
     def measure(cell, mean):
         moved = Difference(mean=0.0214, low=-0.0103, high=0.0535, wins=9, ties=11, losses=9)
@@ -145,11 +134,10 @@ def spans(cells, baseline, n_queries):
             mean=mean,
             low=mean - 0.1,
             high=mean + 0.1,
-            per_query=per_query,
             difference=None if cell == baseline else moved,
         )
 
-    empty = SpanMeasure(queries=0, mean=None, low=None, high=None, per_query=[None] * n_queries, difference=None)
+    empty = SpanMeasure(queries=0, mean=None, low=None, high=None, difference=None)
 
     def budgets(cell):
         return [
@@ -178,22 +166,21 @@ def slices(cells):
 
 def previous(cells):
     """A first version that was decided, with one cell less; two queries were replaced since."""
-    before, now = MeanInterval(mean=0.5, low=0.4, high=0.6), MeanInterval(mean=0.5213, low=0.42, high=0.62)
-    moved = Movement(n_queries=28, mean=0.0213, low=-0.0041, high=0.0467, wins=12, ties=9, losses=7)
-    beside = {name: MeasureBeside(before=before, now=now, movement=moved) for name in ("ndcg@10", "recall@10")}
-    apart = {name: MeasureBeside(before=before, now=now, movement=None) for name in ("ndcg@10", "recall@10")}
+    before = dict.fromkeys(("ndcg@10", "recall@10"), MeanInterval(mean=0.5, low=0.4, high=0.6))
+    moved = Difference(mean=0.0213, low=-0.0041, high=0.0467, wins=12, ties=9, losses=7)
     return PreviousVersion(
         version=1,
         decision=DecidedBefore(kind="production", tier="candidate", cell=cells[0], results_sha256="ab" * 32),
-        queries=QueriesKept(common=28, changed=["q03"], new=["q31", "q32"], gone=["q29"]),
-        documents=DocumentsKept(common=740, changed=0, new=8, gone=2),
-        labels=LabelsKept(carried=3900, new=311),
+        comparable=False,
+        queries=Kept(common=28, changed=1, new=2, gone=1),
+        documents=Kept(common=740, changed=0, new=8, gone=2),
+        labels_carried=3900,
         prompt_changed=False,
         settings=["pool_depth"],
         cells_new=[cells[-1]],
         cells_gone=["bm25-okapi x whole_doc"],
         cells=[
-            CellBeside(cell=cells[0], comparable=False, same_run=True, scores=beside),
-            CellBeside(cell=cells[1], comparable=False, same_run=False, scores=apart),
+            CellBeside(cell=cells[0], same_run=True, before=before, moved=dict.fromkeys(before, moved)),
+            CellBeside(cell=cells[1], same_run=False, before=before, moved={}),
         ],
     )

@@ -13,9 +13,8 @@ from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
-from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
-from runner.eval_set.shapes.plan import Plan, Sample
+from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.score.expected_loss import Beliefs, Gain, expected_loss
 
@@ -90,14 +89,12 @@ def row(
     registered = role == "preregistered"
     test = PairedTestResult(
         p=p,
-        exact=False,
         p_adjusted=p if registered else None,
         p_gain=p if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
         sd=0.15,
         left_out=[gain - 0.01, gain + 0.01],
-        influential="q07",
     )
     bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03, losses=1)
     is_baseline = cell == BASELINE
@@ -198,7 +195,6 @@ def results(*rows, kind="production", unjudged=0):
             n_chars=3000,
             quarantined=[],
             strata={"s": 3},
-            sample=Sample(size=3, seed=1),
             reader="demo",
             archive_sha256=SHA,
             manifest_sha256=SHA,
@@ -220,7 +216,7 @@ def results(*rows, kind="production", unjudged=0):
         spans=None,
         slices=[],
         previous=None,
-        lists=RankedLists(depth=10, texts=False, documents=[], queries=[]),
+        lists_sha256=SHA,
         outcome=outcome(inputs),
         weaknesses=["Every pair was graded once."],
     )

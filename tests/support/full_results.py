@@ -31,9 +31,17 @@ from tests.support import example_panel
 from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row
 
 
-def page(found: Results, receipt: Receipt | None, decision: Decision | None = None) -> bytes:
-    """The page of what such results are written as."""
-    return render.page(json_bytes(found.model_dump()), receipt, decision)
+def page(
+    found: Results, receipt: Receipt | None, decision: Decision | None = None, lists: RankedLists | None = None
+) -> bytes:
+    """The page of what such results, and these lists or those of `full_lists`, are written as."""
+    listed = full_lists(found) if lists is None else lists
+    return render.page(json_bytes(found.model_dump()), json_bytes(listed.model_dump()), receipt, decision)
+
+
+def full_lists(found: Results) -> RankedLists:
+    """Four documents a query, all of which every cell finds but the last; the first is relevant and read twice."""
+    return _lists([row.cell for row in found.cells], [query.id for query in found.queries])
 
 
 NEEDS = (
@@ -96,8 +104,7 @@ def full_results(
                 control("oracle", "pass", passes=1, bound=1).model_copy(update={"mean": 1.0}),
                 control("random", draws=200, passes=2, bound=20).model_copy(update={"mean": 0.01}),
             ],
-            "lists": _lists([one.cell for one in rows], ids),
-            "noise_floor": NoiseFloor(cell=cells[0], difference=same, max_change=0.0, queries_changed=0),
+            "noise_floor": NoiseFloor(difference=same, max_change=0.0, queries_changed=0),
             "judging": example_panel.panel(cells, cells[0]),
             "spans": example_panel.spans(cells, cells[0], n_queries),
             "slices": example_panel.slices(cells),
@@ -243,7 +250,6 @@ def _provenance(bare: Provenance, n_chunks: int, share: float) -> Provenance:
 
 
 def _lists(cells: Sequence[str], query_ids: Sequence[str]) -> RankedLists:
-    """Four documents a query, all of which every cell finds but the last; the first is relevant and read twice."""
     again = FurtherReading(judge="reader-b", model="", round=1, grade=1, reason="names no grant")
     pairs = [
         PairShown(
@@ -290,7 +296,6 @@ def _corpus() -> CorpusFacts:
             "manifest_sha256": sha256("corpus"),
             "archive_sha256": sha256("archive"),
             "reader": "us_code",
-            "sample": {"size": 750, "seed": 2026},
         }
     )
 
@@ -318,7 +323,6 @@ def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
         confirmed=[],
         not_shown="It is not confirmed: it is not told from chance (p 0.1911).",
         next_step="The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
-        baseline_gate="pass",
         false_alarm=0.6134,
         queries_needed=90,
         assurance=0.5512,
@@ -347,8 +351,15 @@ _SYLLABLES = (
 )
 
 
+def big_results(queries: int, cells: int, depth: int = 1, *, seed: int = 1) -> Results:
+    """The results of `big_scored`."""
+    return big_scored(queries, cells, depth, seed=seed)[0]
+
+
 @cache
-def big_results(queries: int, cells: int, depth: int, *, passages: bool = False, seed: int = 1) -> Results:
+def big_scored(
+    queries: int, cells: int, depth: int, *, passages: bool = False, seed: int = 1
+) -> tuple[Results, RankedLists]:
     """Results of so many queries and cells, and lists of such a depth: as many words as a real evening leaves.
 
     With passages they are as those of our own texts.
@@ -361,7 +372,7 @@ def big_results(queries: int, cells: int, depth: int, *, passages: bool = False,
     ]
     found = full_results(n_queries=queries, names=names, source="demo")
     lists = _many_lists(generator, rows, [one.cell for one in found.cells], depth, passages=passages)
-    return found.model_copy(update={"queries": rows, "lists": lists, "previous": None})
+    return found.model_copy(update={"queries": rows, "previous": None}), lists
 
 
 def _words(generator: np.random.Generator, count: int) -> str:

@@ -1,6 +1,6 @@
-"""The shape of ranked lists with their judgments."""
+"""The shape of lists.json: ranked lists with their judgments."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -73,8 +73,9 @@ class QueryLists(Sparse):
 
 
 class RankedLists(FrozenModel):
-    """Every query's lists down to `depth`; `texts` says whether titles and passages are with them."""
+    """lists.json: every query's lists down to `depth`; `texts` says whether titles and passages are with them."""
 
+    schema_version: Literal[1] = 1
     depth: Annotated[int, Field(ge=1)]
     texts: bool
     documents: list[ListedDocument]

@@ -31,12 +31,10 @@ class PairedTestResult(Sparse):
     is that of the cell's own step by itself, the first challengers or the others. All else is two-sided: `interval`
     inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
     preregistered cells at once. Those that hold over several cells are null for one outside of that family.
-    `left_out` is the least and the greatest mean that leaving one query out gives, `influential` the query whose
-    absence moves it most.
+    `left_out` is the least and the greatest mean that leaving one query out gives.
     """
 
     p: float
-    exact: bool
     p_adjusted: float | None
     p_gain: float | None
     p_step: float | None = None
@@ -44,7 +42,6 @@ class PairedTestResult(Sparse):
     simultaneous: Ends | None
     sd: float
     left_out: Ends
-    influential: str
 
 
 class RecallBound(FrozenModel):

@@ -11,15 +11,13 @@ from runner.eval_set.shapes.paired import Difference
 class SpanMeasure(FrozenModel):
     """A mean over the queries for which it is defined, with its interval; null if there is none of them.
 
-    `per_query` are units of 1e-9 in the order of the queries, null if undefined. `difference` is null if the
-    baseline has no reading list.
+    `difference` is null if the baseline has no reading list.
     """
 
     queries: Count
     mean: float | None
     low: float | None
     high: float | None
-    per_query: list[int | None]
     difference: Difference | None
 
 

@@ -4,16 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.records import Verdict
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
 from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult
 from runner.eval_set.shapes.labels import LabelPrefix
-from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
-from runner.eval_set.shapes.plan import Plan, Sample
+from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.pool import Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
@@ -58,7 +56,6 @@ class CorpusFacts(FrozenModel):
     n_chars: Count
     quarantined: list[Quarantined]
     strata: dict[str, Count]
-    sample: Sample
     reader: str
     archive_sha256: Sha256
     manifest_sha256: Sha256
@@ -78,7 +75,6 @@ class LabelFacts(LabelPrefix):
 class NoiseFloor(FrozenModel):
     """The baseline once more over vectors of other batches: its nDCG@10 less the first, and how far any query moved."""
 
-    cell: str
     difference: Difference
     max_change: float
     queries_changed: Count
@@ -113,7 +109,6 @@ class Outcome(FrozenModel):
     sentence: str
     not_shown: str
     next_step: str
-    baseline_gate: Verdict
     false_alarm: float | None
     queries_needed: int | None
     assurance: float | None
@@ -123,12 +118,9 @@ class Outcome(FrozenModel):
 class Results(Sparse):
     """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, backend or cost in it.
 
-    Titles and passages of `lists` come from the documents, in a version of the embedded demo alone.
-
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
-    `spans` is null if no reading lists are kept; `slices`
-    describe and test nothing; `lists` are what to look up; `previous` compares with the version before, null for a
-    first one.
+    `spans` is null if no reading lists are kept; `slices` describe and test nothing; `lists_sha256` is that of
+    lists.json; `previous` compares with the version before, null for a first one.
     """
 
     schema_version: Literal[1]
@@ -149,7 +141,7 @@ class Results(Sparse):
     judging: JudgePanel | None
     spans: SpanResult | None
     slices: list[Slice]
-    lists: RankedLists
+    lists_sha256: Sha256
     previous: PreviousVersion | None
     outcome: Outcome
     weaknesses: Annotated[list[str], Field(min_length=1)]

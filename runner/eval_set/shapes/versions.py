@@ -47,31 +47,6 @@ class DecidedBefore(FrozenModel):
     results_sha256: Sha256 | None
 
 
-class QueriesKept(FrozenModel):
-    """Queries by id: `common` counts those whose text is the same in both versions, `changed` have another text."""
-
-    common: Count
-    changed: list[str]
-    new: list[str]
-    gone: list[str]
-
-
-class DocumentsKept(FrozenModel):
-    """Documents by id, counted: `common` have the same text in both versions, `changed` another one."""
-
-    common: Count
-    changed: Count
-    new: Count
-    gone: Count
-
-
-class LabelsKept(FrozenModel):
-    """The lines of labels.jsonl that were scored: those that the earlier version has too, and the others."""
-
-    carried: Count
-    new: Count
-
-
 class MeanInterval(FrozenModel):
     """A mean with its interval, as the version's own results.json has it."""
 
@@ -80,45 +55,44 @@ class MeanInterval(FrozenModel):
     high: float
 
 
-class Movement(Difference):
-    """Now less before, paired by query over the `n_queries` that both versions ask in the same words."""
+class Kept(FrozenModel):
+    """Queries or documents by id, counted: `common` have the same text in both versions, `changed` another one."""
 
-    n_queries: Annotated[int, Field(ge=1)]
-
-
-class MeasureBeside(FrozenModel):
-    """A cell's measure in both versions; `movement` is null if the two differ in their documents."""
-
-    before: MeanInterval
-    now: MeanInterval
-    movement: Movement | None
+    common: Count
+    changed: Count
+    new: Count
+    gone: Count
 
 
 class CellBeside(FrozenModel):
-    """A cell that both versions scored.
+    """A cell that both versions scored; what it scores now is its row of results.json.
 
-    `comparable` where queries, documents, judge prompt and relevant grade are the same in both. `same_run`: it
-    returned the same documents in the same places, so that whatever moved comes from labels alone.
+    `same_run`: it returned the same documents in the same places, so that whatever moved comes from labels alone.
+    `before` is what it scored, by measure; `moved` is now less before, paired by query over those that both versions
+    ask in the same words, without measures that other documents or another relevant grade keep from it.
     """
 
     cell: _Name
-    comparable: bool
     same_run: bool
-    scores: dict[str, MeasureBeside]
+    before: dict[str, MeanInterval]
+    moved: dict[str, Difference]
 
 
 class PreviousVersion(FrozenModel):
     """The version that this one was opened from, beside it.
 
-    `decision` is null if it was never decided; then, and after a decision by policy, `cells` are empty. `settings`
-    are the fields of the plan that differ, `cells_new` and `cells_gone` those of its cells that only one plan has.
+    `decision` is null if it was never decided; then, and after a decision by policy, `cells` are empty. `comparable`:
+    queries, documents, judge prompt and relevant grade are the same in both. `labels_carried` are the scored lines that
+    the earlier version has too. `settings` are the fields of the plan that differ, `cells_new` and `cells_gone` those
+    of its cells that only one plan has.
     """
 
     version: Annotated[int, Field(ge=1)]
     decision: DecidedBefore | None
-    queries: QueriesKept
-    documents: DocumentsKept
-    labels: LabelsKept
+    comparable: bool
+    queries: Kept
+    documents: Kept
+    labels_carried: Count
     prompt_changed: bool
     settings: list[str]
     cells_new: list[str]

@@ -146,14 +146,14 @@ class Matrix(NamedTuple):
     judge: str
 
 
-def matrix(results: Results) -> Matrix:
-    """The table of #queries with its panels, from results whose texts are inert."""
+def matrix(results: Results, lists: RankedLists) -> Matrix:
+    """Return the table of #queries with its panels, from results and lists whose texts are inert."""
     pair = contenders(results)
     first = list(pair) if pair else [0]
     others = [place for place in range(len(results.cells)) if place not in first]
-    judges = Counter(row.judge for query in results.lists.queries for row in query.documents if row.judge)
+    judges = Counter(row.judge for query in lists.queries for row in query.documents if row.judge)
     judge = max(judges, key=lambda name: (judges[name], name), default="")
-    by_id = {query.id: query for query in results.lists.queries}
+    by_id = {query.id: query for query in lists.queries}
     scores = [row.scores[MEASURE].per_query for row in results.cells]
     gains = [scores[first[-1]][place] - scores[first[0]][place] for place in range(len(results.queries))]
     order = sorted(range(len(gains)), key=lambda place: (-abs(gains[place]), results.queries[place].id))
@@ -165,7 +165,7 @@ def matrix(results: Results) -> Matrix:
             _difference(results.cells[cell].cell, scores[cell][place], scores[first[0]][place])
             for cell in (*first, *others)
         ]
-        panel = _Panel(by_id.get(query.id), results.lists, query, judge)
+        panel = _Panel(by_id.get(query.id), lists, query, judge)
         sides, missed, further = panel.sides(of_cells[: len(first)], results.plan.relevant_grade)
         return MatrixRow(
             query=query,

@@ -39,22 +39,22 @@ SCRIPTS = ("results.js.j2",)
 
 def page(
     written: bytes,
+    listed: bytes,
     receipt: Receipt | None,
     decision: Decision | None = None,
     *,
-    local_copy: RankedLists | None = None,
+    local_copy: bool = False,
 ) -> bytes:
     """UTF-8 HTML without network or clock: the same bytes for the same inputs; whole without its script, too.
 
-    `written` is results.json. Text from documents, queries and labels is shown, never interpreted. `local_copy`
-    takes the place of the results' lists, with passages of documents that are not ours, and the page says so.
+    `written` is results.json, `listed` lists.json. Text from documents, queries and labels is shown, never interpreted.
+    A `local_copy` has passages of documents that are not ours, and says so.
     """
     stored = Results.model_validate_json(written)
-    passages = stored.lists if local_copy is None else RankedLists.model_validate(rounded(local_copy.model_dump()))
-    shown = inert(stored.model_copy(update={"lists": passages}))
+    shown, lists = inert(stored), inert(RankedLists.model_validate_json(listed))
     decided = None if decision is None else inert(decision)
     measured = None if receipt is None else inert(Receipt.model_validate(rounded(receipt.model_dump())))
-    by_query = matrix(shown)
+    by_query = matrix(shown, lists)
     whole = shown.plan.model_dump() | {"switching_cost": shown.plan.switching_cost}  # though it is the default
     plan = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=1000)
     return rendered(
@@ -63,6 +63,7 @@ def page(
         scripts=SCRIPTS,
         filters=(ranked, confirmation, described_encoder, fragment),
         results=shown,
+        lists=lists,
         plots={
             "first": first_screen(shown, decided),
             "forest": forest(shown),
@@ -74,7 +75,7 @@ def page(
         chunks=chunk_tables(shown),
         at_first=AT_FIRST,
         decision=decided,
-        local_copy=local_copy is not None,
+        local_copy=local_copy,
         receipt=measured,
         embedded=embedded(measured.backends if measured else {}, shown.plan.baseline),
         results_sha256=sha256(written),
