@@ -56,8 +56,6 @@ class Signs:
     at_least: str = "≥"
     at_most: str = "≤"
     arrow: str = "→"
-    up: str = "↑"
-    down: str = "↓"
 
     def of(self, verdict: str) -> str:
         """The sign of a verdict; what is neither "pass" nor "fail" is unsure."""
@@ -78,8 +76,6 @@ ASCII = Signs(
     at_least=">=",
     at_most="<=",
     arrow="->",
-    up="^",
-    down="v",
 )
 
 

@@ -82,7 +82,6 @@ def with_own_encoders(backend: "Backend", version: "Version", options: argparse.
 
 def asked_of(options: argparse.Namespace) -> "Asked":
     """Return who is to embed and to judge by the flags, under which ceiling."""
-    from runner.embed.chunk_corpus import stored_chunk_tokens
     from runner.evening.costs import Asked
 
     server = ""
@@ -91,7 +90,7 @@ def asked_of(options: argparse.Namespace) -> "Asked":
 
         server = address(options.encoder_url, "ENCODER").endpoint
     ceiling = MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
-    return Asked(remote_options(options), server, judge_options(options), ceiling, stored_chunk_tokens)
+    return Asked(remote_options(options), server, judge_options(options), ceiling)
 
 
 def modal_backend(remote: RemoteOptions, folder: Path) -> "ModalBackend":
@@ -109,16 +108,6 @@ def dollars(text: str) -> float:
         return float(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not an amount of dollars") from error
-
-
-def choose_backend(parser: argparse.ArgumentParser, options: argparse.Namespace, flag: str, name: str) -> None:
-    """Set the flags as `name` asks; a usage error if they name another backend or lack a server."""
-    named = {"modal": options.modal, "http": bool(options.encoder_url)}
-    if others := [other for other, given in named.items() if given and other != name]:
-        parser.error(f"{flag} {name} does not go with {'--modal' if others == ['modal'] else '--encoder-url'}")
-    if name == "http" and not options.encoder_url:
-        parser.error(f"{flag} http needs --encoder-url URL")
-    options.modal = name == "modal"
 
 
 MODELS = "language models"

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
 from chunkers.registry import chunker as find_chunker
@@ -67,11 +66,6 @@ switching_cost: 0.02
 prior: {mean: -0.025, sd: 0.054}
 """
 """What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
-
-
-def default_judges() -> Judges:
-    """The judges of a plan of the catalog."""
-    return Judges.model_validate(yaml.safe_load(JUDGES)["judges"])
 
 
 EXTERNAL_CELLS = (

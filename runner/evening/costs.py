@@ -1,11 +1,12 @@
 """What is left of an evening costs: embedding and judging, counted from the actual corpus, under one ceiling."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from runner.decide.receipt import measured_rate
+from runner.embed.chunk_corpus import stored_chunk_tokens
 from runner.embed.cost.estimate import (
     Corpus,
     TokenCount,
@@ -29,17 +30,10 @@ if TYPE_CHECKING:
 FREE = "cost: $0.00 (local encoders)"
 BY_FILE = "judging: not counted; --judge counts what the plan's language models would cost"
 
-StoredTokens = Callable[[Version, str, int], int | None]
-"""Tokens of a chunker's chunks as the cache holds them, each cut at a limit (0 for none); None if it does not."""
-
-
-def nothing_stored(version: Version, chunker: str, limit: int) -> None:
-    """None: no chunks are counted."""
-
 
 @dataclass(frozen=True)
 class Asked:
-    """Who is to embed and to judge, under which ceiling, and where chunks were counted already.
+    """Who is to embed and to judge, under which ceiling.
 
     `server` is the address of encoders whose price nobody knows. `documents` are the characters of each document, for a
     version that has drawn none yet.
@@ -49,7 +43,6 @@ class Asked:
     server: str = ""
     judge: "JudgeOptions | None" = None
     max_usd: float = MAX_USD
-    stored: StoredTokens = nothing_stored
     documents: Sequence[int] = ()
 
 
@@ -87,7 +80,7 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     again: dict[str, TokenCount] = {}
     pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
-        corpus, done = _texts(version, documents, asked.stored), current(version, plan)
+        corpus, done = _texts(version, documents), current(version, plan)
         baseline = "" if version.source.policy == "external" else plan.baseline
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
         again = reranked_tokens(plan.cells, corpus, done)
@@ -129,8 +122,10 @@ def _documents(version: Version, asked: Asked) -> Sequence[int]:
     return asked.documents
 
 
-def _texts(version: Version, documents: Sequence[int], stored: StoredTokens) -> Corpus:
+def _texts(version: Version, documents: Sequence[int]) -> Corpus:
     """What is known of the texts that encoders and re-rankers read."""
     queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
-    counted = cache(partial(stored, version)) if version.corpus_path.exists() else lambda chunker, limit: None
+    counted = (
+        cache(partial(stored_chunk_tokens, version)) if version.corpus_path.exists() else lambda chunker, limit: None
+    )
     return Corpus(documents, sum(len(query.text) for query in queries), counted, len(queries))

@@ -8,7 +8,6 @@ from runner.base.errors import BackendError, InputError
 from runner.base.git import untracked
 from runner.base.progress import say
 from runner.decide.decide import RECOMMENDED, decision_sentence, need_cell
-from runner.embed.chunk_corpus import stored_chunk_tokens
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import MAX_USD
 from runner.eval_set.corpus import keep_sample, listed_documents, need_corpus, sample_of, sample_to_draw
@@ -146,7 +145,7 @@ def _need(session: Session, cells: Sequence[str]) -> Total:
     judge = None if closed(session.version) else session.judge
     ceiling = session.backend.max_usd or (judge.max_usd if judge else MAX_USD)
     where = "" if session.backend.name == "local" else f"{session.backend.name}, counted once chunks are made"
-    asked = Asked(None, where, judge, ceiling, stored_chunk_tokens)
+    asked = Asked(None, where, judge, ceiling)
     needs = Needs(session.version, session.plan, session.backend, asked, cells)
     need_all(needs.checks())
     return needs.left.total

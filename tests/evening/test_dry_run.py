@@ -219,11 +219,11 @@ def cost_lines(version, remote, **known):
     return [line for line in lines[: last + 1] if line.startswith(said) and " x " not in line]
 
 
-def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceiling(tmp_path):
+def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceiling(tmp_path, monkeypatch):
     counts = {"fixed_token_512_50": 1_000_000, "whole_doc": 7}
-    *encoders, cost, total = cost_lines(
-        begin(tmp_path), RemoteOptions(), stored=lambda version, chunker, limit: counts.get(chunker, 500_000)
-    )
+    stored = lambda version, chunker, limit: counts.get(chunker, 500_000)  # noqa: E731
+    monkeypatch.setattr("runner.evening.costs.stored_chunk_tokens", stored)
+    *encoders, cost, total = cost_lines(begin(tmp_path), RemoteOptions())
     assert [line.split(":")[0] for line in encoders] == ["  minilm-l6-v2", "  minilm-static-384"]
     # Four chunkers, the baseline's twice, and 25 queries twice.
     assert "tokens (counted chunks) at 100,000 tokens/s (default): " in encoders[0]

@@ -9,7 +9,6 @@ import pytest
 from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
-from runner.embed.chunk_corpus import stored_chunk_tokens
 from runner.embed.cost.ledger import BudgetError
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.batches import batch_files, read_batch
@@ -118,7 +117,7 @@ def without_date(labels):
 def test_a_run_counts_the_judging_that_a_dry_run_counts_before_anything_is_embedded(opened, corpus):
     version, server = opened
     sample(hired(version, corpus, server))
-    asked = Asked(RemoteOptions(), judge=JudgeOptions(url=server.url), stored=stored_chunk_tokens)
+    asked = Asked(RemoteOptions(), judge=JudgeOptions(url=server.url))
     told = costs(version, version.plan(), asked).total
     assert min(told.embedding, told.judging, told.held) > 0
     evening, prepared = hired(version, corpus, server), []
