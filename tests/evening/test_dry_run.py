@@ -221,7 +221,10 @@ def cost_lines(version, remote, **known):
 
 def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceiling(tmp_path, monkeypatch):
     counts = {"fixed_token_512_50": 1_000_000, "whole_doc": 7}
-    stored = lambda version, chunker, limit: counts.get(chunker, 500_000)  # noqa: E731
+
+    def stored(version, chunker, limit):
+        return counts.get(chunker, 500_000)
+
     monkeypatch.setattr("runner.evening.costs.stored_chunk_tokens", stored)
     *encoders, cost, total = cost_lines(begin(tmp_path), RemoteOptions())
     assert [line.split(":")[0] for line in encoders] == ["  minilm-l6-v2", "  minilm-static-384"]
