@@ -15,12 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import digest, file_sha256
+from runner.base.canonical import file_sha256
 from runner.base.progress import say
 from runner.base.records import (
     RUN_DEPTH,
     SCORE_UNIT,
-    WITHOUT_VECTORS,
     BM25Cell,
     CrossCell,
     DenseCell,
@@ -156,7 +155,6 @@ class Replay:
 
     version: str
     backend: str
-    results_sha256: str
     cells: tuple[CellReplay, ...]
 
     @property
@@ -175,39 +173,23 @@ def replay(version: Version, backend: Backend) -> Replay:
     sample = documents(version)
     with alone(version):
         known = recorded(version)  # another run may have ended since
-        folder = version.work / "replay" / _key(known, backend)
-        again = replace(version, record=folder, cache=folder / "cache")
+        folder = version.work / "replay" / "again"
+        # Vectors of an interrupted replay are taken, by what made them; its runs are not.
+        shutil.rmtree(folder / "record", ignore_errors=True)
+        again = replace(version, record=folder / "record", cache=folder / "cache")
         runs = CellRuns(again, lambda: sample, backend)
         wanted = [Wanted(parse_cell(row.cell)) for row in known.results.cells]
         say(f"{version.name}: {len(wanted)} cells are made again")
         runs.make(wanted)
         verify_version(version)  # nobody may have changed it meanwhile, this command least of all
-        found = _compared(known, again, backend)
+        rows = known.results.cells
+        replayed = {row.cell: known.run_of(again, row.cell) for row in rows}
+        explained = _noise(known, replayed, backend)
+        cells = tuple(_cell(known, row, again, replayed[row.cell], explained[row.cell]) for row in rows)
         shutil.rmtree(folder)
         with suppress(OSError):
-            folder.parent.rmdir()  # unless another replay was interrupted there
-    return found
-
-
-def _key(known: Recorded, backend: Backend) -> str:
-    """The folder's name: what is replayed, by what; an interrupted replay of the same finds its vectors there."""
-    parsed = [parse_cell(row.cell) for row in known.results.cells]
-    names = sorted({cell.encoder for cell in parsed if not isinstance(cell, WITHOUT_VECTORS)})
-    results = file_sha256(known.version.results_path)
-    chunkers = {cell.chunker: chunkers_sha256(cell.chunker) for cell in parsed}
-    return digest([results, chunkers, [backend.encoder(name).identity() for name in names]])[:12]
-
-
-def _compared(known: Recorded, again: Version, backend: Backend) -> Replay:
-    rows = known.results.cells
-    replayed = {row.cell: known.run_of(again, row.cell) for row in rows}
-    explained = _noise(known, replayed, backend)
-    return Replay(
-        version=known.version.name,
-        backend=backend.name,
-        results_sha256=file_sha256(known.version.results_path),
-        cells=tuple(_cell(known, row, again, replayed[row.cell], explained[row.cell]) for row in rows),
-    )
+            folder.parent.rmdir()  # unless the ledger is there
+    return Replay(version.name, backend.name, cells)
 
 
 def _noise(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Noise]:
