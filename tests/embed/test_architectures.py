@@ -341,7 +341,7 @@ class Container:
 @pytest.fixture(name="renting")
 def _renting(made, tmp_path, monkeypatch):
     """Makes a driver on the stand-in, whose containers load the small models from the hub's cache in the Volume."""
-    server = ModalServer(tmp_path / "server", executor="inprocess", retries="server")
+    server = ModalServer(tmp_path / "server", executor="inprocess")
     volume = server.volume(modal_app.WEIGHTS_VOLUME)
     monkeypatch.setenv("HF_HOME", str(volume))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(volume / "hub"))

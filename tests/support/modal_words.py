@@ -164,7 +164,7 @@ def benches(parent, passed_probe):
             if probe:
                 shutil.copytree(passed_probe, folder / "cache")
             container.n_made = 0
-            planted = ModalServer(folder / "server", executor="inprocess", retries="server", **server)
+            planted = ModalServer(folder / "server", executor="inprocess", **server)
             planted.replace("Embedder", container)
             planted.replace("fetch", lambda *_: put_weights(planted))
             stack.enter_context(planted)

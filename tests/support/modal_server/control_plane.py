@@ -1,4 +1,4 @@
-"""Calls by the control plane: FunctionMap, FunctionPutInputs, FunctionGetOutputs, FunctionRetryInputs."""
+"""Calls by the control plane: FunctionMap, FunctionPutInputs, FunctionGetOutputs."""
 
 import itertools
 from typing import Any
@@ -35,7 +35,7 @@ class ControlPlane:
             function_call_jwt=_jwt(call_id, 0, 0),
             pipelined_inputs=[self._accepted(call, item) for item in request.pipelined_inputs],
             retry_policy=function.definition.retry_policy,
-            sync_client_retries_enabled=not self.scheduler.retries_here,
+            sync_client_retries_enabled=False,
             max_inputs_outstanding=OUTSTANDING,
         )
 
@@ -43,16 +43,6 @@ class ControlPlane:
     async def put(self, request: api_pb2.FunctionPutInputsRequest, caller: Caller) -> Any:
         call = self.call(request.function_call_id)
         return api_pb2.FunctionPutInputsResponse(inputs=[self._accepted(call, item) for item in request.inputs])
-
-    @answers("FunctionRetryInputs")
-    async def retry(self, request: api_pb2.FunctionRetryInputsRequest, caller: Caller) -> Any:
-        jwts = []
-        for item in request.inputs:
-            said = DecodedJwt.decode_without_verification(item.input_jwt).payload
-            again = self.call(said["call"]).inputs[said["idx"]]
-            self.scheduler.resubmit(again, item.retry_count)
-            jwts.append(_jwt(said["call"], again.idx, again.sent))
-        return api_pb2.FunctionRetryInputsResponse(input_jwts=jwts)
 
     @answers("FunctionGetOutputs")
     async def outputs(self, request: api_pb2.FunctionGetOutputsRequest, caller: Caller) -> Any:

@@ -114,10 +114,6 @@ class Objects:
         app.tags.update(request.tags)
         return Empty()
 
-    @answers("AppGetTags")
-    async def app_get_tags(self, request: api_pb2.AppGetTagsRequest, caller: Caller) -> Any:
-        return api_pb2.AppGetTagsResponse(tags=self.app(request.app_id).tags)
-
     def app(self, app_id: str) -> AppRecord:
         if app_id not in self.apps:
             raise GRPCError(Status.NOT_FOUND, f"no app {app_id}")
@@ -129,10 +125,6 @@ class Objects:
         KNOWN.images[image_id] = request.image
         metadata = api_pb2.ImageMetadata(image_builder_version=BUILDER_VERSION)
         return api_pb2.ImageGetOrCreateResponse(image_id=image_id, result=BUILT, metadata=metadata)
-
-    @answers("ImageJoinStreaming")
-    async def image_join(self, request: api_pb2.ImageJoinStreamingRequest, caller: Caller) -> AsyncIterator[Any]:
-        yield api_pb2.ImageJoinStreamingResponse(result=BUILT, eof=True)
 
     @answers("MountBatchedCheckExistence")
     async def files_missing(self, request: api_pb2.MountBatchedCheckExistenceRequest, caller: Caller) -> Any:

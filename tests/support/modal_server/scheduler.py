@@ -38,8 +38,8 @@ FAILED_ENTRIES = 3
 class Scheduler:
     """Pools of waiting inputs, one a function. Everything runs on the server's event loop."""
 
-    def __init__(self, blobs: Blobs, faults: Faults, *, retries_here: bool) -> None:
-        self.blobs, self.faults, self.retries_here = blobs, faults, retries_here
+    def __init__(self, blobs: Blobs, faults: Faults) -> None:
+        self.blobs, self.faults = blobs, faults
         self.executor: Executor
         self.inputs: list[Input] = []
         self.containers: list[ContainerRecord] = []
@@ -54,12 +54,6 @@ class Scheduler:
         call.inputs[idx] = new
         self._queue(new)
         return new
-
-    def resubmit(self, again: Input, retry_count: int) -> None:
-        """The client sends it once more."""
-        again.sent += 1
-        again.retry_count = retry_count
-        self._queue(again)
 
     async def take(self, container: ContainerRecord) -> Input | None:
         """The next input for this container, or None when it is to end."""
@@ -170,24 +164,7 @@ class Scheduler:
             container.stop()
             self.gone(container)
             return False
-        self._limit_time(chosen, container)
         return True
-
-    def _limit_time(self, chosen: Input, container: ContainerRecord) -> None:
-        """Ends the container that holds an input for longer than the function's timeout."""
-        executions = len(chosen.executions)
-
-        def expire() -> None:
-            if container.alive and chosen.input_id in container.held and len(chosen.executions) == executions:
-                del container.held[chosen.input_id]
-                seconds = container.function.timeout
-                text = f"Task's current input hit its timeout of {seconds}s"
-                self._answer(chosen, self._item(chosen, Result(status=Result.GENERIC_STATUS_TIMEOUT, exception=text)))
-                container.stop()
-                self.gone(container)
-
-        if container.function.timeout:
-            asyncio.get_running_loop().call_later(container.function.timeout, expire)
 
     def _rescued(self, held: Input, pool: Pool) -> None:
         held.losses += 1
@@ -204,24 +181,16 @@ class Scheduler:
         if succeeded and (change := self.faults.strike("change_output", done)):
             self._change(item, change)
         if succeeded and self.faults.strike("lose_output", done):
-            self._lose(done)
+            self._queue(done)  # the service notices
             return
         retries = done.call.function.retries.count
-        if self.retries_here and not succeeded and done.retry_count < retries:
+        if not succeeded and done.retry_count < retries:
             done.retry_count += 1
             self._queue(done)
             return
         self._answer(done, item)
         if succeeded and self.faults.strike("duplicate_output", done):
             self._answer(done, item)
-
-    def _lose(self, done: Input) -> None:
-        """The service notices, and says so by a failure of its own."""
-        if self.retries_here:
-            self._queue(done)
-        else:
-            status = Result.GENERIC_STATUS_INTERNAL_FAILURE
-            self._answer(done, self._item(done, Result(status=status, exception="injected: the input was lost")))
 
     def _change(self, item: api_pb2.FunctionGetOutputsItem, change: Callable[[Any], Any]) -> None:
         result = item.result
@@ -244,8 +213,7 @@ class Scheduler:
         )
 
     def _answer(self, done: Input, item: api_pb2.FunctionGetOutputsItem) -> None:
-        if self.retries_here:
-            item.retry_count = 0  # the client counts its own retries and ignores answers to others
+        item.retry_count = 0  # the client counts its own retries and ignores answers to others
         done.call.answer(item)
 
     def _payload(self, proto: api_pb2.FunctionInput) -> bytes:

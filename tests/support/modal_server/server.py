@@ -39,7 +39,7 @@ class ModalServer:
     """Modal's service on this machine, for the pinned client. A context: it serves from enter to exit.
 
     `objects` is for the executor "inprocess" alone, `environment` for containers of the executor "container".
-    With retries "server" failed inputs are tried again by the policy, but at once; the client waits a second or more.
+    Failed inputs are tried again by the policy, but at once.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class ModalServer:
         *,
         executor: Literal["container", "inprocess"] = "container",
         objects: Mapping[str, Callable[..., Any]] | None = None,
-        retries: Literal["client", "server"] = "client",
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.folder, self.port = folder, 0
@@ -58,7 +57,7 @@ class ModalServer:
         self._blobs = Blobs()
         self._objects = Objects(self._blobs)
         self._volumes = Volumes(folder / "volumes")
-        self._scheduler = Scheduler(self._blobs, self.faults, retries_here=retries == "server")
+        self._scheduler = Scheduler(self._blobs, self.faults)
         self._lifecycle = Lifecycle(self._objects, self._scheduler)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="modal stand-in", daemon=True)

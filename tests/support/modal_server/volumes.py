@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.empty_pb2 import Empty
 from grpclib import GRPCError, Status
 from modal_proto import api_pb2
 
@@ -41,18 +40,9 @@ class Volumes:
             link.replace(self._folder / name)
         return api_pb2.VolumeCommitResponse(skip_reload=True)
 
-    @answers("VolumeReload")
-    async def reload(self, request: api_pb2.VolumeReloadRequest, caller: Caller) -> Any:
-        return Empty()
-
     @answers("VolumeListFiles")
     async def files(self, request: api_pb2.VolumeListFilesRequest, caller: Caller) -> AsyncIterator[Any]:
         yield api_pb2.VolumeListFilesResponse(entries=self._entries(request.volume_id, request.path, request.recursive))
-
-    @answers("VolumeListFiles2")
-    async def files_2(self, request: api_pb2.VolumeListFiles2Request, caller: Caller) -> AsyncIterator[Any]:
-        entries = self._entries(request.volume_id, request.path, request.recursive)
-        yield api_pb2.VolumeListFiles2Response(entries=entries)
 
     def committed(self, name: str) -> Path:
         """The folder of what is committed now: no later commit changes it, as none changes what a container mounted."""
