@@ -76,11 +76,3 @@ def test_a_retriever_is_validated_in_at_most_20_lines() -> None:
     assert block is not None
     source = [line for line in block[1].splitlines() if re.match(r">>>|\.\.\.", line)]
     assert 0 < len(source) <= 20
-
-
-def test_an_example_that_prints_something_else_is_found(tmp_path) -> None:
-    document = tmp_path / "wrong.md"
-    document.write_text("text\n\n```python\n>>> 1 + 1\n3\n```\n\nmore text\n")
-    test = examples(document)
-    assert [(example.lineno, example.want) for example in test.examples] == [(3, "3\n")]
-    assert doctest.DocTestRunner().run(test, out=lambda _: None).failed == 1
