@@ -360,17 +360,6 @@ def test_headers_of_the_environment_go_nowhere(opened, server, monkeypatch):
     assert "x-planted" not in server.requests[0].headers
 
 
-def test_a_model_that_is_about_to_end_judges_and_one_line_says_until_when(opened, capsys, recwarn):
-    model = opened("claude-sonnet-4-5")
-    assert not any(reply.problem for reply in answered(model, asks(6)).values())
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert said.startswith("claude-sonnet-4-5 is deprecated and answers until ")
-    assert list(recwarn) == []
-    answered(opened(), asks(1))
-    assert capsys.readouterr().err == ""
-
-
 def test_a_session_that_is_left_begins_no_further_request(opened, server):
     replies = opened(parallel=2).replies(asks(200))
     next(replies)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import settings
 
 from runner.base.errors import BackendError
-from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.judge.answers import Importer
@@ -184,22 +183,6 @@ def test_all_faults_together_give_the_same_labels(waiting, server, expected):
     assert not any(server.by_text.values())
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_a_pair_that_is_refused_for_ever_is_named_and_all_others_have_their_labels(waiting, server, expected, how):
-    row = read_batch(batch_files(waiting.judging)[1])[1]
-    server.always = {marks(waiting)[21]: faults.refusal}
-    with pytest.raises(BackendError) as caught:
-        judge(waiting, how, server.url)
-    assert f"Pairs without an answer by {MODEL}: 1 of {PAIRS}." in str(caught.value)
-    assert f"batch-0002: query {row.query_id} and {row.doc_id}: " in str(caught.value)
-    assert "refus" in str(caught.value)
-    assert labels(waiting) == expected[:21] + expected[22:]
-    server.always = {}
-    done = judge(waiting, how, server.url)
-    assert (done.kept, done.requests) == (PAIRS - 1, 1)
-    assert labels(waiting) == expected[:21] + expected[22:] + expected[21:22]
-
-
 def test_a_key_that_stops_being_taken_leaves_what_was_answered_to_the_next_run(waiting, server, expected):
     server.faults = [None] * 30 + [faults.status(401, "invalid x-api-key", "authentication_error")] * 20
     with pytest.raises(BackendError) as caught:
@@ -211,30 +194,6 @@ def test_a_key_that_stops_being_taken_leaves_what_was_answered_to_the_next_run(w
     done = judge(waiting, "messages", server.url)
     assert done.kept >= 27, "30 answers were sent, of which three may still have been under way"
     assert labels(waiting) == expected
-
-
-@pytest.mark.parametrize(("how", "dollars"), [("messages", 0.1), ("batches", 0.03)])
-def test_the_ceiling_stops_the_asking_and_a_higher_one_goes_on(waiting, server, expected, how, dollars, monkeypatch):
-    monkeypatch.setattr("tests.support.judging_process.DOLLARS", dollars)
-    monkeypatch.setattr("runner.judge.models.anthropic.batches.FEWEST_REQUESTS", 1)
-    with pytest.raises(BudgetError, match="pairs are answered and kept"):
-        judge(waiting, how, server.url)
-    sent = len(server.asked)
-    assert 0 < sent < PAIRS
-    monkeypatch.undo()
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    done = judge(waiting, how, server.url)
-    assert done.kept == sent
-    assert len(server.asked) == PAIRS
-    assert labels(waiting) == expected
-
-
-def test_the_key_is_in_no_file(waiting, server):
-    server.by_text = {marks(waiting)[2]: [faults.echoing(faults.broken(), KEY), faults.prose]}
-    judge(waiting, "messages", server.url)
-    files = [path for path in waiting.folder.parent.rglob("*") if path.is_file()]
-    assert any("replies" in path.parts for path in files)
-    assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
 
 def start(*arguments):

@@ -17,7 +17,7 @@ KEY = "cd" * 32
 
 
 def reply(text=None, key=KEY, **more):
-    more = {"usage": Usage(1, 2, 3, 4), "raw": {"id": "m1"}, **more}
+    more = {"usage": Usage(read=1, cache_written=2, cache_read=3, written=4), "raw": {"id": "m1"}, **more}
     return Reply(key, said() if text is None else text, "claude-example-1", **more)
 
 

@@ -114,7 +114,9 @@ def right(ask: Ask) -> Reply:
 
 def as_reply(ask: Ask, text: str, problem: str = "", *, final: bool = False) -> Reply:
     """A reply as a service would have it."""
-    return Reply(ask.key, text, SERVED, Usage(900, 0, 600, 40), {"id": f"msg-{ask.key[:6]}"}, problem, final)
+    return Reply(
+        ask.key, text, SERVED, Usage(read=900, cache_read=600, written=40), {"id": f"msg-{ask.key[:6]}"}, problem, final
+    )
 
 
 def prose(ask: Ask) -> Reply:

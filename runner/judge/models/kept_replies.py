@@ -9,18 +9,9 @@ from pydantic import Field
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError
-from runner.base.schema import Count, FrozenModel, Sha256, checked
+from runner.base.schema import FrozenModel, Sha256, checked
 from runner.base.store import disk_errors
 from runner.judge.models.requests import Reply, Usage
-
-
-class KeptUsage(FrozenModel):
-    """Tokens of one request."""
-
-    read: Count
-    cache_written: Count
-    cache_read: Count
-    written: Count
 
 
 class KeptReply(FrozenModel):
@@ -31,7 +22,7 @@ class KeptReply(FrozenModel):
     doc_id: str
     received_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     model: str
-    usage: KeptUsage
+    usage: Usage
     text: str
     problem: str
     raw: dict[str, Any]
@@ -39,15 +30,13 @@ class KeptReply(FrozenModel):
     @classmethod
     def of(cls, reply: Reply, query_id: str, doc_id: str, received_on: str) -> "KeptReply":
         """A reply about a pair, as it is kept."""
-        said = reply.usage or Usage()
-        usage = {name: getattr(said, name) for name in KeptUsage.model_fields}
         return cls(
             key=reply.key,
             query_id=query_id,
             doc_id=doc_id,
             received_on=received_on,
             model=reply.model,
-            usage=KeptUsage(**usage),
+            usage=reply.usage or Usage(),
             text=reply.text,
             problem=reply.problem,
             raw=dict(reply.raw),
@@ -56,7 +45,7 @@ class KeptReply(FrozenModel):
     @property
     def reply(self) -> Reply:
         """The reply as it came."""
-        return Reply(self.key, self.text, self.model, Usage(**self.usage.model_dump()), self.raw, self.problem)
+        return Reply(self.key, self.text, self.model, self.usage, self.raw, self.problem)
 
 
 class ReplyFiles:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 
 from runner.base.errors import BackendError
 from runner.base.http_client import Fate, Unusable
+from runner.base.schema import Count, FrozenModel
 from runner.base.threads import in_threads
 
 
@@ -26,14 +27,13 @@ class Ask:
     max_tokens: int
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(FrozenModel):
     """Tokens of one request, as the service counted them; cached ones are in no other figure."""
 
-    read: int = 0
-    cache_written: int = 0
-    cache_read: int = 0
-    written: int = 0
+    read: Count = 0
+    cache_written: Count = 0
+    cache_read: Count = 0
+    written: Count = 0
 
     @property
     def tokens(self) -> int:

@@ -4,7 +4,6 @@ import os
 import re
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -22,7 +21,6 @@ from runner.base.http_client import (
     refuse_clear_key,
 )
 from runner.base.places import INSTALLED
-from runner.base.progress import say
 from runner.eval_set.plan import is_same_model
 from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, reply_of, with_room
 from runner.judge.models.client import ANTHROPIC_KEY, URL_FLAG, JudgeClient, Way, judge_address, received
@@ -180,15 +178,6 @@ class AnthropicClient:
         response.stream = _bounded(stream, self.longest, time.monotonic() + self._timeout)
 
 
-def tell_of_end(model: str) -> None:
-    """Say when the model ends, if the SDK knows; its own warning is hidden."""
-    from anthropic.resources.messages import DEPRECATED_MODELS
-
-    warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
-    if day := DEPRECATED_MODELS.get(model):
-        say(f"{model} is deprecated and answers until {day}; name another judge in plans that are not frozen yet.")
-
-
 def _advice(status: int, said: str) -> str:
     if status == HTTPStatus.NOT_FOUND:
         return "Check the judge's model id in plan.yaml, and --judge-url."
@@ -230,7 +219,6 @@ class AnthropicMessages(JudgeClient):
     def connected(self) -> tuple[AnthropicClient, str]:
         """The service at its own address or another one."""
         http = AnthropicClient(self.way)
-        tell_of_end(self.model)
         return http, http.url
 
     def check(self) -> None:
