@@ -13,9 +13,10 @@ import yaml
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.commands.version import view
+from runner.decide.results import Scored
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
-from runner.eval_set.version import Version, load_results
+from runner.eval_set.version import Version, load_lists, load_results
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.remake import files_of
@@ -146,7 +147,8 @@ def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided
     run(tmp_path)
     first, second = (make_version(folder).record for folder in (decided_evening, tmp_path))
     (second / "receipt.json").write_bytes((first / "receipt.json").read_bytes())
-    made = [files_of(version, load_results(version)) for version in map(make_version, (decided_evening, tmp_path))]
+    versions = [make_version(folder) for folder in (decided_evening, tmp_path)]
+    made = [files_of(one, Scored(load_results(one), load_lists(one))) for one in versions]
     assert (first / "results.json").read_bytes() == (second / "results.json").read_bytes()
     assert made[0]["results.html"] == made[1]["results.html"] == (first / "results.html").read_bytes()
 
