@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from samplers.source import FeedRow, FeedRows, ImportedDecision, KnownBy, SourceSpec, Unread, query_kinds
+from samplers.source import ImportedDecision, KnownBy, SourceSpec, Unread, query_kinds
 from samplers.source_format import SourceFormat
 
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 EXTERNAL_BASELINE = "bm25 x whole_doc"
 """What published figures of public collections are compared with."""
-
-_DATES = ("since", "until")
-_ALL = (*_DATES, "congress")
 
 _OF_BILLS = query_kinds(
     topic=(5, "every bill that does something about a subject", "grants to towns that replace lead pipes"),
@@ -45,7 +42,6 @@ _ROWS = (
                 names=(r"(?:^|/)[A-Z]{1,4}\d{4,6}[\w.]{0,12}\.(?:html?|pdf)$",),
             ),
         ),
-        feeds=FeedRows({"api": FeedRow("congress_gov:draw_reports", _DATES)}, "congress_gov:locate_reports"),
         queries=query_kinds(
             topic=(7, "background on a policy question", "options for paying for harbor dredging"),
             paraphrase=(4, "the same as a constituent would ask it", "why can't the state just lower the water bill"),
@@ -70,13 +66,6 @@ _ROWS = (
                 roots=("frDoc",),
                 lines=(r"^\[Federal Register(?: Volume|:) ",),
             ),
-        ),
-        feeds=FeedRows(
-            {
-                "documents": FeedRow("federal_register:draw_documents", _DATES),
-                "issues": FeedRow("govinfo_bulk:ISSUES.draw", _DATES),
-            },
-            "federal_register:locate_documents",
         ),
         queries=query_kinds(
             topic=(4, "rules on a subject", "proposed limits on noise from delivery drones"),
@@ -105,11 +94,6 @@ _ROWS = (
                 names=(r"BILLS-\d{2,3}[a-z]{1,7}\d{1,5}[a-z]{2,4}\d?\.(?:html?|pdf)$",),
             ),
         ),
-        feeds=FeedRows(
-            {"bulk": FeedRow("govinfo_bulk:BILLS.draw", ("congress",))},
-            "govinfo_content:locate_bills",
-            "govinfo_content:bill_file",
-        ),
         queries=_OF_BILLS,
     ),
     SourceSpec(
@@ -126,7 +110,6 @@ _ROWS = (
                 lines=("<!-- documentid:[0-9]",),
             ),
         ),
-        feeds=FeedRows({"release-point": FeedRow("olrc:draw_titles")}, "olrc:locate_titles"),
         queries=query_kinds(
             citation=(7, "a section, or what stands at a cited place", "99 U.S.C. 4321(b)(2)"),
             definition=(3, "a term of art in one title", "What counts as a small vessel for harbor fees?"),
@@ -153,7 +136,6 @@ _ROWS = (
                 lines=(r"^\[\d{2,3}(?:st|nd|rd|d|th) Congress (?:Public|Private) Law \d",),
             ),
         ),
-        feeds=FeedRows({"bulk": FeedRow("govinfo_bulk:LAWS.draw", ("congress",))}, "govinfo_content:locate_laws"),
         queries=query_kinds(
             citation=(7, "a law by number, or what it changed", "section 12 of Public Law 140-7"),
             topic=(4, "what was enacted on a subject", "disaster aid for orchards enacted after the spring frost"),
@@ -169,7 +151,6 @@ _ROWS = (
         structural_chunker="speaker_turn_v1",
         format="samplers.sources.hearings.reader",
         known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d", r"\[Senate Hearing \d", r"^ *S\. Hrg\. \d")),
-        feeds=FeedRows({"api": FeedRow("govinfo_api:HEARINGS.draw", _ALL)}, "govinfo_content:locate_prints"),
         queries=query_kinds(
             attribution=(6, "what a witness or member said", "what the pilots' witness said of night work"),
             topic=(5, "hearings on a subject", "testimony on broken elevators in public housing"),
@@ -186,7 +167,6 @@ _ROWS = (
         reuses="hearing_transcripts",
         format="samplers.sources.congressional_record.reader",
         known_by=KnownBy(lines=(r"\[Congressional Record (?:Volume|Vol\.)",)),
-        feeds=FeedRows({"api": FeedRow("govinfo_api:draw_granules", _ALL)}, "govinfo_content:locate_granules"),
         queries=query_kinds(
             attribution=(5, "who spoke for or against something", "senators who spoke against the lighthouse sale"),
             topic=(5, "a debate or statement on a subject", "floor debate on feeding pupils over the summer"),
@@ -206,7 +186,6 @@ _ROWS = (
                 r"<title>(?:House|Senate|Conference|Executive) Report \d",
             )
         ),
-        feeds=FeedRows({"api": FeedRow("govinfo_api:REPORTS.draw", _ALL)}, "govinfo_content:locate_prints"),
         queries=query_kinds(
             authority=(5, "what a committee directs an agency to do", "Who is told to report on unused buoys?"),
             topic=(5, "why a bill was reported, its need", "reasons given for moving the seed bank"),
@@ -234,14 +213,6 @@ _ROWS = (
                 lines=(r"^\[Code of Federal Regulations\]",),
             ),
         ),
-        feeds=FeedRows(
-            {
-                "parts": FeedRow("ecfr:draw_parts", ("until",)),
-                "annual": FeedRow("govinfo_bulk:draw_volumes", _DATES),
-                "titles": FeedRow("govinfo_bulk:TITLES.draw"),
-            },
-            "annual_cfr:locate_sections",
-        ),
         queries=query_kinds(
             citation=(6, "a section or part", "99 CFR 123.45(a)"),
             definition=(4, "a regulatory term", "What is a hard-to-reach customer for meter readings?"),
@@ -260,7 +231,7 @@ _ROWS = (
         note="only the products' own summaries are read, not the bodies of the reports",
         format="samplers.sources.gao_reports",
         known_by=KnownBy(lines=(r'"gao_id"\s*:',)),
-        feeds="gao.gov turns programs away. Take product records from https://www.gao.gov/products by hand",
+        elsewhere="gao.gov turns programs away. Take product records from https://www.gao.gov/products by hand",
         queries=query_kinds(
             topic=(8, "what was audited and found", "audit of spare parts for icebreakers"),
             paraphrase=(5, "a finding in plain words", "a department that cannot say where its laptops are"),
@@ -282,7 +253,7 @@ _ROWS = (
             lines=tuple(rf"{letter}(?i:ongressional Budget Office\s{{1,80}}Cost Estimate)" for letter in "Cc"),
             pdf_names=("(?i)cbo|cost.?estimate",),
         ),
-        feeds="cbo.gov publishes no listing for programs. Look under https://www.cbo.gov/cost-estimates",
+        elsewhere="cbo.gov publishes no listing for programs. Look under https://www.cbo.gov/cost-estimates",
         queries=query_kinds(
             amount=(7, "what a bill would cost or save", "ten-year cost of free school breakfasts"),
             citation=(5, "the estimate for a bill", "cost estimate for S. 9999, 131st Congress"),
@@ -301,7 +272,7 @@ _ROWS = (
         known_by=KnownBy(
             lines=("STATEMENT OF ADMINISTRATION POLICY",), pdf_names=(r"(?:^|-)\d{4}-\d\d-\d\d_[a-z]+\d",)
         ),
-        feeds="whitehouse.gov removes them with each administration. Take the PDFs and their index from "
+        elsewhere="whitehouse.gov removes them with each administration. Take the PDFs and their index from "
         "https://github.com/unitedstates/statements-of-administration-policy",
         queries=query_kinds(
             topic=(7, "the administration's view of a subject", "White House view of selling public lighthouses"),
@@ -318,7 +289,7 @@ _ROWS = (
         reader="bills",
         sample_size=500,
         corpus="eval-sets/demo/corpus",
-        feeds="its corpus is in the repository, under eval-sets/demo/corpus",
+        elsewhere="its corpus is in the repository, under eval-sets/demo/corpus",
         weakness="Invented bills, and a plan that was changed when the grades existed: its first challenger, prior, "
         "switching cost and test, on all of which the decision rests. One author wrote bills, queries and grades "
         "together with a language model. The demo shows how an evaluation works, and is no evidence about "
@@ -331,7 +302,7 @@ _ROWS = (
         baseline=EXTERNAL_BASELINE,
         policy="external",
         sample_size=1_000_000,
-        feeds="collections are published as archives; docs/collections.md says where",
+        elsewhere="collections are published as archives; docs/collections.md says where",
         queries=(),
     ),
 )

@@ -2,10 +2,9 @@
 
 Modules and functions are named as text and imported on use, so that neither a reader nor HTTP is loaded with a command
 line. Reading files, recognising and fetching them, sampling, plans, queries and the roster take what they need from
-here; there is no second table of sources.
+here. Only their feeds, which are functions over HTTP, have a table of their own, in `samplers/feeds/table.py`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -38,27 +37,6 @@ class Unread(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.what} are not read: {self.instead}"
-
-
-class FeedRow(NamedTuple):
-    """The function that draws, as "module:name" in samplers.feeds, and the flags that narrow it.
-
-    The flags are some of since, until and congress.
-    """
-
-    draw: str
-    takes: tuple[str, ...] = ()
-
-
-class FeedRows(NamedTuple):
-    """A source's feeds by name, the first one the default, and the function, named alike, that finds its documents.
-
-    `file`, named alike too, says which file of govinfo holds a document, for sources of one document a file.
-    """
-
-    feeds: Mapping[str, FeedRow]
-    locate: str
-    file: str = ""
 
 
 class QueryKind(NamedTuple):
@@ -94,7 +72,7 @@ class SourceSpec:
 
     `trigger_order` is the place in the bulk-embed order, 0 for what is no source of the substrate. `format` is the
     module that has the `FORMAT` of its files; a source without one names in `reader` the source whose files it has,
-    by default itself. `feeds` are its feeds, or a sentence on where else to look. `policy` is "evaluate",
+    by default itself. `elsewhere` says of a source without a feed where to look. `policy` is "evaluate",
     "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
     decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own.
     `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the checkout, or
@@ -103,7 +81,6 @@ class SourceSpec:
 
     name: str
     structural_chunker: str
-    feeds: FeedRows | str
     queries: tuple[QueryKind, ...]
     trigger_order: int = 0
     format: str = ""
@@ -114,6 +91,7 @@ class SourceSpec:
     policy: Literal["evaluate", "baseline", "external"] = "evaluate"
     reuses: str = ""
     imported: ImportedDecision | None = None
+    elsewhere: str = ""
     note: str = ""
     weakness: str = ""
     predicted_best: str = ""

@@ -58,7 +58,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--feed", default="", metavar="NAME", help="another feed of the source than its first")
     add("--option", action="append", default=[], metavar="WORD", help="an option of the source's reader (repeatable)")
     add("--again", type=Path, metavar="FILE", help="a version's corpus.jsonl: its documents and no others")
-    add("--rate", type=float, default=2.0, metavar="X", help="requests a second to one host, 2")
     add("--max-mb", type=int, default=500, metavar="N", help="most that the folder may hold, 500")
     add("--endpoint", action="append", default=[], metavar="NAME=URL", help="a mirror in place of a service")
     options = parser.parse_args(arguments)
@@ -90,7 +89,6 @@ def _request(options: argparse.Namespace) -> "FetchRequest":
         congresses=tuple(options.congress),
         feed=options.feed,
         options=words.union(options.option),
-        rate=options.rate,
         max_mb=options.max_mb,
         endpoints=mirrors,
         cache=cache_folder(),

@@ -1,16 +1,13 @@
 """The documents of a manifest once more: downloaded, read, and held to the digests that the manifest has of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from runner.base.canonical import sha256
 from runner.base.errors import DocumentError
 from samplers.feeds.client import Answer, Client
 from samplers.feeds.download import had, now, take_companions
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.folder import Folder, differences, listed_item
-from samplers.feeds.registry import source_feeds
-from samplers.feeds.request import FetchReport, FetchRequest, Item, Located, Say, located
+from samplers.feeds.folder import Folder, listed_item
+from samplers.feeds.request import FetchReport, FetchRequest, Item, Say
+from samplers.feeds.table import source_feeds
 from samplers.registry import source_format
 
 
@@ -20,101 +17,105 @@ def fetch_again(client: Client, source: str, target: Folder, request: FetchReque
     A file goes into the folder only if every document of the manifest in it has the manifest's digest; another
     one is set aside as NAME.changed. differences.jsonl names each document that is changed or missing.
     """
-    located = _located(client, source, request)
     again = _Again(client, source, target, request)
-    for number, (item, wanted) in enumerate(located.items, start=1):
-        if not wanted <= again.settled:
+    files = again.located()
+    for number, (item, wanted) in enumerate(files.items(), start=1):
+        if not wanted <= again.found.keys():
             again.take(item, wanted)
-        if number % 25 == 0 or number == len(located.items):
-            say(f"checked {number:,} of {len(located.items):,} files")
-    held = [item for item, _ in located.items if item.path in target.rows]
+        if number % 25 == 0 or number == len(files):
+            say(f"checked {number:,} of {len(files):,} files")
+    held = [item for item in files if item.path in target.rows]
     again.notes += take_companions(client, source, target, held, say)
-    return again.report(located.missing, len(located.items))
+    return again.report(len(files))
 
 
-def _located(client: Client, source: str, request: FetchRequest) -> Located:
-    """The files of all documents wanted: those that the manifest names, and for the others where the feed looks."""
-    listed = {doc_id: file.url for doc_id, file in request.listed.items() if doc_id in request.documents}
-    others = source_feeds(source).locate(client, sorted(request.documents.keys() - listed.keys()))
-    named = located((doc_id, listed_item(url)) for doc_id, url in sorted(listed.items()))
-    return Located((*named.items, *others.items), {**named.missing, **others.missing})
-
-
-@dataclass
 class _Again:
-    """What is known of each document so far: the same, changed, or lost until some file has it."""
+    """What is known of each document so far: `found` with how it differs, "" if not at all, or lost for a reason."""
 
-    client: Client
-    source: str
-    target: Folder
-    request: FetchRequest
-    same: set[str] = field(default_factory=set)
-    changed: dict[str, str] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
-    failed: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    n_fetched: int = 0
-    n_kept: int = 0
-    n_bytes: int = 0
-    held: set[str] = field(default_factory=set)
+    def __init__(self, client: Client, source: str, target: Folder, request: FetchRequest) -> None:
+        self._client = client
+        self._source = source
+        self._format = source_format(source)
+        self._target = target
+        self._request = request
+        self.found: dict[str, str] = {}
+        self.notes: list[str] = []
+        self._lost: dict[str, str] = {}
+        self._failed: list[tuple[str, str]] = []
+        self._n_fetched = self._n_kept = self._n_bytes = 0
+        self._held: set[str] = set()
 
-    @property
-    def settled(self) -> set[str]:
-        """Ids of documents that were found, the same or changed."""
-        return self.same | self.changed.keys()
+    def located(self) -> dict[Item, set[str]]:
+        """Return the files that may hold the documents wanted, in the order in which each comes first.
 
-    def take(self, item: Item, wanted: frozenset[str]) -> None:
+        A document comes from the file that the manifest names, else from where the feed looks.
+        """
+        listed = {
+            doc_id: file.url for doc_id, file in self._request.listed.items() if doc_id in self._request.documents
+        }
+        named = [(doc_id, listed_item(url)) for doc_id, url in sorted(listed.items())]
+        others = sorted(self._request.documents.keys() - listed.keys())
+        files: dict[Item, set[str]] = {}
+        for doc_id, item in (*named, *source_feeds(self._source).locate(self._client, others)):
+            if isinstance(item, str):
+                self._lost[doc_id] = item
+            else:
+                files.setdefault(item, set()).add(doc_id)
+        return files
+
+    def take(self, item: Item, wanted: set[str]) -> None:
         """Fetch a file, unless it is here as recorded, and compare the documents in it that are wanted."""
-        is_here = self.target.has(item)
+        here = self._target.read(item)
         try:
-            answer = Answer(self.target.read(item), "", "") if is_here else self._fetched(item)
-            documents = source_format(self.source).read(answer.data, item.path, self.request.options).documents
+            answer = self._fetched(item) if here is None else Answer(here)
+            documents = self._format.read(answer.data, item.path, self._request.options).documents
         except (Refused, DocumentError) as error:
-            self.failed.append((item.path, str(error)))
-            self.lost |= dict.fromkeys(wanted, str(error))
+            self._failed.append((item.path, str(error)))
+            self._lost |= dict.fromkeys(wanted, str(error))
             return
         digests = {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
-        self.lost |= dict.fromkeys(wanted - digests.keys(), f"not in {item.path}")
-        differing = {doc_id for doc_id, digest in digests.items() if digest != self.request.documents[doc_id]}
-        listed = {doc_id: self.request.listed[doc_id].sha256 for doc_id in digests if doc_id in self.request.listed}
-        other = {doc_id for doc_id, digest in listed.items() if digest != sha256(answer.data)} - differing
-        self.same |= digests.keys() - differing - other
-        self.changed |= dict.fromkeys(differing, f"changed in {item.path}")
-        self.changed |= dict.fromkeys(other, f"the same text, but {item.path} has other bytes than the manifest names")
+        self._lost |= dict.fromkeys(wanted - digests.keys(), f"not in {item.path}")
+        differing = {doc_id for doc_id, digest in digests.items() if digest != self._request.documents[doc_id]}
+        for doc_id in digests:
+            listed = self._request.listed.get(doc_id)
+            is_other = listed is not None and listed.sha256 != sha256(answer.data)
+            other = f"the same text, but {item.path} has other bytes than the manifest names" if is_other else ""
+            how = f"changed in {item.path}" if doc_id in differing else other
+            self.found[doc_id] = how or self.found.get(doc_id, "")
         if differing:
-            self.target.set_aside(item, answer.data)
+            self._target.set_aside(item, answer.data)
         elif digests:
-            self.n_kept += is_here
-            self.n_fetched += not is_here
-            self.n_bytes += len(answer.data)
-            self.held |= digests.keys()
-            if not is_here:
-                self.target.put(item, answer, now(self.client))
+            self._n_kept += here is not None
+            self._n_fetched += here is None
+            self._n_bytes += len(answer.data)
+            self._held |= digests.keys()
+            if here is None:
+                self._target.put(item, answer, now(self._client))
 
     def _fetched(self, item: Item) -> Answer:
-        answer = had(self.client, item, source_format(self.source).max_bytes)
+        """Return a file from its publisher; note where it comes from another place or is not the one recorded."""
+        answer = had(self._client, item, self._format.max_bytes)
         if answer.moved_to:
             self.notes.append(f"{item.path} was redirected to {answer.moved_to}.")
-        recorded = self.target.rows.get(item.path)
+        recorded = self._target.rows.get(item.path)
         if recorded is not None and recorded.sha256 != sha256(answer.data):
             self.notes.append(f"{item.path} is not the file of {recorded.fetched} byte for byte; its documents decide.")
         return answer
 
-    def report(self, unlocated: Mapping[str, str], n_files: int) -> FetchReport:
-        """The account, in files and in documents; what differs is in differences.jsonl too."""
-        reasons = {**self.lost, **unlocated}
-        lost = sorted(self.request.documents.keys() - self.settled)
-        missing = [(doc_id, reasons.get(doc_id, "no file was found that could hold it")) for doc_id in lost]
-        changed = sorted(self.changed.items())
-        differences(self.target.root, [*changed, *missing])
+    def report(self, n_files: int) -> FetchReport:
+        """Return the account, in files and in documents; write what differs into the folder too."""
+        lost = sorted(self._request.documents.keys() - self.found.keys())
+        missing = [(doc_id, self._lost.get(doc_id, "no file was found that could hold it")) for doc_id in lost]
+        changed = sorted((doc_id, how) for doc_id, how in self.found.items() if how)
+        self._target.differ([*changed, *missing])
         return FetchReport(
-            n_listed=len(self.request.documents),
+            n_listed=len(self._request.documents),
             n_files=n_files,
-            n_fetched=self.n_fetched,
-            n_kept=self.n_kept,
-            n_bytes=self.n_bytes,
-            n_same=len(self.held),
-            failed=tuple(self.failed),
+            n_fetched=self._n_fetched,
+            n_kept=self._n_kept,
+            n_bytes=self._n_bytes,
+            n_same=len(self._held),
+            failed=tuple(self._failed),
             changed=tuple(changed),
             missing=tuple(missing),
             notes=tuple(self.notes),

@@ -2,19 +2,30 @@
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from runner.base.http_client import Busy
 from samplers.feeds.endpoints import Refused, shown
 from samplers.feeds.request import Kind
 
-MEDIA_TYPES: Mapping[Kind, frozenset[str]] = {
-    "xml": frozenset(("application/xml", "text/xml")),
-    "htm": frozenset(("text/html",)),
-    "html": frozenset(("text/html", "application/xhtml+xml")),
-    "zip": frozenset(("application/zip", "application/x-zip-compressed")),
-    "json": frozenset(("application/json",)),
+
+class Form(NamedTuple):
+    """A kind of answer: its name in messages, what is asked for, and the types that it may declare."""
+
+    name: str
+    accept: str
+    types: tuple[str, ...]
+
+
+FORMS: Mapping[Kind, Form] = {
+    "xml": Form("XML", "application/xml, text/xml;q=0.9", ("application/xml", "text/xml")),
+    "htm": Form("a text in HTML", "text/html", ("text/html",)),
+    "html": Form("an HTML page", "text/html", ("text/html", "application/xhtml+xml")),
+    "zip": Form("a ZIP", "application/zip", ("application/zip", "application/x-zip-compressed")),
+    # govinfo's listings answer 406 without it.
+    "json": Form("JSON", "application/json", ("application/json",)),
 }
-_UNSPECIFIC = frozenset(("", "application/octet-stream", "binary/octet-stream", "text/plain"))
+_UNSPECIFIC = ("", "application/octet-stream", "binary/octet-stream", "text/plain")
 """Types that say nothing; the content decides."""
 
 _HEAD, _TAIL = 16_384, 4_096
@@ -30,64 +41,38 @@ class Cut(Busy):
     """An answer that ends before it is whole."""
 
 
-def check_type(kind: Kind, content_type: str, url: str) -> None:
+def check_type(kind: Kind, content_type: str, place: str) -> None:
     """Raise Refused, which names what came instead, unless the declared type can be that of `kind`."""
     declared = content_type.partition(";")[0].strip().lower()
-    if declared in MEDIA_TYPES[kind] or declared in _UNSPECIFIC or (kind == "json" and declared.endswith("+json")):
+    if declared in FORMS[kind].types + _UNSPECIFIC or (kind == "json" and declared.endswith("+json")):
         return
-    raise Refused(f"{url} is {_named(declared)} where {_NAMES[kind]} is due.")
+    name = "an HTML page" if declared == "text/html" else re.sub(r"[^a-z0-9/.+\[\]-]", "?", shown(declared, 60))
+    raise Refused(f"{place} is {name} where {FORMS[kind].name} is due.")
 
 
-def check_content(kind: Kind, data: bytes, url: str) -> None:
+def check_content(kind: Kind, data: bytes, place: str) -> None:
     """Raise Refused for bytes of another kind than `kind`, and Cut if their end is missing."""
     if not data.strip():
         raise Cut("the answer is empty")
-    if kind in ("xml", "htm", "html"):
-        _check_markup(kind, data, url)
-    elif kind == "zip" and not data.startswith(b"PK"):
-        raise Refused(f"{url} is {_found(data)} where a ZIP is due.")
-
-
-def _check_markup(kind: Kind, data: bytes, url: str) -> None:
+    if kind == "json":
+        return
     head, tail = _plain(data[:_HEAD]), _plain(data[-_TAIL:])
-    root = _root(head)
-    if not head.startswith(b"<") or _is_page(head) == (kind == "xml"):
-        raise Refused(f"{url} is {_found(data)} where {_NAMES[kind]} is due.")
+    found = _ROOT.search(head)
+    root = found[1] if found else b"?"
+    is_markup = head.startswith(b"<")
+    is_page = root.lower() == b"html" or _DOCTYPE.search(head) is not None
+    is_due = data.startswith(b"PK") if kind == "zip" else is_markup and is_page == (kind != "xml")
+    if not is_due:
+        name = "an HTML page" if is_markup and is_page else "something else"
+        raise Refused(f"{place} is {name} where {FORMS[kind].name} is due.")
     if kind == "htm" and b"<pre" not in head.lower():
-        raise Refused(f"{url} is a page about something else: it has no printed text in it.")
-    if b"</" + root.lower() not in tail.lower() and not tail.rstrip().endswith(b"/>"):
+        raise Refused(f"{place} is a page about something else: it has no printed text in it.")
+    if kind != "zip" and b"</" + root.lower() not in tail.lower() and not tail.rstrip().endswith(b"/>"):
         raise Cut(f"the answer ends without </{root.decode('ascii', 'replace')}>")
 
 
 def _plain(piece: bytes) -> bytes:
-    """A piece of a file without byte order marks, comments and the zeros of UTF-16."""
+    """Return a piece of a file without byte order marks, comments and the zeros of UTF-16."""
     for mark in _MARKS:
         piece = piece.removeprefix(mark)
     return _COMMENT.sub(b"", piece.replace(b"\0", b"")).lstrip()
-
-
-def _root(head: bytes) -> bytes:
-    found = _ROOT.search(head)
-    return found[1] if found else b"?"
-
-
-def _is_page(head: bytes) -> bool:
-    return _root(head).lower() == b"html" or _DOCTYPE.search(head) is not None
-
-
-def _found(data: bytes) -> str:
-    head = _plain(data[:_HEAD])
-    return "an HTML page" if head.startswith(b"<") and _is_page(head) else "something else"
-
-
-_NAMES: Mapping[Kind, str] = {
-    "xml": "XML",
-    "htm": "a text in HTML",
-    "html": "an HTML page",
-    "zip": "a ZIP",
-    "json": "JSON",
-}
-
-
-def _named(declared: str) -> str:
-    return "an HTML page" if declared == "text/html" else re.sub(r"[^a-z0-9/.+\[\]-]", "?", shown(declared, 60))

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from runner import __version__
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Busy, Patience, Response, Unusable, exchange, patiently
-from samplers.feeds.answers import Cut, check_content, check_type
+from samplers.feeds.answers import FORMS, Cut, check_content, check_type
 from samplers.feeds.endpoints import ENDPOINTS, Endpoints, Refused, shown, without_key
 from samplers.feeds.request import Kind, Say
 from samplers.feeds.watchdog import Watchdog
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     import ssl
 
 USER_AGENT = f"per-source-eval/{__version__} (evaluation of public legislative documents)"
+
+RATE = 2.0
+"""Requests a second to one service; fewer where its publisher asks for it."""
 
 MAX_LISTING = 64_000_000
 """Bytes of one listing; the structure of a whole title of the CFR is the largest of them."""
@@ -36,20 +38,13 @@ LONGEST_ANSWER = 900.0
 """Seconds that one answer may take with all its attempts, waits and redirects: a server that sends a byte at a time
 would hold a run for ever. The largest file, 200 MB, needs 220 kB a second."""
 
+TRIES = 6
 UNRESOLVED_TRIES = 2
 """Tries if a host's name leads nowhere: mostly there is no network at all, and the person should hear of it."""
 
 MAX_REDIRECTS = 5
 _BUSY = frozenset((408, 429, 500, 502, 503, 504))
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_ACCEPT = {
-    "xml": "application/xml, text/xml;q=0.9",
-    "htm": "text/html",
-    "html": "text/html",
-    "zip": "application/zip",
-    "json": "application/json",  # govinfo's listings answer 406 without it
-}
-
 
 _Result = TypeVar("_Result")
 
@@ -63,13 +58,15 @@ class Clock(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A whole body, and the validators that it came with, "" for none."""
+    """A whole body, and the validators that it came with, "" for none.
+
+    `moved_to` is the official address that redirects led to, "" if there were none.
+    """
 
     data: bytes
-    etag: str
-    last_modified: str
+    etag: str = ""
+    last_modified: str = ""
     moved_to: str = ""
-    """The official address that redirects led to, "" if there were none."""
 
 
 class Client(ExitStack):
@@ -78,7 +75,7 @@ class Client(ExitStack):
     A keyed answer may repeat its key, so none is ever stored.
     """
 
-    def __init__(self, endpoints: Endpoints, rate: float, caches: Path, clock: Clock, say: Say) -> None:
+    def __init__(self, endpoints: Endpoints, caches: Path, clock: Clock, say: Say) -> None:
         import httpx
         from hishel import CacheOptions, SqliteStorage
         from hishel.httpx import CacheClient
@@ -88,9 +85,8 @@ class Client(ExitStack):
         self.clock = clock
         self._say = say
         self._patience = Patience(
-            clock.sleep, clock.utc, tries=6, longest_pause=60.0, waits=LONGEST_ANSWER, within=LONGEST_ANSWER
+            clock.sleep, clock.utc, tries=TRIES, longest_pause=60.0, waits=LONGEST_ANSWER, within=LONGEST_ANSWER
         )
-        self._rate = rate
         self._next: dict[str, float] = {}
         self._watchdog = Watchdog()
         (caches / "feeds").mkdir(parents=True, exist_ok=True)
@@ -101,11 +97,11 @@ class Client(ExitStack):
         self._cached = self.enter_context(CacheClient(storage=storage, rfc=rfc, timeout=timeout, verify=verify))
 
     def json(self, url: str) -> JSON:
-        """A listing; BackendError if the server gives none."""
+        """Return a listing; raise a BackendError if the server gives none."""
 
         def ask(attempt: int) -> JSON:
             # What was cached may be what is wrong with it, so only the first attempt asks the cache.
-            answer = self._exchange(url, "json", MAX_LISTING, may_cache=attempt == 1)
+            answer = self._followed(url, "json", MAX_LISTING, may_cache=attempt == 1)
             try:
                 return json.loads(answer.data)
             except (ValueError, RecursionError) as error:
@@ -114,16 +110,16 @@ class Client(ExitStack):
         return self._patiently(url, ask)
 
     def page(self, url: str) -> str:
-        """A page of HTML as text."""
-        answer = self._patiently(url, lambda attempt: self._exchange(url, "html", MAX_LISTING, may_cache=attempt == 1))
+        """Return a page of HTML as text."""
+        answer = self._patiently(url, lambda attempt: self._followed(url, "html", MAX_LISTING, may_cache=attempt == 1))
         return answer.data.decode("utf-8", "replace")
 
     def file(self, url: str, kind: Kind, limit: int) -> Answer:
-        """A file of at most `limit` bytes; Refused for what cannot be had, BackendError for a server that fails."""
-        return self._patiently(url, lambda _: self._exchange(url, kind, limit, may_cache=False))
+        """Return a file of at most `limit` bytes; raise Refused if there is none, BackendError if the server fails."""
+        return self._patiently(url, lambda _: self._followed(url, kind, limit, may_cache=False))
 
     def _patiently(self, url: str, ask: Callable[[int], _Result]) -> _Result:
-        """What `ask` returns; Refused if every answer was cut short, BackendError if the server stays busy."""
+        """Return what `ask` returns; raise Refused if every answer was cut, BackendError if the server stays busy."""
         place, deadline = without_key(url), self.clock.now() + LONGEST_ANSWER
 
         def once(attempt: int) -> _Result:
@@ -139,28 +135,44 @@ class Client(ExitStack):
                 f"{place} could not be had: {error}. What was fetched is kept; run the command again later."
             ) from error
 
-    def _exchange(self, url: str, kind: Kind, limit: int, *, may_cache: bool) -> Answer:
+    def _followed(self, url: str, kind: Kind, limit: int, *, may_cache: bool) -> Answer:
+        """Return the answer that redirects lead to, on the same service; raise Refused for any other."""
         target = url
         for _ in range(MAX_REDIRECTS + 1):
             response = self._response(target, kind, limit, may_cache=may_cache)
             if response.status not in _REDIRECTS:
-                moved_to = "" if target == url else without_key(target)
-                return self._answer(response, kind, target)._replace(moved_to=moved_to)
+                place = without_key(target)
+                if response.status != HTTPStatus.OK:
+                    raise self._failure(response, target)
+                check_type(kind, response.headers.get("content-type", ""), place)
+                check_content(kind, response.body, place)
+                etag, modified = _validator(response, "etag"), _validator(response, "last-modified")
+                return Answer(response.body, etag, modified, "" if target == url else place)
             target = self.endpoints.followed(target, response.headers.get("location", ""))
         raise Refused(f"{without_key(url)} is redirected more than {MAX_REDIRECTS} times.")
 
     def _response(self, url: str, kind: Kind, limit: int, *, may_cache: bool) -> Response:
-        key = self.endpoints.key(url)
-        client = self._cached if may_cache and not key else self._plain
-        self._wait_turn(url)
+        """Return one answer, once it is this service's turn."""
+        name, key = self.endpoints.name(url), self.endpoints.key(url)
+        # no-cache: what is cached is used only once the server says that it is still the same.
+        headers = {
+            "User-Agent": USER_AGENT,
+            "Accept": FORMS[kind].accept,
+            "Accept-Encoding": "gzip" if kind in ("json", "html") else "identity",
+            "Cache-Control": "no-cache",
+        }
+        pause = self._next.get(name, 0.0) - self.clock.now()
+        if pause > 0:
+            self.clock.sleep(pause)
+        self._next[name] = self.clock.now() + 1 / min(RATE, ENDPOINTS[name].max_rate)
         try:
             return exchange(
-                client,
+                self._cached if may_cache and not key else self._plain,
                 "GET",
                 self.endpoints.sent(url),
                 longest=limit,
                 shown=shown,
-                headers=_headers(kind, key),
+                headers=headers | {"X-Api-Key": key} if key else headers,
                 extensions={"trace": self._watchdog.saw},
             )
         except Busy as error:
@@ -170,27 +182,13 @@ class Client(ExitStack):
         except Unusable as error:
             raise Refused(f"{without_key(url)}: {error}.") from error
 
-    def _wait_turn(self, url: str) -> None:
-        name = self.endpoints.name(url)
-        pause = self._next.get(name, 0.0) - self.clock.now()
-        if pause > 0:
-            self.clock.sleep(pause)
-        self._next[name] = self.clock.now() + 1 / min(self._rate, ENDPOINTS[name].max_rate)
-
-    def _answer(self, response: Response, kind: Kind, url: str) -> Answer:
-        place = without_key(url)
-        if response.status != HTTPStatus.OK:
-            raise self._failure(response, url)
-        check_type(kind, response.headers.get("content-type", ""), place)
-        check_content(kind, response.body, place)
-        return Answer(response.body, _validator(response, "etag"), _validator(response, "last-modified"))
-
     def _failure(self, response: Response, url: str) -> Exception:
+        """Return what a status other than 200 means."""
         words = f"HTTP {response.status}"
         if response.status in _BUSY:
             wait = self._patience.asked(response.headers)
             is_too_long = wait is not None and wait > LONGEST_WAIT
-            return Busy(words, wait=wait, tries=1 if is_too_long else sys.maxsize)
+            return Busy(words, wait=wait, tries=1 if is_too_long else TRIES)
         variable = ENDPOINTS[self.endpoints.name(url)].key
         if variable and response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return InputError(
@@ -205,17 +203,6 @@ def _certificates() -> "ssl.SSLContext":
     import httpx
 
     return httpx.create_ssl_context()
-
-
-def _headers(kind: Kind, key: str) -> dict[str, str]:
-    # no-cache: what is cached is used only once the server says that it is still the same.
-    headers = {
-        "User-Agent": USER_AGENT,
-        "Accept": _ACCEPT[kind],
-        "Accept-Encoding": "gzip" if kind in ("json", "html") else "identity",
-        "Cache-Control": "no-cache",
-    }
-    return headers | {"X-Api-Key": key} if key else headers
 
 
 def _validator(response: Response, name: str) -> str:

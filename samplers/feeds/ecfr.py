@@ -1,17 +1,23 @@
-"""The eCFR's versioner, no key: titles with the day they are current to, their structure, and parts as XML."""
+"""The CFR: parts by the eCFR's versioner, no key, and where sections of any edition can be had again."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from samplers.feeds.client import Client
-from samplers.feeds.draw import drawn, files_wanted
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, located
+from samplers.feeds.endpoints import Refused
+from samplers.feeds.govinfo import entries_of
+from samplers.feeds.listing import Listing, listing
+from samplers.feeds.names import TITLE, VOLUME
+from samplers.feeds.request import FetchRequest, Item, Located, Say
 
 _API = "https://www.ecfr.gov/api/versioner/v1"
 _PART = re.compile(r"[0-9]{1,5}[0-9A-Za-z-]{0,12}")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+FIRST_DAY = "2017-01-03"
+
 _UNITS = (
     re.compile(r"^(\d{1,5}[A-Za-z]{0,3}(?:-\d{1,5}[A-Za-z]{0,3})?)\.\d"),
     re.compile(r"\bpart-(\d{1,5}[a-z]{0,3})\b"),
@@ -19,59 +25,86 @@ _UNITS = (
 )
 """A section of part 60-1, an appendix to a part, a unit whose slug begins with its part."""
 
-SECTIONS_PER_PART = 5
-"""Sections counted on from a part. Title 1 has ten a part, but a sample should come from more parts than it needs."""
+_OF_A_DAY = re.compile(r"cfr:(\d{1,2})-(.{1,120})@(\d{4}-\d\d-\d\d)")
+_OF_AN_EDITION = re.compile(r"cfr:(\d{1,2})-.+@(\d{4}|ecfr)")
+"""An id of the annual edition, or of a title that says no more than that it is the eCFR."""
 
 
-def draw_parts(client: Client, request: FetchRequest, say: Say) -> Draw:
-    """A draw of parts by title, each as of the day to which its title is current, or of an earlier `until`."""
-    frame: list[Item] = []
-    for number, day in _titles(client, request):
-        structure = client.json(f"{_API}/structure/{day}/title-{number}.json")
-        frame += [_item(number, part, day) for part in _parts(structure)]
-        say(f"listed title {number} as of {day}: {len(frame):,} parts so far")
-    return drawn(frame, files_wanted(request, SECTIONS_PER_PART), request.seed)
+class _Title(Listing):
+    number: int
+    up_to_date_as_of: str | None = None
+    reserved: bool = False
 
 
-def locate_parts(doc_ids: Iterable[str]) -> Located:
-    """Parts as XML by the ids of their sections, "cfr:12-1009.1@2026-11-20"."""
-    return located((doc_id, _found(doc_id)) for doc_id in doc_ids)
+class _Titles(Listing):
+    titles: list[_Title]
 
 
-def _found(doc_id: str) -> Item | str:
-    named = re.fullmatch(r"cfr:(\d{1,2})-(.{1,120})@(\d{4}-\d\d-\d\d)", doc_id)
-    part = part_of(named[2]) if named else ""
-    return (
-        _item(int(named[1]), part, named[3]) if named and part else "its id does not say which part of the CFR it is in"
-    )
+def parts(client: Client, request: FetchRequest, say: Say) -> list[Item]:
+    """Return all parts, each as of the day to which its title is current, or of an earlier `until`."""
+    items: list[Item] = []
+    for title in listing(client, f"{_API}/titles.json", _Titles).titles:
+        if title.reserved:
+            continue
+        day = title.up_to_date_as_of or ""
+        if not _DAY.fullmatch(day):
+            raise BackendError(f"{_API}/titles.json does not say to which day each title is current.")
+        day = min(str(request.until), day) if request.until else day
+        if day < FIRST_DAY:
+            raise InputError(f"The eCFR goes back to {FIRST_DAY}; give a later --until, or --feed annual.")
+        structure = client.json(f"{_API}/structure/{day}/title-{title.number}.json")
+        items += [_item(title.number, part, day) for part in _parts(structure)]
+        say(f"listed title {title.number} as of {day}: {len(items):,} parts so far")
+    return items
+
+
+def locate_sections(client: Client, doc_ids: Iterable[str]) -> Located:
+    """Return files by the ids of sections and appendices: parts by day, volumes of the annual edition by year.
+
+    An id names no volume, so each volume of a title may hold every id of that title, in the order of the volumes. Of
+    the eCFR without a day the present text is had, whatever it was then.
+    """
+    editions: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for doc_id in doc_ids:
+        if edition := _OF_AN_EDITION.fullmatch(doc_id):
+            editions[edition[2], edition[1]].append(doc_id)
+        else:
+            yield doc_id, _part(doc_id)
+    for (year, title), wanted in sorted(editions.items()):
+        try:
+            volumes: list[Item | str] = [*_volumes(client, year, title)]
+        except Refused as error:
+            volumes = [str(error)]
+        for volume in volumes or [f"govinfo has no volume of title {title} for {year}"]:
+            yield from ((doc_id, volume) for doc_id in wanted)
 
 
 def part_of(unit: str) -> str:
-    """The part that a section's number ("60-1.4") or an appendix's slug ("51-appendix-a") names; "" for none."""
+    """Return the part that a section's number ("60-1.4") or an appendix's slug ("51-appendix-a") names, "" for none."""
     found = next(filter(None, (pattern.search(unit) for pattern in _UNITS)), None)
     return found[1] if found else ""
 
 
-def _titles(client: Client, request: FetchRequest) -> Iterator[tuple[int, str]]:
-    """Number and day of each title that is not reserved."""
-    listing = client.json(f"{_API}/titles.json")
-    rows = listing.get("titles") if isinstance(listing, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise BackendError(f"{_API}/titles.json is no listing: it has no list of titles.")
-    for row in rows:
-        if row.get("reserved"):
-            continue
-        number, current = row.get("number"), str(row.get("up_to_date_as_of"))
-        if not isinstance(number, int) or not _DAY.fullmatch(current):
-            raise BackendError(f"{_API}/titles.json does not say to which day each title is current.")
-        day = min(str(request.until), current) if request.until else current
-        if day < "2017-01-03":
-            raise InputError("The eCFR goes back to 2017-01-03; give a later --until, or --feed annual.")
-        yield number, day
+def _part(doc_id: str) -> Item | str:
+    found = _OF_A_DAY.fullmatch(doc_id)
+    part = part_of(found[2]) if found else ""
+    return (
+        _item(int(found[1]), part, found[3]) if found and part else "its id does not say which part of the CFR it is in"
+    )
+
+
+def _volumes(client: Client, year: str, title: str) -> list[Item]:
+    """Return the files of a title by number of volume; the whole title where the year is "ecfr"."""
+    if year == "ecfr":
+        whole = TITLE.item(f"ECFR-title{title}")
+        return [whole] if whole else []
+    names = [entry.name.removesuffix(".xml") for entry in entries_of(client, f"CFR/{year}/title-{title}")]
+    volumes = [item for name in names if (item := VOLUME.item(name))]
+    return sorted(volumes, key=lambda item: int(item.path.rpartition("vol")[2].removesuffix(".xml")))
 
 
 def _parts(structure: JSON) -> Iterator[str]:
-    """Identifiers of the parts below a node that are not reserved, in its order."""
+    """Return the identifiers of the parts below a node that are not reserved, in its order."""
     nodes = [structure]
     while nodes:
         node = nodes.pop()

@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.store import disk_errors, exclusive
 from samplers.corpus.recognise import named_elsewhere
@@ -13,38 +12,37 @@ from samplers.feeds.client import Client, Clock
 from samplers.feeds.download import Downloads, take_companions
 from samplers.feeds.endpoints import Endpoints
 from samplers.feeds.folder import LOCK, Folder
-from samplers.feeds.registry import Feed, feed_of
 from samplers.feeds.request import Draw, FetchReport, FetchRequest, Item, Say
+from samplers.feeds.table import feed_of
 from samplers.registry import source_format
-
-SLOWEST, FASTEST = 0.01, 40
-"""Requests a second. A slower rate would wait longer for its turn than an answer may take."""
 
 
 def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clock | None = None) -> FetchReport:
-    """What was fetched into `folder`; a run that was stopped is finished by the next one, with the same files.
+    """Return what was fetched into `folder`; a run that was stopped is finished by the next one, with the same files.
 
-    InputError for a source without a feed, flags that it does not take, a missing key and a folder with other files;
-    BackendError for a server, a network or a disk that gave out, and for a feed of which too much cannot be had.
+    Raise an InputError for a source without a feed, flags that it does not take, a missing key and a folder with
+    other files; a BackendError for a server, a network or a disk that gave out, and if too much cannot be had.
     """
-    name, feed = feed_of(source, request)
+    feed_of(source, request)
     _check(source, request)
     with disk_errors(folder):
-        _check_place(folder)
+        there = next(path for path in (folder, *folder.parents, Path()) if os.path.lexists(path))
+        if not there.is_dir():
+            raise InputError(f"{there} is no folder. Give a new folder with --to.")
     endpoints = Endpoints(request.endpoints)
     with (
         disk_errors(folder),
         exclusive(folder / LOCK, "another fetch into this folder"),
-        Client(endpoints, request.rate, request.cache, clock or Clock(), say) as client,
+        Client(endpoints, request.cache, clock or Clock(), say) as client,
     ):
         target = Folder(folder, request.max_mb)
         if request.documents:
             return fetch_again(client, source, target, request, say)
-        draw = _drawn(client, source, name, feed, target, request, say)
-        return _filled(client, source, target, draw, say)
+        return _filled(client, source, target, _drawn(client, source, target, request, say), say)
 
 
 def _filled(client: Client, source: str, target: Folder, draw: Draw, say: Say) -> FetchReport:
+    """Download the files of a draw and what goes with them."""
     notes = _unread(source, draw.items)
     for note in notes:
         say(note)
@@ -63,10 +61,9 @@ def _filled(client: Client, source: str, target: Folder, draw: Draw, say: Say) -
 
 
 def _check(source: str, request: FetchRequest) -> None:
+    """Raise an InputError for numbers, days and options that nothing can be fetched with."""
     if request.size < 1 or request.max_mb < 1 or request.seed < 0:
         raise InputError("--size and --max-mb are at least 1, --seed is at least 0.")
-    if not SLOWEST <= request.rate <= FASTEST:
-        raise InputError(f"--rate is {SLOWEST} to {FASTEST} requests a second.")
     if request.since and request.until and request.since > request.until:
         raise InputError(f"--since {request.since} is later than --until {request.until}.")
     known = source_format(source).options
@@ -74,14 +71,19 @@ def _check(source: str, request: FetchRequest) -> None:
         raise InputError(f"{source} has no option {unknown[0]!r}. Its options: {', '.join(known) or 'none'}.")
 
 
-def _check_place(folder: Path) -> None:
-    there = next(path for path in (folder, *folder.parents, Path()) if os.path.lexists(path))
-    if not there.is_dir():
-        raise InputError(f"{there} is no folder. Give a new folder with --to.")
-
-
-def _drawn(client: Client, source: str, name: str, feed: Feed, target: Folder, request: FetchRequest, say: Say) -> Draw:
-    header = _header(source, name, request)
+def _drawn(client: Client, source: str, target: Folder, request: FetchRequest, say: Say) -> Draw:
+    """Return the draw that was begun in the folder, or a new one, which is kept there."""
+    name, feed = feed_of(source, request)
+    header = {
+        "source": source,
+        "feed": name,
+        "size": request.size,
+        "seed": request.seed,
+        "since": str(request.since or ""),
+        "until": str(request.until or ""),
+        "congresses": sorted(request.congresses),
+        "options": sorted(request.options),
+    }
     draw = target.selection(header)
     if draw is None:
         draw = feed.draw(client, request, say)
@@ -92,20 +94,8 @@ def _drawn(client: Client, source: str, name: str, feed: Feed, target: Folder, r
     return draw
 
 
-def _header(source: str, feed: str, request: FetchRequest) -> dict[str, JSON]:
-    return {
-        "source": source,
-        "feed": feed,
-        "size": request.size,
-        "seed": request.seed,
-        "since": str(request.since or ""),
-        "until": str(request.until or ""),
-        "congresses": sorted(request.congresses),
-        "options": sorted(request.options),
-    }
-
-
 def _unread(source: str, items: Sequence[Item]) -> tuple[str, ...]:
+    """Return notes on files that the source's reader does not take."""
     suffixes = source_format(source).suffixes
     unread = sorted({Path(item.path).suffix for item in items} - set(suffixes))
     if not unread:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runner.base.canonical import JSON, file_sha256, jsonl_bytes, read_jsonl, remove_stale, sha256, write_atomic
 from runner.base.errors import BackendError, InputError
-from samplers.feeds.answers import MEDIA_TYPES
+from samplers.feeds.answers import FORMS
 from samplers.feeds.client import Answer
 from samplers.feeds.endpoints import is_official
 from samplers.feeds.request import Draw, Item
@@ -46,29 +46,24 @@ class Folder:
         (root / FETCHED).touch()
         self.rows = _recorded(root / FETCHED)
 
-    def has(self, item: Item) -> bool:
-        """Whether the item's file is here as recorded, from the same address."""
-        row = self.rows.get(item.path)
-        path = self.root / item.path
-        return row is not None and row.url == item.url and path.is_file() and file_sha256(path) == row.sha256
-
-    def read(self, item: Item) -> bytes:
-        """The bytes of a file that is here."""
-        return (self.root / item.path).read_bytes()
+    def read(self, item: Item) -> bytes | None:
+        """Return the item's file if it is here as recorded, from the same address."""
+        row, path = self.rows.get(item.path), self.root / item.path
+        is_here = row and row.url == item.url and path.is_file() and file_sha256(path) == row.sha256
+        return path.read_bytes() if is_here else None
 
     def put(self, item: Item, answer: Answer, when: str) -> None:
-        """Write the file, then its row; BackendError if the folder would hold more than it may."""
+        """Write the file, then its row; raise a BackendError if the folder would hold more than it may."""
         others = sum(row.bytes for row in self.rows.values() if row.path != item.path)
-        if others + len(answer.data) > self._limit:
+        size = len(answer.data)
+        if others + size > self._limit:
             raise BackendError(
                 f"{self.root} would hold more than {self._limit // 1_000_000:,} MB with {item.path}. What was fetched "
                 "is kept; run the command again with a larger --max-mb."
             )
         write_atomic(self.root / item.path, answer.data)
         (self.root / f"{item.path}.changed").unlink(missing_ok=True)
-        row = Fetched(
-            item.path, item.url, len(answer.data), sha256(answer.data), when, answer.etag, answer.last_modified
-        )
+        row = Fetched(item.path, item.url, size, sha256(answer.data), when, answer.etag, answer.last_modified)
         with (self.root / FETCHED).open("ab") as stream:
             stream.write(jsonl_bytes([row._asdict()]))
             stream.flush()
@@ -76,12 +71,12 @@ class Folder:
         self.rows[item.path] = row
 
     def set_aside(self, item: Item, data: bytes) -> None:
-        """A file that is not what it should be, under a name that no reader takes."""
+        """Keep a file that is not what it should be under a name that no reader takes."""
         write_atomic(self.root / f"{item.path}.changed", data)
         (self.root / item.path).unlink(missing_ok=True)
 
     def selection(self, header: dict[str, JSON]) -> Draw | None:
-        """The draw that was made here for a request, None for none; an InputError if it was made for another."""
+        """Return the draw made here for a request, None for none; raise an InputError if it was for another."""
         path = self.root / SELECTION
         if not path.exists():
             return None
@@ -99,13 +94,26 @@ class Folder:
 
     def select(self, header: dict[str, JSON], draw: Draw) -> None:
         """Keep a draw, so that a killed run goes on with the same files whatever is listed by then."""
-        rows = [header | {"n_listed": draw.n_listed}]
-        rows += [{name: getattr(item, name) for name in Item.__slots__} for item in draw.items]
+        rows = [header | {"n_listed": draw.n_listed}, *(item._asdict() for item in draw.items)]
         write_atomic(self.root / SELECTION, jsonl_bytes(rows))
+
+    def differ(self, rows: list[tuple[str, str]]) -> None:
+        """Write differences.jsonl with one document a row, or none at all if nothing differs."""
+        path = self.root / DIFFERENCES
+        path.unlink(missing_ok=True)
+        if rows:
+            write_atomic(path, jsonl_bytes([{"doc_id": doc_id, "difference": how} for doc_id, how in rows]))
+
+
+def listed_item(url: str) -> Item | str:
+    """Return the XML file that a manifest has at an address, or why none is asked for: it may be a stranger's."""
+    item = Item(url.rpartition("/")[2], url, "xml")
+    is_file = item.path.endswith(".xml") and _is_file(item)
+    return item if is_file else "its address in the manifest is none of the publisher's"
 
 
 def _recorded(path: Path) -> dict[str, Fetched]:
-    """Rows of fetched.jsonl by path, the last one of each; what a killed run left of a row is cut off."""
+    """Return the rows of fetched.jsonl by path, the last one of each; what a kill left of a row is cut off."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
@@ -120,26 +128,14 @@ def _recorded(path: Path) -> dict[str, Fetched]:
 
 
 def _item(row: dict[str, JSON], where: str) -> Item:
-    """A row of selection.jsonl; InputError for one that no fetch wrote: a path out of the folder, a foreign address."""
-    if row.keys() == set(Item.__slots__) and all(isinstance(value, str) for value in row.values()):
+    """Return a row of selection.jsonl; raise an InputError for one that no fetch wrote."""
+    if row.keys() == set(Item._fields) and all(isinstance(value, str) for value in row.values()):
         item = Item(**row)
-        is_file = _NAME.fullmatch(item.path) and item.path not in _OWN and item.kind in MEDIA_TYPES
-        if is_file and is_official(item.url):
+        if item.kind in FORMS and _is_file(item):
             return item
     raise InputError(f"{where} is not what a fetch wrote. Remove the file and run the command again.")
 
 
-def listed_item(url: str) -> Item | str:
-    """The XML file that a manifest has at an address, or why none is asked for there: it may be a stranger's."""
-    item = Item(url.rpartition("/")[2], url, "xml")
-    is_file = _NAME.fullmatch(item.path) and item.path not in _OWN and item.path.endswith(".xml")
-    return item if is_file and is_official(url) else "its address in the manifest is none of the publisher's"
-
-
-def differences(root: Path, rows: list[tuple[str, str]]) -> None:
-    """differences.jsonl with one document a row, or none at all if nothing differs."""
-    if rows:
-        found = [{"doc_id": doc_id, "difference": how} for doc_id, how in rows]
-        write_atomic(root / DIFFERENCES, jsonl_bytes(found))
-    else:
-        (root / DIFFERENCES).unlink(missing_ok=True)
+def _is_file(item: Item) -> bool:
+    """Return whether a row, which somebody may have written, stays in the folder and leads to a publisher."""
+    return bool(_NAME.fullmatch(item.path)) and item.path not in _OWN and is_official(item.url)

@@ -8,24 +8,20 @@ from collections.abc import Iterable
 
 from runner.base.errors import BackendError
 from samplers.feeds.client import Client
-from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, located
+from samplers.feeds.request import FetchRequest, Item, Located, Say
 
 _SITE = "https://uscode.house.gov/download"
 _LINK = re.compile(r"xml_usc(\d\d[aA]?)@(\d{1,3})-(\d{1,4}(?:not\d{1,4})*)\.zip")
 _ID = re.compile(r"usc:(\d{1,2})([aA]?)-.+@(\d{1,3})-(\d{1,4}(?:not\d{1,4})*)")
-
-SECTIONS_PER_TITLE = 30
-"""Sections counted on from a title. Titles have some 900, but a sample from three titles would not be of the Code."""
 
 _ENTRY = b"PK\x01\x02"
 MAX_ENTRIES = 100
 """Files in a title's ZIP, counted before they are listed: 40 MB could name 800,000."""
 
 
-def draw_titles(client: Client, request: FetchRequest, say: Say) -> Draw:
-    """A draw of titles at the current release point; BackendError for a page that does not name exactly one."""
+def titles(client: Client, _: FetchRequest, say: Say) -> list[Item]:
+    """Return all titles at the current release point; raise a BackendError unless the page names exactly one."""
     page = client.page(f"{_SITE}/download.shtml")
     found = sorted(set(_LINK.findall(page)))
     points = {(congress, law) for _, congress, law in found}
@@ -35,24 +31,27 @@ def draw_titles(client: Client, request: FetchRequest, say: Say) -> Draw:
         )
     congress, law = points.pop()
     say(f"listed {len(found)} titles at release point {congress}-{law}")
-    frame = [_item(title, congress, law) for title, *_ in found]
-    return drawn(frame, files_wanted(request, SECTIONS_PER_TITLE), request.seed)
+    return [_item(title, congress, law) for title, *_ in found]
 
 
 def locate_titles(_: Client, doc_ids: Iterable[str]) -> Located:
-    """Titles by the ids of their sections, "usc:9-1@113-31"; a second release point is part of the file's name."""
+    """Return titles by the ids of their sections, "usc:9-1@113-31".
+
+    If there are two release points, they are part of the names of files.
+    """
     named = {doc_id: _ID.fullmatch(doc_id) for doc_id in doc_ids}
     keys = {doc_id: (f"{int(id_[1]):02}{id_[2]}", id_[3], id_[4]) for doc_id, id_ in named.items() if id_}
     is_mixed = len({key[1:] for key in keys.values()}) > 1
-    found = [(doc_id, _item(*keys[doc_id], is_mixed=is_mixed)) for doc_id in sorted(keys, key=lambda one: keys[one])]
-    unnamed = "its id does not say which title and release point it is from"
-    return located((*found, *((doc_id, unnamed) for doc_id in named if doc_id not in keys)))
+    for doc_id in sorted(keys, key=lambda doc_id: keys[doc_id]):
+        yield doc_id, _item(*keys[doc_id], is_mixed=is_mixed)
+    for doc_id in named.keys() - keys.keys():
+        yield doc_id, "its id does not say which title and release point it is from"
 
 
 def unzipped(data: bytes, name: str, limit: int) -> bytes:
-    """The one XML file in a title's ZIP.
+    """Return the one XML file in a title's ZIP.
 
-    Refused for a damaged ZIP, another number of XML files, and more than `limit` bytes, declared or found.
+    Raise Refused for a damaged ZIP, another number of XML files, and more than `limit` bytes, declared or found.
     """
     if data.count(_ENTRY) > MAX_ENTRIES:
         raise Refused(f"{name}: the ZIP has more than {MAX_ENTRIES} files where one is due.")

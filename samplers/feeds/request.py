@@ -34,8 +34,8 @@ class FetchRequest:
     """What to fetch and how; `documents` (id -> SHA-256, as a manifest has them) asks for exactly those again.
 
     `listed` are the files of those of them that the manifest gives one, by id.
-    `feed` is one of the source's feeds, "" for its first. `rate` is requests a second to one host, `max_mb` bounds
-    what the folder may hold, `endpoints` replaces official addresses by mirrors, `cache` is the folder of caches.
+    `feed` is one of the source's feeds, "" for its first. `max_mb` bounds what the folder may hold, `endpoints`
+    replaces official addresses by mirrors, `cache` is the folder of caches.
     """
 
     size: int = 750
@@ -47,14 +47,12 @@ class FetchRequest:
     options: frozenset[str] = frozenset()
     documents: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     listed: Mapping[str, ListedFile] = field(default_factory=lambda: MappingProxyType({}))
-    rate: float = 2.0
     max_mb: int = 500
     endpoints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     cache: Path = Path(".cache")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One file of a feed: its name in the folder, its official address, and what the listing says of it."""
 
     path: str
@@ -64,33 +62,15 @@ class Item:
     family: str = ""
 
 
-@dataclass(frozen=True)
-class Draw:
+class Draw(NamedTuple):
     """The files drawn from a feed's frame, sorted by path, and how many files the frame has."""
 
     items: tuple[Item, ...]
     n_listed: int
 
 
-@dataclass(frozen=True)
-class Located:
-    """Where documents of a manifest can be had again: files with the ids that each may hold, and ids without one."""
-
-    items: tuple[tuple[Item, frozenset[str]], ...]
-    missing: Mapping[str, str] = field(default_factory=dict)
-    """Id and why there is no address for it."""
-
-
-def located(found: Iterable[tuple[str, Item | str]]) -> Located:
-    """The files of ids, each given with its file or with why there is none, in the order in which files come first."""
-    ids: dict[Item, set[str]] = {}
-    missing = {}
-    for doc_id, item in found:
-        if isinstance(item, str):
-            missing[doc_id] = item
-        else:
-            ids.setdefault(item, set()).add(doc_id)
-    return Located(tuple((item, frozenset(wanted)) for item, wanted in ids.items()), missing)
+Located = Iterable[tuple[str, Item | str]]
+"""Ids of documents, each with a file that may hold it, or with why there is none; one may come with several files."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +81,11 @@ class FetchReport:
     manifest has them. `notes` are sentences for the person who asked.
     """
 
-    n_listed: int = 0
-    n_files: int = 0
-    n_fetched: int = 0
-    n_kept: int = 0
-    n_bytes: int = 0
+    n_listed: int
+    n_files: int
+    n_fetched: int
+    n_kept: int
+    n_bytes: int
     n_same: int = 0
     failed: tuple[tuple[str, str], ...] = ()
     changed: tuple[tuple[str, str], ...] = ()

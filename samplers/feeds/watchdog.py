@@ -24,17 +24,16 @@ class Watchdog:
         self._is_over = False
 
     def saw(self, event: str, info: Mapping[str, Any]) -> None:
-        """Takes what httpx tells its `trace` extension; remembers every connection opened."""
+        """Remember every connection opened, from what httpx tells its `trace` extension."""
         if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-            opened = info["return_value"].get_extra_info("socket")
             with self._lock:
-                self._sockets.add(opened)
+                self._sockets.add(info["return_value"].get_extra_info("socket"))
                 if self._is_over:
-                    _shut_down(opened)
+                    self._shut_down()
 
     @contextmanager
     def until(self, seconds: float) -> Iterator[None]:
-        """The block may use the network for so long; a last Busy if it took longer, whatever came of it."""
+        """Let the block use the network for so long; raise a last Busy if it took longer, whatever came of it."""
         late = Busy("no whole answer in the time that one may take", tries=1)
         self._is_over = False
         timer = threading.Timer(seconds, self._end)
@@ -55,11 +54,10 @@ class Watchdog:
     def _end(self) -> None:
         with self._lock:
             self._is_over = True
-            for opened in self._sockets:
-                _shut_down(opened)
+            self._shut_down()
 
-
-def _shut_down(opened: socket.socket) -> None:
-    with suppress(OSError):  # it may be closed by now
-        # Of the base class: that of a TLS socket would take the cipher away from under a read in another thread.
-        socket.socket.shutdown(opened, socket.SHUT_RDWR)
+    def _shut_down(self) -> None:
+        for opened in self._sockets:
+            with suppress(OSError):  # it may be closed by now
+                # Of the base class: a TLS socket's own would take the cipher away from under a read in another thread.
+                socket.socket.shutdown(opened, socket.SHUT_RDWR)

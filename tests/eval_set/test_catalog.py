@@ -10,7 +10,7 @@ from runner.base.records import DenseCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import ENCODERS, REFUSED, SOURCES
 from runner.eval_set.corpus import EXTERNAL_READER
-from samplers.feeds.registry import source_feeds
+from samplers.feeds.table import FEEDS
 from samplers.registry import SAMPLERS, source_format
 from samplers.source_format import SourceFormat
 
@@ -44,17 +44,11 @@ def test_every_source_has_a_reader_and_a_structural_chunker():
         assert spec.predicted_best in CHUNKERS
 
 
-def test_every_feed_that_a_row_names_is_there_and_a_row_without_one_says_where_to_look():
+def test_every_source_has_a_feed_or_says_where_to_look():
     for spec in SOURCES.values():
-        if isinstance(spec.feeds, str):
-            assert "/" in spec.feeds
-        else:
-            found = source_feeds(spec.name)
-            assert list(found.feeds) == list(spec.feeds.feeds)
-            assert all(
-                callable(feed.draw) and feed.takes <= {"since", "until", "congress"} for feed in found.feeds.values()
-            )
-            assert callable(found.locate)
+        assert (spec.name in FEEDS) != ("/" in spec.elsewhere)
+    for found in FEEDS.values():
+        assert all({"since", "until", "congress"}.issuperset(feed.takes) for feed in found.feeds.values())
 
 
 def test_no_two_sources_are_known_by_the_same_mark_and_each_marks_files_for_a_reader_of_its_own():

@@ -120,7 +120,7 @@ FORMAT = SourceFormat(read, (".txt",))
         structural_chunker="recursive_v1",
         format="samplers.sources.press_releases",
         known_by=KnownBy(lines=("^PRESS RELEASE ",)),
-        feeds="the office mails them. Ask it at https://example.org/press",
+        elsewhere="the office mails them. Ask it at https://example.org/press",
         queries=query_kinds(topic=(12, "a subject", "ferries"), amount=(8, "a size", "the size of berth 99")),
     ),
 """,
@@ -140,7 +140,7 @@ FORMAT = SourceFormat(read, (".txt",))
         """
 from runner.base.errors import InputError
 from samplers.corpus.recognise import named_elsewhere
-from samplers.feeds.registry import source_feeds
+from samplers.feeds.table import source_feeds
 
 print(named_elsewhere(b"PRESS RELEASE 7", "7.txt", "bills"))
 try:

@@ -19,8 +19,7 @@ from runner.commands import fetch as fetch_command
 from samplers.corpus.parse import read_corpus
 from samplers.feeds.fetch import fetch
 from samplers.feeds.folder import FETCHED, SELECTION
-from samplers.feeds.govinfo_bulk import status_item
-from samplers.feeds.govinfo_content import bill_item
+from samplers.feeds.names import BILL, STATUS
 from samplers.feeds.request import FetchRequest, ListedFile
 from samplers.registry import SOURCES, source_format
 from tests.conftest import called
@@ -55,7 +54,7 @@ def again_place(name: str) -> str:
 
 def status_of(name: str) -> bytes:
     """A bill's status file, in the form of govinfo."""
-    congress, kind, number = bill_item(name).family.split("-")
+    congress, kind, number = BILL.item(name.removesuffix(".xml")).family.split("-")
     bill = f"<number>{number}</number><type>{kind.upper()}</type><congress>{congress}</congress>"
     area = "<policyArea><name>Ferries</name></policyArea>"
     return f'<?xml version="1.0"?><billStatus><bill>{bill}{area}</bill></billStatus>'.encode()
@@ -72,14 +71,19 @@ def _site():
         for name in NAMES:
             site.at(place(name), as_xml(content(name), headers=(("ETag", f'"{name}"'),)))
             site.at(again_place(name), as_xml(content(name)))
-            status = status_item(bill_item(name))
+            status = STATUS.item(name.removesuffix(".xml"))
             site.at(urlsplit(status.url).path, as_xml(status_of(name)))
         yield site
 
 
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    monkeypatch.setattr("samplers.feeds.client.RATE", 1000.0)
+
+
 @pytest.fixture(name="request_")
 def _request(site, tmp_path):
-    return FetchRequest(rate=40.0, endpoints={"govinfo": site.url}, cache=tmp_path / "cache")
+    return FetchRequest(endpoints={"govinfo": site.url}, cache=tmp_path / "cache")
 
 
 @pytest.fixture(name="run")
@@ -371,9 +375,6 @@ def test_a_file_that_the_reader_does_not_take_is_said_before_it_is_fetched(tmp_p
     ("fields", "message"),
     [
         ({"size": 0}, "at least 1"),
-        ({"rate": 0.0}, "--rate is 0.01 to 40"),
-        ({"rate": 100.0}, "--rate is 0.01 to 40"),
-        ({"rate": float("nan")}, "--rate is 0.01 to 40"),
         ({"seed": -1}, "--seed is at least 0"),
         ({"max_mb": 0}, "at least 1"),
         ({"options": frozenset(("x",))}, "has no option 'x'"),
@@ -391,12 +392,19 @@ def test_what_cannot_be_asked_for_is_said_before_anything_is_written(run, tmp_pa
 
 # --- killed, and two at once ------------------------------------------------------------------------------------
 
-PROCESS = "import sys; from runner.commands.fetch import fetch; sys.exit(fetch(sys.argv[1:]))"
+PROCESS = """
+import sys
+from runner.commands.fetch import fetch
+from samplers.feeds import client
+
+client.RATE = 1000.0
+sys.exit(fetch(sys.argv[1:]))
+"""
 
 
 def process(site: Site, folder: Path, cache: Path, monkeypatch) -> subprocess.Popen[bytes]:
     monkeypatch.setenv(CACHE_VARIABLE, str(cache))
-    arguments = ["--source=bills", f"--to={folder}", "--rate=40", f"--endpoint=govinfo={site.url}"]
+    arguments = ["--source=bills", f"--to={folder}", f"--endpoint=govinfo={site.url}"]
     return subprocess.Popen([sys.executable, "-c", PROCESS, *arguments], cwd=CHECKOUT, stderr=subprocess.DEVNULL)
 
 
@@ -559,7 +567,7 @@ def test_a_redirected_file_is_named_and_missing_unless_it_leads_to_the_same_byte
 @pytest.fixture(name="command")
 def _command(site, tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    common = (f"--to={tmp_path / 'out'}", "--rate=40", f"--endpoint=govinfo={site.url}")
+    common = (f"--to={tmp_path / 'out'}", f"--endpoint=govinfo={site.url}")
     return lambda *arguments: called(fetch_command.fetch, *common, *arguments)
 
 
@@ -653,7 +661,7 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, 
         for name in ("CHRG-118hhrg1", "CHRG-118hhrg2"):
             site.at(f"/content/pkg/{name}/html/{name}.htm", as_htm("A HEARING"))
         arguments = [f"--endpoint=govinfo-api={api.url}", f"--endpoint=govinfo={site.url}", "--until=2026-11-22"]
-        common = ["--source=hearing_transcripts", f"--to={tmp_path / 'out'}", "--rate=40"]
+        common = ["--source=hearing_transcripts", f"--to={tmp_path / 'out'}"]
         assert called(fetch_command.fetch, *common, *arguments) == (0, "")
         elsewhere = [*common[:1], f"--to={tmp_path / 'other'}", *arguments]
         code, message = called(fetch_command.fetch, *elsewhere[:-1], "--until=2026-11-21")

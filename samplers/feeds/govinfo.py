@@ -1,0 +1,159 @@
+"""govinfo's listings: folders of its bulk data, and its API of packages with a key of api.data.gov."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from urllib.parse import urlencode
+
+from pydantic import AliasChoices, Field
+
+from runner.base.errors import BackendError
+from samplers.feeds.client import Client
+from samplers.feeds.draw import drawn, files_wanted
+from samplers.feeds.endpoints import without_key
+from samplers.feeds.listing import Listing, listing
+from samplers.feeds.names import BULK, GRANULE, PRINT, Name, first_item
+from samplers.feeds.request import FetchRequest, Item, Say
+
+_API = "https://api.govinfo.gov"
+
+MAX_FOLDERS = 5_000
+"""Folders visited in one walk; thirty years of the CFR have some 1,500."""
+
+PAGE_SIZE = 1000
+MAX_PAGES = 2_000
+SHARE_LISTED = 0.99
+"""Of the stated count; a listing that is short of more has lost a page, one of fewer was updated meanwhile."""
+
+FIRST_DAY = date(1993, 1, 1)
+"""Older packages have no text, but for a few."""
+
+GRANULES_PER_DAY = 10
+"""Granules drawn from each day drawn: few, since speeches of one day are alike, but more than a request a granule."""
+
+_DAY = re.compile(r"CREC-\d{4}-\d\d-\d\d")
+
+
+class _Entry(Listing):
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$", validation_alias=AliasChoices("justFileName", "name")
+    )
+    folder: bool = False
+
+
+class _Folder(Listing):
+    files: list[_Entry]
+
+
+class _Row(Listing):
+    name: str = Field(validation_alias=AliasChoices("packageId", "granuleId"))
+
+
+class _Page(Listing):
+    rows: list[_Row] = Field(validation_alias=AliasChoices("packages", "granules"))
+    count: int = 0
+    following: str | None = Field(None, alias="nextPage")
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """A collection of the bulk data: the folders that are entered, by a pattern of their paths, and kinds of names."""
+
+    collection: str
+    folders: str
+    names: tuple[Name, ...]
+    is_yearly: bool = False
+    """Whether only last year's folder is entered if no dates are given."""
+
+    def listed(self, client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
+        """Return every file of the folders entered, as listed."""
+        if self.is_yearly and not (request.since or request.until):
+            year = client.clock.utc().year - 1
+            request = replace(request, since=date(year, 1, 1), until=date(year, 12, 31))
+        folders, n_visited = [""], 0
+        while folders:
+            path = folders.pop()
+            n_visited += 1
+            if n_visited > MAX_FOLDERS:
+                raise BackendError(f"{BULK}/{self.collection} has more than {MAX_FOLDERS:,} folders: it never had.")
+            entries = entries_of(client, self.collection + path)
+            inside = [f"{path}/{entry.name}" for entry in entries if entry.folder]
+            folders += [folder for folder in reversed(inside) if self._enters(folder[1:], request)]
+            files = [self._item(path, entry.name) for entry in entries if not entry.folder]
+            found = [item for item in files if item]
+            if found:
+                say(f"listed {self.collection}{path}: {len(found)} files")
+            yield from found
+
+    def _enters(self, path: str, request: FetchRequest) -> bool:
+        """Return whether a folder of the Congresses and days asked for can be below this path."""
+        if not re.fullmatch(self.folders, path):
+            return False
+        names = path.split("/")
+        # A year or a month holds the days from its own name to one beyond its last: "2024-02" to "2024-02-99".
+        first = "-".join(name for name in names if name.isdigit())
+        last = f"{first}-99-99"[:10]
+        return (
+            (not request.congresses or int(names[0]) in request.congresses)
+            and (not request.since or last >= str(request.since))
+            and (not request.until or first <= str(request.until))
+        )
+
+    def _item(self, path: str, name: str) -> Item | None:
+        item = first_item(self.names, name.removesuffix(".xml"))
+        is_same = item is not None and item.path == name
+        return item._replace(url=f"{BULK}/{self.collection}{path}/{name}") if item and is_same else None
+
+
+def prints(collection: str, client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
+    """Return the files of all packages of hearings or committee reports that were issued in the time asked for."""
+    return (item for package in published(client, collection, request, say) if (item := PRINT.item(package)))
+
+
+def granules(client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
+    """Return the granules of a draw of days of the Record, by year."""
+    days = [
+        Item(package, "", "json", package[5:9])
+        for package in published(client, "CREC", request, say)
+        if _DAY.fullmatch(package)
+    ]
+    chosen = drawn(days, -(-files_wanted(request) // GRANULES_PER_DAY), request.seed).items
+    for number, day in enumerate(chosen, start=1):
+        url = f"{_API}/packages/{day.path}/granules?{urlencode({'offsetMark': '*', 'pageSize': PAGE_SIZE})}"
+        yield from (item for name in _names(client, url) if (item := GRANULE.item(name)))
+        if number % 20 == 0 or number == len(chosen):
+            say(f"listed {number} of {len(chosen)} days drawn from {len(days):,}")
+
+
+def published(client: Client, collection: str, request: FetchRequest, say: Say) -> list[str]:
+    """Return the ids of the packages that were issued in the time asked for."""
+    since, until = request.since or FIRST_DAY, request.until or client.clock.utc().date()
+    found = []
+    for congress in request.congresses or (0,):
+        query = {"collection": collection, "offsetMark": "*", "pageSize": PAGE_SIZE}
+        query |= {"congress": congress} if congress else {}
+        found += list(_names(client, f"{_API}/published/{since}/{until}?{urlencode(query)}"))
+    say(f"listed {len(found):,} packages of {collection}, issued {since} to {until}")
+    return found
+
+
+def entries_of(client: Client, place: str) -> list[_Entry]:
+    """Return what is in a folder of the bulk data, in the listing's order."""
+    return listing(client, f"{BULK}/json/{place}", _Folder).files
+
+
+def _names(client: Client, url: str) -> Iterator[str]:
+    """Return the name in every row, page by page; raise a BackendError if a listing is short or never ends."""
+    place, seen, n_stated, n_found = without_key(url), set[str](), 0, 0
+    while url:
+        if url in seen or len(seen) >= MAX_PAGES:
+            raise BackendError(f"{place}: the listing leads back to a page that was read.")
+        seen.add(url)
+        page = listing(client, url, _Page)
+        n_stated = max(n_stated, page.count)
+        n_found += len(page.rows)
+        yield from (row.name for row in page.rows)
+        url = client.endpoints.followed(url, page.following) if page.following else ""
+    if n_found < SHARE_LISTED * n_stated:
+        raise BackendError(f"{place} states {n_stated:,} rows and lists {n_found:,}. Run it again.")

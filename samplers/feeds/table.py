@@ -1,0 +1,97 @@
+"""The feeds: for each source what its publisher lists, what narrows that, and how documents are found again."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from runner.base.errors import InputError
+from samplers.feeds import congress_gov, ecfr, federal_register, olrc
+from samplers.feeds.client import Client
+from samplers.feeds.draw import drawn, files_wanted
+from samplers.feeds.govinfo import Bulk, granules, prints
+from samplers.feeds.names import BILL, GRANULE, ISSUE, LAWS, PRINT, TITLE, VOLUME, bill_file, by_name
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, PackageFile, Say
+from samplers.registry import SOURCES
+
+_DATES = ("since", "until")
+_ALL = (*_DATES, "congress")
+
+
+class Feed(NamedTuple):
+    """What a feed lists, and which of since, until and congress narrow it.
+
+    `per_file` is the documents counted on from a file, a number set low. A feed whose listing has no addresses asks
+    `address_of` for that of each file drawn, None for one that has none.
+    """
+
+    listed: Callable[[Client, FetchRequest, Say], Iterable[Item]]
+    takes: tuple[str, ...] = ()
+    per_file: int = 1
+    address_of: Callable[[Client, Item], Item | None] | None = None
+
+    def draw(self, client: Client, request: FetchRequest, say: Say) -> Draw:
+        """Return a draw from all that is listed."""
+        draw = drawn(self.listed(client, request, say), files_wanted(request, self.per_file), request.seed)
+        if self.address_of is None:
+            return draw
+        found = tuple(item for one in draw.items if (item := self.address_of(client, one)))
+        say(f"{len(draw.items) - len(found)} of {len(draw.items)} files drawn have no address and are left out")
+        return Draw(found, draw.n_listed)
+
+
+class SourceFeeds(NamedTuple):
+    """A source's feeds by name, the first one the default, and how its documents are found again."""
+
+    feeds: Mapping[str, Feed]
+    locate: Callable[[Client, Iterable[str]], Located]
+
+
+_REPORTS = Feed(congress_gov.reports, _DATES, address_of=congress_gov.page_of)
+_BILLS = Feed(Bulk("BILLS", r"\d+(/[^/]+){0,2}", (BILL,)).listed, ("congress",))
+_LAWS = Feed(Bulk("PLAW", r"\d+(/[^/]+){0,2}", LAWS).listed, ("congress",), per_file=4)
+_ISSUES = Feed(Bulk("FR", r"\d+(/\d+)?", (ISSUE,)).listed, _DATES, per_file=10)
+_VOLUMES = Feed(Bulk("CFR", r"\d+(/title-[^/]*)?", (VOLUME,), is_yearly=True).listed, _DATES, per_file=50)
+_TITLES = Feed(Bulk("ECFR", "title-[^/]*", (TITLE,)).listed, per_file=50)
+# Titles of the Code have some 900 sections, but a sample from three titles would not be of the Code. A part of title 1
+# of the CFR has ten sections, but a sample should come from more parts than it needs.
+_CODE = Feed(olrc.titles, per_file=30)
+_PARTS = Feed(ecfr.parts, ("until",), per_file=5)
+
+FEEDS: Mapping[str, SourceFeeds] = {
+    "bills": SourceFeeds({"bulk": _BILLS}, by_name(BILL)),
+    "public_laws": SourceFeeds({"bulk": _LAWS}, by_name(*LAWS)),
+    "us_code": SourceFeeds({"release-point": _CODE}, olrc.locate_titles),
+    "federal_register": SourceFeeds(
+        {"documents": Feed(federal_register.documents, _DATES), "issues": _ISSUES}, federal_register.locate_documents
+    ),
+    "ecfr_and_cfr": SourceFeeds({"parts": _PARTS, "annual": _VOLUMES, "titles": _TITLES}, ecfr.locate_sections),
+    "hearing_transcripts": SourceFeeds({"api": Feed(partial(prints, "CHRG"), _ALL)}, by_name(PRINT)),
+    "committee_reports": SourceFeeds({"api": Feed(partial(prints, "CRPT"), _ALL)}, by_name(PRINT)),
+    "congressional_record": SourceFeeds({"api": Feed(granules, _ALL)}, by_name(GRANULE)),
+    "crs_reports": SourceFeeds({"api": _REPORTS}, congress_gov.locate_reports),
+}
+
+
+def source_feeds(source: str) -> SourceFeeds:
+    """Return the feeds of a source; raise an InputError that says where to look for one that has none."""
+    if source not in FEEDS:
+        raise InputError(f"{source} has no feed: {SOURCES[source].elsewhere}. Give --corpus-path the folder.")
+    return FEEDS[source]
+
+
+def feed_of(source: str, request: FetchRequest) -> tuple[str, Feed]:
+    """Return name and row of the feed asked for; raise an InputError unless there is one that takes the flags given."""
+    feeds = source_feeds(source).feeds
+    name = request.feed or next(iter(feeds))
+    if name not in feeds:
+        raise InputError(f"{source} has no feed {name!r}. Its feeds: {', '.join(feeds)}.")
+    given = {"since": request.since, "until": request.until, "congress": request.congresses}
+    if unused := [flag for flag, value in given.items() if value and flag not in feeds[name].takes]:
+        taken = ", ".join(f"--{flag}" for flag in sorted(feeds[name].takes)) or "no such flag"
+        raise InputError(f"The feed {name} of {source} cannot be narrowed by --{unused[0]}; it takes {taken}.")
+    return name, feeds[name]
+
+
+def package_file(source: str, doc_id: str) -> PackageFile | None:
+    """Return the publisher's file that holds this document and no other, None if nothing says so."""
+    return bill_file(doc_id) if source == "bills" else None
