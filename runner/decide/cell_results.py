@@ -121,12 +121,12 @@ def _single_gold_verdict(
         strata=strata if len(set(strata)) > 1 else None,
         alpha=settings.alpha,
     )
-    fields = {"mean": "null_means", "delta": "deltas", "p": "p_values", "smallest_p": "smallest_p", "passed": "passes"}
+    fields = {"delta": "deltas", "p": "p_values"}
     nulls = [
         {"name": title} | {field: found[by_letter][letter] for field, by_letter in fields.items()}
         for letter, title in SINGLE_GOLD_NULLS.items()
     ]
-    whole = {name: found[name] for name in ("n_queries", "verdict", "reasons")}
+    whole = {name: found[name] for name in ("n_queries", "verdict")}
     return SingleGoldVerdict.model_validate({"measure": name, "real": found["real_mean"], "nulls": nulls} | whole)
 
 

@@ -61,6 +61,7 @@ def make_external_results(version: Version, plan: Plan) -> Scored:
         plan=plan,
         preregistration_sha256=None,
         judge_prompt_sha256=None,
+        queries_sha256=file_sha256(version.queries_path),
         queries=[query_row(query) for query in comparison.queries],
         collection=facts,
         corpus=corpus_facts(version, header, documents),

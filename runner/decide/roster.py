@@ -1,25 +1,21 @@
-"""The sources in the order of bulk embedding, how far each has come, and what a new plan takes from their results."""
+"""The sources in the order of bulk embedding, and how far each has come."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 
 from chunkers.registry import uncut
-from runner.base.canonical import file_sha256, read_json
-from runner.base.errors import InputError, IntegrityError
-from runner.base.progress import say
+from runner.base.errors import IntegrityError
 from runner.base.records import DenseCell, parse_cell
-from runner.base.schema import checked
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, SourceSpec
-from runner.eval_set.door import LOCK_NAME, held
+from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import NOT_EVALUATED, default_cells, default_plan_text
+from runner.eval_set.plan import NOT_EVALUATED, default_plan_text
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.plan import Planning, PlanningSource, Reuse
-from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.plan import Reuse
+from runner.eval_set.shapes.results import CellResult
 from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version
 
 RESULTS = "results.json"
@@ -42,32 +38,6 @@ def newest_locked(*, rehearsal: bool, versions: Callable[[str], Version] = newes
 
 def _record(version: Version, rehearsal: bool) -> Path:
     return version.folder / "rehearsal" if rehearsal else version.folder
-
-
-def planning_of(
-    source: str, baseline: str, *, rehearsal: bool, versions: Callable[[str], Version] = newest_version
-) -> Planning | None:
-    """The median SD of challengers' nDCG@10 differences in the locked results of other sources; None without any.
-
-    Decisions inform decisions and rehearsals inform rehearsals, over the same baseline. Results of another release are
-    left out, and it is said. Raises IntegrityError if locked results were changed.
-    """
-    sds, sources = [], []
-    for path in newest_locked(rehearsal=rehearsal, versions=versions):
-        try:
-            results = checked(Results, read_json(held(path)), path)
-        except InputError as error:
-            say(f"left out of the planning SD: {error}")
-            continue
-        if results.source == source or results.plan.baseline != baseline:
-            continue
-        own = [row.test.sd for row in results.cells if row.role == "preregistered" and row.test and row.test.sd]
-        if own:
-            sds += own
-            sources.append(
-                PlanningSource(source=results.source, version=results.version, results_sha256=file_sha256(path))
-            )
-    return Planning(sd=round(median(sds), 3), sources=sources) if sds else None
 
 
 NOT_BEGUN = "not begun"
@@ -175,14 +145,10 @@ def next_to_evaluate(standings: list[Standing]) -> Standing | None:
 
 
 def new_plan_text(version: Version, *, rehearsal: bool) -> str:
-    """plan.yaml as the version gets it, with what siblings' results say today of its chunker and of the scatter."""
+    """Return plan.yaml as the version gets it, with what a sibling's results say today of its chunker."""
     source = version.source
     known = sibling_result(source) if source.reuses else NOT_EVALUATED
-    baseline = default_cells(source, rehearsal=rehearsal)[0]
-    planning = planning_of(source.name, baseline, rehearsal=rehearsal)
-    return default_plan_text(
-        source, rehearsal=rehearsal, version=version.number, sibling_result=known, planning=planning
-    )
+    return default_plan_text(source, rehearsal=rehearsal, version=version.number, sibling_result=known)
 
 
 def reuse_of(source: SourceSpec) -> Reuse | None:

@@ -32,11 +32,6 @@ class Settling(NamedTuple):
     chance: float
 
 
-def planned_sd(plan: Plan) -> float:
-    """The SD of differences that the plan reckons with."""
-    return DEFAULT_SD if plan.planning is None else plan.planning.sd
-
-
 def error_for(plan: Plan, cell: str) -> float:
     """The error that is left for the one-sided test of one cell of the plan.
 
@@ -73,7 +68,7 @@ def shown_by(plan: Plan, n_queries: int, cells: Sequence[CellResult] = ()) -> st
     """
     if len(plan.cells) < 2:
         return ""
-    cell, sd = first_challenger(plan), planned_sd(plan)
+    cell, sd = first_challenger(plan), DEFAULT_SD
     told = cell_in_question(cells)
     if told is not None and told.test is not None:
         cell, sd = told.cell, told.test.sd

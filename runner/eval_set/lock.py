@@ -217,6 +217,7 @@ def _of_cell(value: JSON, record: Path, home: Path, stem: str) -> Told:
 def _of_results(value: JSON, record: Path, home: Path, stem: str) -> Told:
     yield home / "preregistration.json", _at(value, "preregistration_sha256")
     yield home / f"judge-{home.name}.md", _at(value, "judge_prompt_sha256")
+    yield home / "queries.yaml", _at(value, "queries_sha256")
     yield home / "corpus.jsonl", _at(value, "corpus", "manifest_sha256")
     yield record / "lists.json", _at(value, "lists_sha256")
     for row in _at(value, "cells") or ():

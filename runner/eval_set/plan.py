@@ -21,7 +21,7 @@ from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
 from runner.eval_set.shapes.labels import APIS, Judges
-from runner.eval_set.shapes.plan import Plan, PlanDigest, Planning, Reuse
+from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
 
 _DATED = re.compile(r"-\d{8}$")
 
@@ -112,12 +112,10 @@ def default_plan_text(
     rehearsal: bool,
     version: int = 1,
     sibling_result: str = NOT_EVALUATED,
-    planning: Planning | None = None,
 ) -> str:
     """plan.yaml as a new version gets it; a person may edit it until the preregistration.
 
-    `sibling_result` is what is known of the structural chunker where it was written for a sibling source; `planning`
-    is the SD that locked results of other sources show.
+    `sibling_result` is what is known of the structural chunker where it was written for a sibling source.
     """
     cells = default_cells(source, rehearsal=rehearsal)
     external = source.policy == "external"
@@ -138,18 +136,10 @@ def default_plan_text(
         f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
         *_reuse_lines(source, sibling_result),
         *([] if external else [*JUDGES.splitlines(), *LOSS.splitlines()]),
-        *_planning_lines(planning),
         f"pool_depth: {POOL_DEPTH}",
         f"relevant_grade: {1 if external else 2}",
     ]
     return head + "\n".join(lines) + _SETTINGS
-
-
-def _planning_lines(planning: Planning | None) -> list[str]:
-    if planning is None:
-        return []
-    rows = [json.dumps(row.model_dump()) for row in planning.sources]
-    return ["planning:", f"  sd: {planning.sd:g}", "  sources:", *(f"    - {row}" for row in rows)]
 
 
 def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:

@@ -19,9 +19,7 @@ class Spread(NamedTuple):
     """How a null's draws are spread, in [0, 1]."""
 
     mean: float
-    sd: float
     low: float
-    median: float
     high: float
     dots: list[float]
 
@@ -95,10 +93,7 @@ class GradedGate:
         own = self.table.own_scores(rankings)
         nulls = list(self._nulls(rankings, own, document_chunks))
         return GateVerdict(
-            cell=run.cell,
-            measure="ndcg@10",
             real=int(own.sum()) / self._whole,
-            draws=self._draws,
             tau=self._tau,
             alpha=self.alpha,
             nulls=nulls,
@@ -126,11 +121,11 @@ class GradedGate:
         totals = drawn.totals
         ordered = np.sort(totals) / self._whole
         outside = self._draws // 40
-        low, median, high = ordered[[outside, (self._draws - 1) // 2, self._draws - 1 - outside]].tolist()
+        low, high = ordered[[outside, self._draws - 1 - outside]].tolist()
         dots = ordered[(2 * np.arange(DOTS) + 1) * self._draws // (2 * DOTS)].tolist()
         mean = int(totals.sum()) / (self._draws * self._whole)
         at_least_as_good = int((totals >= own.sum()).sum())
-        spread = Spread(mean, float(ordered.std()), low, median, high, dots)
+        spread = Spread(mean, low, high, dots)
         return self._result(null, own, spread, at_least_as_good, drawn.least)
 
     def _fixed(self, null: Null, own: Ints, fixed: Fixed) -> NullResult:
@@ -146,7 +141,7 @@ class GradedGate:
             flipped += difference * flips
         beatable = int(((self.table.ideal > 0) & (scores < SCORE_UNIT) & fixed.compared).sum())
         mean = int(scores.sum()) / self._whole
-        spread = Spread(mean, 0.0, mean, mean, mean, [])
+        spread = Spread(mean, mean, mean, [])
         return self._result(null, own, spread, int((flipped <= 0).sum()), 0.5**beatable)
 
     def _result(self, null: Null, own: Ints, spread: Spread, at_least_as_good: int, least: float) -> NullResult:

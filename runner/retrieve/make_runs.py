@@ -338,14 +338,9 @@ def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:
 
 def _truncation(vectors: Vectors) -> Truncation:
     tokens, lost = int(vectors.n_tokens.sum()), int(vectors.n_lost.sum())
-    p50, p95 = np.percentile(vectors.n_tokens, [50, 95], method="inverted_cdf").astype(int).tolist()
     return Truncation(
         tokens=tokens,
-        tokens_p50=p50,
-        tokens_p95=p95,
-        tokens_max=int(vectors.n_tokens.max()),
         lost=lost,
         share=lost / max(tokens, 1),
-        chunks=len(vectors.n_lost),
         chunks_cut=int((vectors.n_lost > 0).sum()),
     )

@@ -21,34 +21,15 @@ Gold = Mapping[str, Mapping[str, tuple[Span, ...]]]
 
 
 class Found(NamedTuple):
-    """Characters of one query's reading: all that were read, and of them those marked, unmarked and unjudged.
+    """Marked characters of one query: those that were read, and `gold`, all of them."""
 
-    `unmarked` lie in relevant documents without a mark, `unjudged` in documents without a grade; `gold` are all
-    marked characters, read or not.
-    """
-
-    read: int
     marked: int
-    unmarked: int
-    unjudged: int
     gold: int
 
     @property
     def recall(self) -> float | None:
         """Marked characters read by all marked ones; None if nothing is marked."""
         return self.marked / self.gold if self.gold else None
-
-    @property
-    def precision(self) -> float | None:
-        """Marked characters read by all read outside of unmarked documents; 0 if nothing was read at all.
-
-        None if nothing is marked, and where all that was read lies in relevant documents without a mark: what
-        supports the answer there is not known.
-        """
-        known = self.read - self.unmarked
-        if not self.gold or (self.read and not known):
-            return None
-        return self.marked / known if known else 0.0
 
 
 def gold_spans(labels: Iterable[Label], relevant_grade: int) -> Gold:
@@ -80,23 +61,17 @@ def characters_read(chunks: Iterable[ChunkHit], budget: int) -> dict[str, tuple[
     return {doc_id: merged(found) for doc_id, found in spans.items()}
 
 
-def found_of(
-    chunks: Iterable[ChunkHit], budget: int, gold: Mapping[str, tuple[Span, ...]], judged: Mapping[str, int]
-) -> Found:
-    """What reading so far finds of one query's marked passages; `gold` and `judged` by document."""
+def found_of(chunks: Iterable[ChunkHit], budget: int, gold: Mapping[str, tuple[Span, ...]]) -> Found:
+    """Return what reading so far finds of one query's marked passages; `gold` is by document."""
     read = characters_read(chunks, budget)
-    sizes = {doc_id: n_characters(spans) for doc_id, spans in read.items()}
     return Found(
-        read=sum(sizes.values()),
         marked=sum(n_shared(spans, gold.get(doc_id, ())) for doc_id, spans in read.items()),
-        unmarked=sum(size for doc_id, size in sizes.items() if gold.get(doc_id) == ()),
-        unjudged=sum(size for doc_id, size in sizes.items() if doc_id not in judged),
         gold=sum(n_characters(spans) for spans in gold.values()),
     )
 
 
 def span_scores(comparison: Comparison, labels: Iterable[Label], readings: Mapping[str, Reading]) -> SpanResult:
-    """Span recall and precision of every cell that has a reading list, at every budget."""
+    """Return span recall of every cell that has a reading list, at every budget."""
     gold = gold_spans(labels, comparison.plan.relevant_grade)
     marked = {query_id: spans for query_id, spans in gold.items() if any(spans.values())}
     budgets = {budget: _at_budget(comparison, gold, readings, budget) for budget in BUDGETS} if marked else {}
@@ -114,29 +89,10 @@ def _at_budget(
     comparison: Comparison, gold: Gold, readings: Mapping[str, Reading], budget: int
 ) -> dict[str, SpanBudget]:
     found = {
-        cell: [
-            found_of(reading[query_id], budget, gold.get(query_id, {}), comparison.qrels.get(query_id, {}))
-            for query_id in comparison.query_ids
-        ]
+        cell: [found_of(reading[query_id], budget, gold.get(query_id, {})).recall for query_id in comparison.query_ids]
         for cell, reading in readings.items()
     }
-    recalls = _measures(comparison, {cell: [one.recall for one in row] for cell, row in found.items()})
-    precisions = _measures(comparison, {cell: [one.precision for one in row] for cell, row in found.items()})
-    return {
-        cell: SpanBudget(
-            tokens=budget,
-            recall=recalls[cell],
-            precision=precisions[cell],
-            unmarked=_share(row, [one.unmarked for one in row]),
-            unjudged=_share(row, [one.unjudged for one in row]),
-        )
-        for cell, row in found.items()
-    }
-
-
-def _share(found: Sequence[Found], part: Sequence[int]) -> float:
-    read = sum(one.read for one in found if one.gold)
-    return sum(size for one, size in zip(found, part, strict=True) if one.gold) / read if read else 0.0
+    return {cell: SpanBudget(tokens=budget, recall=recall) for cell, recall in _measures(comparison, found).items()}
 
 
 def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None]]) -> dict[str, SpanMeasure]:

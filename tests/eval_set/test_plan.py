@@ -189,14 +189,6 @@ def test_a_pool_of_ten_is_enough(tmp_path, name, depth, accepted):
         assert [problem.partition(":")[0] for problem in problems(path, name)] == ["pool_depth"]
 
 
-@pytest.mark.parametrize(
-    "planning", [{"sd": 0}, {"sd": 1.5}, {"sources": []}, {"sd": 0.2, "sources": [{"source": "us_code"}]}]
-)
-def test_a_planning_sd_that_is_none_is_named(path, planning):
-    change(path, planning=planning)
-    assert all(problem.startswith("planning.") for problem in problems(path))
-
-
 @pytest.mark.parametrize("content", [b"", b"[]", b"just words", b"- a\n- b"])
 def test_a_plan_that_is_no_mapping_is_refused(path, content):
     path.write_bytes(content)

@@ -1,6 +1,5 @@
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,18 +71,16 @@ def test_cutting_the_same_reading_into_other_chunks_changes_nothing(chunks, data
         for start, end in pairwise(sorted({one.span.start, one.span.end, *cuts})):
             pieces.append(chunk(one.doc_id, start, end, per_character * (end - start)))
     assert characters_read(pieces, 10 * budget) == characters_read(scaled, 10 * budget)
-    assert found_of(pieces, 10 * budget, gold, {}) == found_of(scaled, 10 * budget, gold, {})
+    assert found_of(pieces, 10 * budget, gold) == found_of(scaled, 10 * budget, gold)
 
 
 @given(CHUNKS, GOLD)
 def test_more_budget_never_finds_less_and_enough_of_it_finds_what_the_list_holds(chunks, gold):
-    found = [found_of(chunks, budget, gold, {}) for budget in (1, 5, 20, 1000)]
-    assert all(less.marked <= more.marked and less.read <= more.read for less, more in pairwise(found))
+    found = [found_of(chunks, budget, gold) for budget in (1, 5, 20, 1000)]
+    assert all(less.marked <= more.marked for less, more in pairwise(found))
     whole = {doc_id: characters(one.span for one in chunks if one.doc_id == doc_id) for doc_id in "abc"}
     assert found[-1].marked == sum(len(whole[doc_id] & characters(spans)) for doc_id, spans in gold.items())
-    assert found[-1].read == sum(map(len, whole.values()))
     assert all(0 <= one.recall <= 1 for one in found if one.recall is not None)
-    assert all(0 <= one.precision <= 1 for one in found if one.precision is not None)
 
 
 def test_the_last_chunk_is_cut_in_proportion_to_its_characters():
@@ -96,26 +93,16 @@ def test_the_last_chunk_is_cut_in_proportion_to_its_characters():
 def test_a_character_in_two_chunks_is_read_once_and_paid_for_twice():
     overlapping = [chunk("a", 0, 100, 20), chunk("a", 50, 150, 20), chunk("b", 0, 100, 20)]
     assert characters_read(overlapping, 40) == {"a": (Span(0, 150),)}
-    found = found_of(overlapping, 40, {"a": (Span(40, 110),)}, {"a": 3, "b": 0})
-    assert (found.read, found.marked, found.recall) == (150, 70, 1)
-    assert found.precision == pytest.approx(70 / 150)
+    found = found_of(overlapping, 40, {"a": (Span(40, 110),)})
+    assert (found.marked, found.recall) == (70, 1)
 
 
 def test_a_relevant_document_without_a_mark_counts_neither_for_nor_against():
-    gold, judged = {"a": (Span(0, 10),), "b": ()}, {"a": 3, "b": 2, "c": 0}
-    reading = [chunk("b", 0, 500, 10), chunk("a", 0, 20, 10), chunk("c", 0, 20, 10), chunk("d", 0, 60, 10)]
-    found = found_of(reading, 1000, gold, judged)
-    assert (found.read, found.marked, found.unmarked, found.unjudged) == (600, 10, 500, 60)
-    assert (found.recall, found.precision) == (1, 0.1)
-
-
-def test_precision_is_unknown_where_only_unmarked_documents_were_read_and_0_where_nothing_was():
     gold = {"a": (Span(0, 10),), "b": ()}
-    unknown = found_of([chunk("b", 0, 500, 10)], 1000, gold, {"a": 3, "b": 2})
-    assert (unknown.recall, unknown.precision) == (0, None)
-    nothing = found_of([], 1000, gold, {"a": 3, "b": 2})
-    assert (nothing.recall, nothing.precision) == (0, 0)
-    assert found_of([chunk("b", 0, 500, 10)], 1000, {"b": ()}, {"b": 2}).recall is None
+    assert found_of([chunk("b", 0, 500, 10), chunk("a", 0, 20, 10)], 1000, gold).recall == 1
+    assert found_of([chunk("b", 0, 500, 10)], 1000, gold).recall == 0
+    assert found_of([], 1000, gold).recall == 0
+    assert found_of([chunk("b", 0, 500, 10)], 1000, {"b": ()}).recall is None
 
 
 def test_the_marks_are_those_of_the_scored_judgments_that_say_relevant():
@@ -153,7 +140,6 @@ def test_a_chunker_that_cuts_tighter_finds_as_much_with_less():
     assert baseline == [0, 1, 1]  # 512 of 1,000 tokens end at character 2,048
     assert sparse == [1, 1, 1]
     first = found.cells[SPARSE][0]
-    assert first.precision.mean == pytest.approx(200 / (400 + 2000 * 412 // 500))
     assert (first.recall.difference.mean, first.recall.difference.wins) == (1, 1)
     assert found.cells[BASELINE][0].recall.difference.mean == 0
 
@@ -175,35 +161,8 @@ def test_queries_without_marks_are_in_no_mean():
     assert (other.mean, other.difference.mean, other.difference.losses) == (0, -1, 1)
 
 
-def test_all_means_are_over_the_same_queries():
-    """Precision of one cell is unknown in query p, so that no cell's is counted there; recall is known in both."""
-    marks = [judgment("a", 3, (0, 50)), judgment("a", 3, (0, 50), query_id="p"), judgment("b", 3, query_id="p")]
-    good, unknown = (chunk("a", 0, 50, 10),), (chunk("b", 0, 50, 10),)
-    found = scored({BASELINE: {"p": good, "q": good}, SPARSE: {"p": unknown, "q": good}}, marks)
-    for cell in (BASELINE, SPARSE):
-        precision = found.cells[cell][0].precision
-        assert (precision.queries, precision.mean) == (1, 1)
-        assert found.cells[cell][0].recall.queries == 2
-    assert found.cells[SPARSE][0].unmarked == 0.5
-    assert found.cells[SPARSE][0].precision.difference.mean == 0
-
-
-def test_a_measure_that_is_unknown_throughout_is_null():
-    marks = [judgment("a", 3, (0, 50)), judgment("b", 3)]
-    found = scored({BASELINE: {"q": (chunk("b", 0, 50, 10),)}}, marks, queries=["q"], cells=(BASELINE,))
-    precision = found.cells[BASELINE][0].precision
-    assert (precision.queries, precision.mean, precision.low, precision.difference) == (0, None, None, None)
-    assert (precision.queries, precision.mean) == (0, None)
-
-
 def test_a_cell_without_a_reading_list_is_not_listed_and_without_the_baselines_nothing_is_compared():
     found = scored({SPARSE: {"q": (chunk("a", 0, 50, 10),)}}, [judgment("a", 3, (0, 50))], queries=["q"])
     assert list(found.cells) == [SPARSE]
     assert found.cells[SPARSE][0].recall.mean == 1
     assert found.cells[SPARSE][0].recall.difference is None
-
-
-def test_what_nobody_judged_counts_as_wrong_and_is_told_of_the_queries_with_marks():
-    reading = {BASELINE: {"p": (chunk("x", 0, 900, 10),), "q": (chunk("a", 0, 50, 10), chunk("x", 0, 150, 10))}}
-    found = scored(reading, [judgment("a", 3, (0, 50))], cells=(BASELINE,)).cells[BASELINE][0]
-    assert (found.precision.mean, found.unjudged, found.unmarked) == (0.25, 0.75, 0)

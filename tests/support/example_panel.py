@@ -144,9 +144,6 @@ def spans(cells, baseline, n_queries):
             SpanBudget(
                 tokens=tokens,
                 recall=measure(cell, 0.4321) if tokens < 8_192 else empty,
-                precision=measure(cell, 0.1234) if tokens < 8_192 else empty,
-                unmarked=0.0712,
-                unjudged=0.0,
             )
             for tokens in (512, 2_048, 8_192)
         ]

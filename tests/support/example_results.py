@@ -43,13 +43,11 @@ CHUNKS = ChunkHealth(
 )
 
 
-def gate(cell, verdict):
+def gate(verdict):
     null = NullResult(
         name="permuted qrels",
         mean=0.1,
-        sd=0.01,
         low=0.08,
-        median=0.1,
         high=0.12,
         dots=[0.08 + 0.001 * number for number in range(40)],
         delta=0.4,
@@ -57,9 +55,7 @@ def gate(cell, verdict):
         smallest_p=1 / 2001,
         verdict=verdict,
     )
-    return GateVerdict(
-        cell=cell, measure="ndcg@10", real=0.5, draws=2000, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict
-    )
+    return GateVerdict(real=0.5, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict)
 
 
 def row(
@@ -116,7 +112,7 @@ def row(
         meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
         confirmed=not is_baseline and not unmet,
         short_of=unmet,
-        gate=gate(cell, verdict),
+        gate=gate(verdict),
         diagnosis="" if verdict == "pass" else "every query gets the same ten documents",
         single_gold=[],
         unjudged=0,
@@ -124,10 +120,6 @@ def row(
         tied=0.0,
         loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
-            schema_version=1,
-            cell=cell,
-            queries_sha256=SHA,
-            corpus_sha256=SHA,
             run_sha256=SHA,
             chunk_run_sha256=SHA,
             chunks=CHUNKS,
@@ -187,6 +179,7 @@ def results(*rows, kind="production", unjudged=0):
         plan=PLAN,
         preregistration_sha256=SHA,
         judge_prompt_sha256=SHA,
+        queries_sha256=SHA,
         queries=[],
         collection=None,
         corpus=CorpusFacts(

@@ -174,11 +174,11 @@ def _cell(
             "confirmed": False,
             "diagnosis": "",
             "single_gold": [_single_gold()],
-            "gate": _gate(cell, mean),
+            "gate": _gate(mean),
             "unjudged": unjudged // 11,
             "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
             "tied": 0.0104 * number,
-            "provenance": _provenance(made.provenance, 3000 + 700 * number, 0.04 * (number % 3)),
+            "provenance": _provenance(cell, made.provenance, 3000 + 700 * number, 0.04 * (number % 3)),
         }
     )
 
@@ -197,8 +197,8 @@ def _difference(values: np.ndarray, baseline: np.ndarray) -> Difference:
     return Difference(mean=mean, low=mean - half, high=mean + half, **counts)
 
 
-def _gate(cell: str, real: float) -> Any:
-    bare = gate(cell, "pass")
+def _gate(real: float) -> Any:
+    bare = gate("pass")
     nulls = [
         bare.nulls[0].model_copy(
             update={
@@ -218,13 +218,12 @@ def _gate(cell: str, real: float) -> Any:
 
 def _single_gold() -> SingleGoldVerdict:
     names = ("permuted gold", "uniform gold", "random retrieval", "marginal-matched gold")
-    figures = {"mean": 0.05, "delta": 0.5, "p": 1 / 2001, "smallest_p": 1 / 2001, "passed": True}
-    nulls = [SingleGoldNullResult.model_validate({"name": name, **figures}) for name in names]
-    return SingleGoldVerdict(measure="recall@10", n_queries=29, real=0.55, nulls=nulls, verdict="pass", reasons=[])
+    nulls = [SingleGoldNullResult.model_validate({"name": name, "delta": 0.5, "p": 1 / 2001}) for name in names]
+    return SingleGoldVerdict(measure="recall@10", n_queries=29, real=0.55, nulls=nulls, verdict="pass")
 
 
-def _provenance(bare: Provenance, n_chunks: int, share: float) -> Provenance:
-    cell, lost = parse_cell(bare.cell), round(share * n_chunks * 430)
+def _provenance(name: str, bare: Provenance, n_chunks: int, share: float) -> Provenance:
+    cell, lost = parse_cell(name), round(share * n_chunks * 430)
     health = {"count": n_chunks, "tokens_p50": 431, "tokens_p95": 512, "chunks_per_document_max": 214}
     made: dict[str, Any] = {"chunks": CHUNKS.model_copy(update=health)}
     if not isinstance(cell, BM25Cell):
@@ -234,18 +233,14 @@ def _provenance(bare: Provenance, n_chunks: int, share: float) -> Provenance:
         made["probe"] = {"paraphrase_min": 0.6123, "stranger_max": 0.2034, "digest": sha256("probe")}
         made["truncation"] = Truncation(
             tokens=n_chunks * 430,
-            tokens_p50=428,
-            tokens_p95=540,
-            tokens_max=611,
             lost=lost,
             share=lost / (n_chunks * 430),
-            chunks=n_chunks,
             chunks_cut=lost // 90,
         )
     if isinstance(cell, BM25Cell | HybridCell):
         made["bm25"] = {"library": "bm25s", "k1": 1.5, "b": 0.75, "stop words": "Lucene's 33 English stop words"}
     return bare.model_copy(
-        update={**made, "run_sha256": sha256(f"{bare.cell} run"), "method": "exact cosine over all chunks"}
+        update={**made, "run_sha256": sha256(f"{name} run"), "method": "exact cosine over all chunks"}
     )
 
 

@@ -3,7 +3,6 @@ import math
 import shutil
 from dataclasses import replace
 from functools import partial
-from statistics import median
 
 import numpy as np
 import pytest
@@ -19,8 +18,7 @@ from runner.commands import main as cli
 from runner.decide import roster as siblings
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
-from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.plan import Plan, Prior
+from runner.eval_set.shapes.plan import Prior
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Workspace, open_version
 from runner.tools.pooled.model import EFFECT_SD, MIN_GAIN, TAU_SCALE, TAUS, SourceGains, pool, pooled_apart, posterior
@@ -250,28 +248,6 @@ def test_before_anything_is_locked_something_is_outstanding(tmp_path, capsys, mo
 def opened_nowhere(folder, name):
     workspace = Workspace(eval_set=folder / name, work=folder / ".work", cache=folder / ".cache")
     return open_version(workspace, SOURCES[name], rehearsal=False)
-
-
-def test_a_new_plan_takes_its_scatter_from_locked_results_of_the_same_baseline(locked, tmp_path):
-    nowhere = partial(opened_nowhere, tmp_path)
-    assert siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere) is None
-    folders = {name: locked(name) for name in ("bills", "us_code", "public_laws")}
-    sds = [row["test"]["sd"] for row in read_json(folders["us_code"] / "results.json")["cells"] if row["test"]]
-    found = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
-    assert found.sd == round(median(sds), 3)
-    assert [(row.source, row.version, row.results_sha256) for row in found.sources] == [
-        (name, 1, file_sha256(folders[name] / "results.json")) for name in ("us_code", "public_laws")
-    ]
-    text = default_plan_text(SOURCES["bills"], rehearsal=False, planning=found)
-    assert Plan.model_validate(yaml.safe_load(text)).planning == found
-    assert siblings.planning_of("bills", "another x whole_doc", rehearsal=False, versions=nowhere) is None
-    assert siblings.planning_of("bills", BASELINE, rehearsal=True, versions=nowhere) is None
-    other_release = read_json(folders["us_code"] / "results.json") | {"schema_version": 1}
-    (folders["us_code"] / "lock.json").unlink()
-    (folders["us_code"] / "results.json").write_bytes(json_bytes(other_release))
-    write_lock(folders["us_code"])
-    left = siblings.planning_of("bills", BASELINE, rehearsal=False, versions=nowhere)
-    assert [row.source for row in left.sources] == ["public_laws"]
 
 
 def test_the_prior_that_is_printed_can_be_pasted_into_a_plan(locked, capsys):

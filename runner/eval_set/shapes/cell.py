@@ -9,12 +9,8 @@ class Truncation(FrozenModel):
     """What an encoder never read of a cell's chunks: its own tokens past its maximum."""
 
     tokens: Count
-    tokens_p50: Count
-    tokens_p95: Count
-    tokens_max: Count
     lost: Count
     share: Share
-    chunks: Count
     chunks_cut: Count
 
 
@@ -58,10 +54,6 @@ class Provenance(FrozenModel):
     `imported` in their place.
     """
 
-    schema_version: Literal[1]
-    cell: str
-    queries_sha256: Sha256
-    corpus_sha256: Sha256
     run_sha256: Sha256
     chunk_run_sha256: Sha256 | None
     chunks: ChunkHealth | None
@@ -86,13 +78,17 @@ class BackendRecord(FrozenModel):
 
 
 class CellFile(Provenance):
-    """cells/<cell>.json: the provenance, what embedded it, the chunkers' digest, and the chunks of every document.
+    """cells/<cell>.json: where the run comes from, what it answers and what embedded it.
 
     `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as they
     are stored (float32 for a plain cell), 8 a posting of BM25, an engine's own pages; null for an imported run, which
     counts one chunk a document. `chunks_per_document` has a count per document, in the order of corpus.jsonl.
     """
 
+    schema_version: Literal[1]
+    cell: str
+    queries_sha256: Sha256
+    corpus_sha256: Sha256
     backend: BackendRecord | None
     chunkers_sha256: Sha256 | None
     index_bytes: Count | None

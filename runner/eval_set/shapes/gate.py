@@ -13,18 +13,16 @@ SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "m
 class NullResult(FrozenModel):
     """One null (a row of runner/gate/nulls.py) against the real score, all in [0, 1].
 
-    `low`, `median` and `high` are the 2.5, 50 and 97.5 % quantiles of the draws (order statistics); `delta` is real
-    less mean; `p` is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been,
-    below which it is never given. A null without draws ("most retrieved", "length sorted", "nearest query") is one
-    system: sd is 0, low, median and high are its mean, and p is that of flipping the signs of the differences to it.
+    `low` and `high` are the 2.5 and 97.5 % quantiles of the draws (order statistics); `delta` is real less mean; `p`
+    is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been, below which it is
+    never given. A null without draws ("most retrieved", "length sorted", "nearest query") is one
+    system: low and high are its mean, and p is that of flipping the signs of the differences to it.
     `dots` stand for the draws in equal parts, ascending; a null without draws has none.
     """
 
     name: str
     mean: float
-    sd: float
     low: float
-    median: float
     high: float
     dots: list[float]
     delta: float
@@ -34,12 +32,9 @@ class NullResult(FrozenModel):
 
 
 class GateVerdict(FrozenModel):
-    """A cell's score against every null; `verdict` is "pass" if no null stands against it."""
+    """A cell's nDCG@10 against every null; `verdict` is "pass" if no null stands against it."""
 
-    cell: str
-    measure: Literal["ndcg@10"]
     real: float
-    draws: Count
     tau: Share
     alpha: float
     nulls: Annotated[list[NullResult], Field(min_length=1)]
@@ -62,14 +57,11 @@ class ControlResult(FrozenModel):
 
 
 class SingleGoldNullResult(FrozenModel):
-    """One null of the single-gold gate: its exact expectation, and p from draws."""
+    """One null of the single-gold gate: the score less its exact expectation, and p from draws."""
 
     name: SingleGoldNull
-    mean: float
     delta: float
     p: float
-    smallest_p: float
-    passed: bool
 
 
 class SingleGoldVerdict(FrozenModel):
@@ -80,4 +72,3 @@ class SingleGoldVerdict(FrozenModel):
     real: float
     nulls: Annotated[list[SingleGoldNullResult], Field(min_length=1)]
     verdict: Verdict
-    reasons: list[str]

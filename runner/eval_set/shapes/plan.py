@@ -117,21 +117,6 @@ class Reuse(FrozenModel):
     result: str
 
 
-class PlanningSource(FrozenModel):
-    """The locked results of another source that a planning figure was taken from."""
-
-    source: str
-    version: Annotated[int, Field(ge=1)]
-    results_sha256: Sha256
-
-
-class Planning(Sparse):
-    """The SD of per-query nDCG@10 differences that the evaluation is planned with, and the results it comes from."""
-
-    sd: Annotated[float, Field(gt=0, le=1)]
-    sources: list[PlanningSource] = Field(default_factory=list)
-
-
 def _only(allowed: Callable[[float], bool], advice: str) -> AfterValidator:
     """A check of a figure; its error is the advice."""
 
@@ -179,7 +164,6 @@ class Plan(Sparse):
     null_gate: NullGate
     reuse: Reuse | None = None
     judges: Judges | None = None
-    planning: Planning | None = None
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, FrozenModel, Share
+from runner.base.schema import Count, FrozenModel
 from runner.eval_set.shapes.paired import Difference
 
 
@@ -22,17 +22,10 @@ class SpanMeasure(FrozenModel):
 
 
 class SpanBudget(FrozenModel):
-    """What the first `tokens` tokens of a cell's reading lists hold of the marked passages.
-
-    `unmarked` and `unjudged` are the shares of the characters read, over the queries with marks, that lie in relevant
-    documents without a mark (which precision leaves out) and in documents that nobody judged (which count as wrong).
-    """
+    """What the first `tokens` tokens of a cell's reading lists hold of the marked passages."""
 
     tokens: Count
     recall: SpanMeasure
-    precision: SpanMeasure
-    unmarked: Share
-    unjudged: Share
 
 
 class SpanResult(FrozenModel):

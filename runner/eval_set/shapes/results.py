@@ -131,6 +131,7 @@ class Results(Sparse):
     plan: Plan
     preregistration_sha256: Sha256 | None
     judge_prompt_sha256: Sha256 | None
+    queries_sha256: Sha256
     queries: list[QueryRow]
     collection: CollectionFacts | None
     corpus: CorpusFacts

@@ -30,7 +30,7 @@ def chunk_tables(results: Results) -> ChunkTables:
     health: dict[str, ChunkHealth] = {}
     cut: dict[str, Truncation] = {}
     for row in results.cells:
-        origin, chunker = row.provenance, row.cell.rpartition(" x ")[2].partition("+")[0]
+        origin, chunker = row.provenance, row.cell.rpartition(" x ")[2]
         if origin.encoder is not None and origin.truncation is not None:
             name = f"{origin.encoder['encoder']} x {chunker}"
             read.setdefault(name, origin)

@@ -15,7 +15,7 @@ from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.runs import read_run
-from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.score.score import qrels
 
@@ -46,20 +46,17 @@ def recorded(version: Version) -> Recorded:
             f"{version.name}: its {what} yet, so there is nothing to replay. Run: {DRIVER} run {version.viewed}"
         )
     results = load_results(version)
-    for row in results.cells:
-        _check_run(version, row)
+    _check_runs(version, results)
     ids = [query.query_id for query in load_queries(version.queries_path)]
     graded = version_labels(version)[: results.labels.lines]
     return Recorded(version, results, ids, qrels(graded))
 
 
-def _check_run(version: Version, row: CellResult) -> None:
-    """A rehearsal may be unlocked: its runs and inputs must be those that its results name."""
-    facts = row.provenance
-    named = {
-        version.run_path(row.cell): facts.run_sha256,
-        version.queries_path: facts.queries_sha256,
-        version.corpus_path: facts.corpus_sha256,
+def _check_runs(version: Version, results: Results) -> None:
+    """Raise IntegrityError unless runs and inputs are those that the results name: a rehearsal may be unlocked."""
+    named = {version.run_path(row.cell): row.provenance.run_sha256 for row in results.cells} | {
+        version.queries_path: results.queries_sha256,
+        version.corpus_path: results.corpus.manifest_sha256,
     }
     for path, then in named.items():
         if file_sha256(path) != then:
