@@ -159,7 +159,7 @@ def run_lines(result: Mapping[str, Any], signs: Signs) -> list[str]:
     means = ", ".join(f"{measure} {mean:.4f}" for measure, mean in result["scores"].items())
     lines = [
         f"{_count(result)}, {result['pool_size']:,} documents: {means}",
-        f"{gate['measure']}: 95 % interval {low:.4f} to {high:.4f}; {gate['draws']:,} draws of each null",
+        f"ndcg@10: 95 % interval {low:.4f} to {high:.4f}; {result['n_trials']:,} draws of each null",
         "",
         _row("null", "mean", signs.delta, "95 % of draws", "p"),
     ]
@@ -199,7 +199,7 @@ def _row(*columns: str) -> str:
 def _closing(result: Mapping[str, Any], signs: Signs) -> list[str]:
     """Return the warnings, the verdict with what was tested and what was asked of every null, and its reasons."""
     gate = result.get("gate")
-    tested = f"{gate['measure']} {gate['real']:.4f}" if gate else f"{result['metric']} {result['real_mean']:.4f}"
+    tested = f"ndcg@10 {gate['real']:.4f}" if gate else f"{result['metric']} {result['real_mean']:.4f}"
     rule = f"p {signs.at_most} {result['alpha']:g} and {signs.delta} {signs.at_least} {signs.tau} = {result['tau']:g}"
     order = " ('shuffled top 10': p alone)" if gate else ""
     lines = [f"warning: {printable(warning, longest=400)}" for warning in result["warnings"]]

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 
 from runner.base.canonical import file_sha256
-from runner.base.schema import shaped
 from runner.eval_set.history import earlier
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock
@@ -18,7 +17,6 @@ from runner.eval_set.shapes.versions import (
     CellBeside,
     DecidedBefore,
     Kept,
-    MeanInterval,
     PreviousVersion,
 )
 from runner.eval_set.version import Version, load_decision, load_results
@@ -83,7 +81,7 @@ def _cells(old: Results | None, new: Results, common: Sequence[str], moving: Seq
         CellBeside(
             cell=row.cell,
             same_run=rows[row.cell].provenance.run_sha256 == row.provenance.run_sha256,
-            before={measure: shaped(MeanInterval, rows[row.cell].scores[measure]) for measure in BESIDE},
+            before={measure: rows[row.cell].scores[measure].mean for measure in BESIDE},
             moved={measure: moved(measure, rows[row.cell], row) for measure in moving},
         )
         for row in new.cells
@@ -176,5 +174,5 @@ def _changes(previous: PreviousVersion, n_labels: int) -> list[str]:
 
 def _told(row: CellBeside, measure: str, now: float, room: int) -> str:
     moved = row.moved.get(measure)
-    said = f"{row.before[measure].mean:<{room}.4f}  {now:.4f}  "
+    said = f"{row.before[measure]:<{room}.4f}  {now:.4f}  "
     return said + (f"{moved.mean:+.4f} ({moved.low:+.4f} to {moved.high:+.4f})" if moved else "-").ljust(25)

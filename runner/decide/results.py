@@ -172,7 +172,6 @@ def corpus_facts(version: Version, header: CorpusHeader, rows: Sequence[CorpusRo
         n_chars=sum(row.n_chars for row in rows),
         quarantined=header.quarantined,
         strata=dict(Counter(row.stratum for row in rows)),
-        reader=header.reader,
         archive_sha256=header.archive_sha256,
         manifest_sha256=file_sha256(version.corpus_path),
     )

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 from runner import __version__
 from runner.base.canonical import json_bytes, read_json
@@ -18,7 +17,7 @@ from runner.eval_set.door import LOCK_NAME, from_git
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
 from runner.eval_set.shapes.plan import Plan, Preregistration
-from runner.eval_set.shapes.results import Kind, Results
+from runner.eval_set.shapes.results import Kind
 from runner.eval_set.version import Version, load_decision, load_receipt
 from runner.gate.graded_gate import GradedGate
 from runner.report.results_page.render import TEMPLATE_VERSION, page, template_of
@@ -94,11 +93,9 @@ def _fields(version: Version, made: Mapping[str, bytes]) -> str:
 
 def _another_release(version: Version) -> str:
     """Which other release made the record, by its own files; "" if it was this one."""
-    schema = get_args(Results.model_fields["schema_version"].annotation)[0]
     template = template_of(version.record / "results.html")
     then = {
         "release": (read_json(version.record / "receipt.json").get("tool_version"), __version__),
-        "schema": (read_json(version.results_path).get("schema_version"), schema),
         "page template": (template, TEMPLATE_VERSION),
     }
     return ", ".join(f"{what} {was} (here {here})" for what, (was, here) in then.items() if was not in (None, here))

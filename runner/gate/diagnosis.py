@@ -17,23 +17,23 @@ NOTHING_FOUND = (
 )
 
 
-def diagnosis(run: Run, gate: GateVerdict) -> str:
+def diagnosis(run: Run, gate: GateVerdict, alpha: float) -> str:
     """A sentence on the run and on what the gate says of it; "" if nothing is wrong.
 
     It begins with the `cause`; then come every null that failed, or where none did, those that could not decide.
     """
     failed = _failed(gate)
-    parts = [cause(run, gate)]
+    parts = [cause(run, gate, alpha)]
     if failed:
         figures = ", ".join(f"{null.name} (p {p_text(null.p)}, delta {gain_text(null.delta)})" for null in failed)
         parts.append(f"the run fails {figures}")
     elif gate.verdict == "insufficient":
-        parts.append(_undecided(gate))
+        parts.append(_undecided(gate, alpha))
     said = "; ".join(filter(None, parts))
     return f"{said}." if said else ""
 
 
-def cause(run: Run, gate: GateVerdict) -> str:
+def cause(run: Run, gate: GateVerdict, alpha: float) -> str:
     """What the run shows, else what the most telling failure points at, in a clause; "" if there is neither.
 
     A run shows by itself, whether the gate passes or not, the same documents for half of the queries or more.
@@ -41,7 +41,7 @@ def cause(run: Run, gate: GateVerdict) -> str:
     failed = _failed(gate)
     if (alike := sameness(run)) or not failed:
         return alike
-    return _likely(_most_telling(failed, gate.alpha), gate.alpha) if gate.real else NOTHING_FOUND
+    return _likely(_most_telling(failed, alpha), alpha) if gate.real else NOTHING_FOUND
 
 
 def _failed(gate: GateVerdict) -> list[NullResult]:
@@ -83,11 +83,11 @@ def _likely(null: NullResult, alpha: float) -> str:
     return f"{row.found.format(how=how)}: {(worse and row.likely_if_worse) or row.likely}"
 
 
-def _undecided(gate: GateVerdict) -> str:
+def _undecided(gate: GateVerdict, alpha: float) -> str:
     names = ", ".join(
         f"{null.name} (at best p {null.smallest_p:.4f})" for null in gate.nulls if null.verdict == "insufficient"
     )
     return (
-        f"no outcome could have reached p {gate.alpha:g} against {names}: too few draws, or too few queries whose "
+        f"no outcome could have reached p {alpha:g} against {names}: too few draws, or too few queries whose "
         "judgments differ"
     )

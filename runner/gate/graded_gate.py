@@ -94,8 +94,6 @@ class GradedGate:
         nulls = list(self._nulls(rankings, own, document_chunks))
         return GateVerdict(
             real=int(own.sum()) / self._whole,
-            tau=self._tau,
-            alpha=self.alpha,
             nulls=nulls,
             verdict=_overall(nulls),
         )

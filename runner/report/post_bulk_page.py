@@ -21,7 +21,7 @@ from runner.substrate.measure import Searched
 from runner.substrate.shapes import PostBulk
 from runner.substrate.verdict import verdict
 
-TEMPLATE_VERSION = 2
+TEMPLATE_VERSION = 1
 """Raised with every change of a template or of this module that changes the page; the page names it."""
 
 

@@ -112,11 +112,10 @@ def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
         tag=read.run.cell,
         queries_missing=sum(query_id not in known for query_id in query_ids),
         queries_left_out=len(known.keys() - set(query_ids)),
-        queries_contradicted=len(set(read.contradicted) & set(query_ids)),
-        documents_left_out=len(read.documents - documents),
         ties=sum(ties(known.get(query_id, [])) for query_id in query_ids),
     )
-    for problem in _remarks(facts):
+    contradicted, left_out = len(set(read.contradicted) & set(query_ids)), len(read.documents - documents)
+    for problem in _remarks(facts, contradicted, left_out):
         say(f"{display(path)}: {problem}")
     return run, _cell_file(ground, run, facts)
 
@@ -142,12 +141,13 @@ def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(Hit(hit.doc_id, float(len(kept) - place), hit.span) for place, hit in enumerate(kept))
 
 
-def _remarks(facts: ImportedRun) -> list[str]:
+def _remarks(facts: ImportedRun, contradicted: int, left_out: int) -> list[str]:
+    """Return what was done where the run and the collection differ, in words."""
     said = {
         f"{facts.queries_missing} queries are missing and score 0": facts.queries_missing,
         f"{facts.queries_left_out} queries are not of the judged split and were left out": facts.queries_left_out,
-        f"in {facts.queries_contradicted} queries ranks contradict scores; scores count": facts.queries_contradicted,
-        f"{facts.documents_left_out} documents are not in the sample and were left out": facts.documents_left_out,
+        f"in {contradicted} queries ranks contradict scores; scores count": contradicted,
+        f"{left_out} documents are not in the sample and were left out": left_out,
         f"{facts.ties} hits share their score with a neighbour; the greater document id comes first": facts.ties,
     }
     return [text for text, count in said.items() if count]

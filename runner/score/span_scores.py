@@ -80,7 +80,6 @@ def span_scores(comparison: Comparison, labels: Iterable[Label], readings: Mappi
         queries=len(marked),
         documents=sum(spans != () for spans in documents),
         unmarked=sum(spans == () for spans in documents),
-        characters=sum(map(n_characters, documents)),
         cells={cell: [budgets[budget][cell] for budget in BUDGETS] for cell in readings} if marked else {},
     )
 

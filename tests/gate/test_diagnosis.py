@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from runner.gate.diagnosis import diagnosis
-from tests.support.graded_sets import DOCS, graded, oracle, run_of, verdict
+from tests.support.graded_sets import DOCS, SETTINGS, graded, oracle, run_of, verdict
 
 
 def said_of(run, qrels, **settings):
-    return diagnosis(run, verdict(run, qrels, **settings))
+    return diagnosis(run, verdict(run, qrels, **settings), settings.get("alpha", SETTINGS["alpha"]))
 
 
 def lists(run):
@@ -90,7 +90,9 @@ def test_a_list_for_each_stratum_fits_other_queries_of_it_as_well_not_better():
     run = run_of({q: parts[stratum] for q, stratum in strata.items()})
     gate = verdict(run, qrels, strata)
     assert (gate.nulls[0].p, gate.nulls[0].delta) == (1, pytest.approx(0))
-    assert diagnosis(run, gate).startswith("rankings fit other queries' judgments as well as their own: labels may ")
+    assert diagnosis(run, gate, SETTINGS["alpha"]).startswith(
+        "rankings fit other queries' judgments as well as their own: labels may "
+    )
 
 
 def test_labels_of_other_queries_are_named_even_where_the_order_is_worse_than_chance():
@@ -98,7 +100,9 @@ def test_labels_of_other_queries_are_named_even_where_the_order_is_worse_than_ch
     run = run_of({q: [DOCS[(i + 7) % 25], *DOCS[60:66], DOCS[199]] for i, q in enumerate(qrels)})
     gate = verdict(run, qrels)
     assert gate.nulls[4].p > 0.95
-    assert diagnosis(run, gate).startswith("rankings fit other queries' judgments as well as their own: labels may ")
+    assert diagnosis(run, gate, SETTINGS["alpha"]).startswith(
+        "rankings fit other queries' judgments as well as their own: labels may "
+    )
 
 
 def test_a_real_but_small_effect_is_not_called_none():
@@ -114,7 +118,7 @@ def test_every_failed_null_is_listed_with_its_figures():
     failed = [null for null in gate.nulls if null.verdict == "fail"]
     assert len(failed) > 1
     for null in failed:
-        assert f"{null.name} (p {null.p:.4f}, delta {null.delta:+.4f})" in diagnosis(run, gate)
+        assert f"{null.name} (p {null.p:.4f}, delta {null.delta:+.4f})" in diagnosis(run, gate, SETTINGS["alpha"])
 
 
 def test_a_set_that_can_decide_nothing_is_not_blamed_on_the_run():

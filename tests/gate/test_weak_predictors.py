@@ -91,8 +91,8 @@ def test_what_a_weak_predictor_passes_and_what_names_it(predict, first, second, 
     assert gate(nulls=FIRST_FIVE).judge(run, CHUNKS).verdict == first
     found = gate().judge(run, CHUNKS)
     assert found.verdict == second
-    assert named in diagnosis(run, found)
-    assert bool(named) == bool(diagnosis(run, found))
+    assert named in diagnosis(run, found, SETTINGS["alpha"])
+    assert bool(named) == bool(diagnosis(run, found, SETTINGS["alpha"]))
 
 
 def last_null(run: Run, found: GradedGate) -> NullResult:

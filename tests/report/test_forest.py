@@ -117,7 +117,7 @@ def test_the_tiers_are_told_apart_without_colour():
 def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
     results = synthetic_results()
     first, second, third, fourth = challengers(results)[:4]
-    first["confirmed"], second["confirmed"] = True, False
+    first["short_of"], second["short_of"] = [], ["is not told from chance"]
     first["meets_criterion_5"] = second["meets_criterion_5"] = third["meets_criterion_5"] = True
     third["role"] = fourth["role"] = "exploratory"
     fourth["meets_criterion_5"] = False

@@ -65,7 +65,7 @@ def test_the_rival_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_s
     rows = results.cells
     assert contenders(results) == (CELLS.index(BASELINE), CELLS.index(BETTER))
     assert contenders(results.model_copy(update={"cells": rows[::-1]})) == (2, 3)
-    cells = [row.model_copy(update={"confirmed": row.cell == HYBRID}) for row in rows]
+    cells = [row.model_copy(update={"short_of": [] if row.cell == HYBRID else ["weak"]}) for row in rows]
     confirmed = results.model_copy(update={"cells": cells})
     assert challenger(confirmed).cell == matrix(confirmed, LISTS).cells[1] == HYBRID
 

@@ -231,7 +231,7 @@ def test_the_noise_floor_is_shown_or_said_to_be_missing():
     assert "Not measured: there is no second run" in words(page_of({**results, "noise_floor": None}))
 
 
-def test_chunk_health_says_what_is_degenerate_and_truncation_counts_the_encoders_own_tokens():
+def test_chunk_health_says_what_is_degenerate():
     results = synthetic_results()
     first = results["cells"][0]["provenance"]["chunks"]
     first |= {"degenerate": ["6.1% of the chunks repeat an earlier one, more than 5%"], "empty": 7}
@@ -241,7 +241,6 @@ def test_chunk_health_says_what_is_degenerate_and_truncation_counts_the_encoders
     assert shown[5] == "7"
     assert shown[-1] == "6.1% of the chunks repeat an earlier one, more than 5%"
     assert column(html, "health-caption", 1)[-1] == "no"
-    assert "428 / 540 / 611" in words(html)
 
 
 def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
@@ -365,9 +364,9 @@ def test_cells_of_several_places_are_named_by_place_and_so_is_a_noise_floor_betw
     assert "and so does the noise floor, since the baseline and its repetition were embedded in two of them" in said
 
 
-def test_a_receipt_of_an_earlier_schema_is_refused_by_its_number():
-    with pytest.raises(InputError, match="is of schema version 1, and this release reads 2"):
-        checked(Receipt, synthetic_receipt() | {"schema_version": 1}, "receipt.json")
+def test_a_receipt_of_another_schema_is_refused_by_its_number():
+    with pytest.raises(InputError, match="is of schema version 2, and this release reads 1"):
+        checked(Receipt, synthetic_receipt() | {"schema_version": 2}, "receipt.json")
 
 
 HOSTILE = (
@@ -403,7 +402,7 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["source"] = text
     for query in results["queries"][:3]:
         query |= {"text": text, "kind": text}
-    results["corpus"] |= {"quarantined": [{"file": text, "reason": text}], "strata": {text: 3}, "reader": text}
+    results["corpus"] |= {"quarantined": [{"file": text, "reason": text}], "strata": {text: 3}}
     results["labels"] |= {"judges": {text: 1}, "models": [text]}
     results["weaknesses"] = [text]
     results["outcome"]["sentence"] = text

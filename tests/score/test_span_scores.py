@@ -134,7 +134,7 @@ def scored(readings, judgments, queries=("p", "q"), cells=(BASELINE, SPARSE)):
 def test_a_chunker_that_cuts_tighter_finds_as_much_with_less():
     whole, tight = (chunk("a", 0, 4000, 1000),), (chunk("a", 2000, 2400, 100), chunk("a", 0, 2000, 500))
     found = scored({BASELINE: {"q": whole}, SPARSE: {"q": tight}}, [judgment("a", 3, (2100, 2300))], queries=["q"])
-    assert (found.queries, found.documents, found.unmarked, found.characters) == (1, 1, 0, 200)
+    assert (found.queries, found.documents, found.unmarked) == (1, 1, 0)
     assert [one.tokens for one in found.cells[SPARSE]] == [512, 2048, READ_TOKENS] == list(BUDGETS)
     baseline, sparse = ([one.recall.mean for one in found.cells[cell]] for cell in (BASELINE, SPARSE))
     assert baseline == [0, 1, 1]  # 512 of 1,000 tokens end at character 2,048
@@ -146,7 +146,7 @@ def test_a_chunker_that_cuts_tighter_finds_as_much_with_less():
 
 def test_without_marks_nothing_is_defined_and_no_cell_is_listed():
     found = scored({BASELINE: {"p": (), "q": ()}}, [judgment("a", 3), judgment("b", 0, (0, 4))])
-    assert (found.queries, found.documents, found.unmarked, found.characters, found.cells) == (0, 0, 1, 0, {})
+    assert (found.queries, found.documents, found.unmarked, found.cells) == (0, 0, 1, {})
 
 
 def test_queries_without_marks_are_in_no_mean():

@@ -55,7 +55,7 @@ def gate(verdict):
         smallest_p=1 / 2001,
         verdict=verdict,
     )
-    return GateVerdict(real=0.5, tau=0.05, alpha=0.05, nulls=[null], verdict=verdict)
+    return GateVerdict(real=0.5, nulls=[null], verdict=verdict)
 
 
 def row(
@@ -110,7 +110,6 @@ def row(
         test=None if is_baseline else test,
         recall_bound=None if is_baseline else bound,
         meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
-        confirmed=not is_baseline and not unmet,
         short_of=unmet,
         gate=gate(verdict),
         diagnosis="" if verdict == "pass" else "every query gets the same ten documents",
@@ -188,7 +187,6 @@ def results(*rows, kind="production", unjudged=0):
             n_chars=3000,
             quarantined=[],
             strata={"s": 3},
-            reader="demo",
             archive_sha256=SHA,
             manifest_sha256=SHA,
         ),

@@ -205,7 +205,6 @@ def _gate(real: float) -> Any:
                 "name": name,
                 "mean": mean,
                 "low": mean * 0.5,
-                "median": mean,
                 "high": mean * 1.6,
                 "dots": [] if name in CONSTANT else [round(mean * (0.5 + place / 40), 9) for place in range(40)],
                 "delta": real - mean,
@@ -290,7 +289,6 @@ def _corpus() -> CorpusFacts:
             "strata": strata,
             "manifest_sha256": sha256("corpus"),
             "archive_sha256": sha256("archive"),
-            "reader": "us_code",
         }
     )
 

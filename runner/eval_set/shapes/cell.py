@@ -33,17 +33,14 @@ class ChunkHealth(FrozenModel):
 class ImportedRun(FrozenModel):
     """A TREC run file that became a cell, and what was done where it and the collection differ.
 
-    `queries_missing` of the collection score 0; `queries_left_out` and `documents_left_out` (hits of documents that
-    are in the collection but not in the sample) were not scored; `queries_contradicted` have ranks that contradict
-    the scores, by which they were ordered; `ties` are hits whose place the document id decided.
+    `queries_missing` of the collection score 0, `queries_left_out` were not scored; `ties` are hits whose place the
+    document id decided.
     """
 
     file_sha256: Sha256
     tag: str
     queries_missing: Count
     queries_left_out: Count
-    queries_contradicted: Count
-    documents_left_out: Count
     ties: Count
 
 

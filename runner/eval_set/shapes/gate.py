@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.base.records import Verdict
-from runner.base.schema import Count, FrozenModel, Share
+from runner.base.schema import Count, FrozenModel
 
 SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
 
@@ -35,8 +35,6 @@ class GateVerdict(FrozenModel):
     """A cell's nDCG@10 against every null; `verdict` is "pass" if no null stands against it."""
 
     real: float
-    tau: Share
-    alpha: float
     nulls: Annotated[list[NullResult], Field(min_length=1)]
     verdict: Verdict
 

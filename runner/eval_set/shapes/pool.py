@@ -38,7 +38,6 @@ class SpanResult(FrozenModel):
     queries: Count
     documents: Count
     unmarked: Count
-    characters: Count
     cells: dict[str, list[SpanBudget]]
 
 

@@ -36,7 +36,6 @@ class CellResult(Sparse):
     test: PairedTestResult | None
     recall_bound: RecallBound | None
     meets_criterion_5: bool
-    confirmed: bool
     short_of: list[str]
     gate: GateVerdict
     diagnosis: str
@@ -47,6 +46,11 @@ class CellResult(Sparse):
     provenance: Provenance
     loss: ExpectedLoss | None = None
 
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is a preregistered challenger that lacks nothing."""
+        return self.role == "preregistered" and self.test is not None and not self.short_of
+
 
 class CorpusFacts(FrozenModel):
     """What was read and drawn, from corpus.jsonl; `strata` counts the documents drawn of each."""
@@ -56,7 +60,6 @@ class CorpusFacts(FrozenModel):
     n_chars: Count
     quarantined: list[Quarantined]
     strata: dict[str, Count]
-    reader: str
     archive_sha256: Sha256
     manifest_sha256: Sha256
 

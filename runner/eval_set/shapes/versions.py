@@ -47,14 +47,6 @@ class DecidedBefore(FrozenModel):
     results_sha256: Sha256 | None
 
 
-class MeanInterval(FrozenModel):
-    """A mean with its interval, as the version's own results.json has it."""
-
-    mean: float
-    low: float
-    high: float
-
-
 class Kept(FrozenModel):
     """Queries or documents by id, counted: `common` have the same text in both versions, `changed` another one."""
 
@@ -74,7 +66,7 @@ class CellBeside(FrozenModel):
 
     cell: _Name
     same_run: bool
-    before: dict[str, MeanInterval]
+    before: dict[str, float]
     moved: dict[str, Difference]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.figures import fitting, fitting_signed, p_beside_alpha, places, round4
-from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
+from runner.eval_set.shapes.gate import ControlResult, NullResult
 from runner.eval_set.shapes.paired import MeasureResult
+from runner.eval_set.shapes.plan import NullGate
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.gate.nulls import BY_NAME, Null
 from runner.report.chart import Axis, Label, Tick
@@ -88,16 +89,16 @@ def null_strips(results: Results) -> NullStrips:
     return NullStrips(
         ticks=AXIS.ticks,
         nulls=[BY_NAME[null.name] for null in baseline.gate.nulls],
-        cells=[_cell(row) for row in rows],
+        cells=[_cell(row, results.plan.null_gate) for row in rows],
         controls=[_control(control) for control in results.controls],
         baseline=_score(baseline),
         single=_single(rows),
     )
 
 
-def _cell(row: CellResult) -> CellStrips:
+def _cell(row: CellResult, settings: NullGate) -> CellStrips:
     gate, score = row.gate, row.scores["ndcg@10"]
-    nulls = [_null(null, gate, score) for null in gate.nulls]
+    nulls = [_null(null, settings, score) for null in gate.nulls]
     passed = sum(null.verdict == "pass" for null in gate.nulls)
     return CellStrips(
         row=row,
@@ -113,8 +114,8 @@ def _score(row: CellResult) -> Label:
     return Label(AXIS.at(score), fitting(score, ends.low, ends.high))
 
 
-def _null(null: NullResult, gate: GateVerdict, score: MeasureResult) -> NullStrip:
-    asked = None if BY_NAME[null.name].p_alone else gate.tau
+def _null(null: NullResult, settings: NullGate, score: MeasureResult) -> NullStrip:
+    asked = None if BY_NAME[null.name].p_alone else settings.tau
     return NullStrip(
         null=null,
         dots=_dots(null.dots),
@@ -122,8 +123,8 @@ def _null(null: NullResult, gate: GateVerdict, score: MeasureResult) -> NullStri
         mean=AXIS.at(null.mean),
         asked=None if asked is None else AXIS.at(null.mean + asked),
         distance=f"{_from(null, score)} from the null's {fitting(null.mean, score.low, score.high)}",
-        p=p_beside_alpha(null.p, gate.alpha),
-        because=_because(null, gate.alpha, asked),
+        p=p_beside_alpha(null.p, settings.alpha),
+        because=_because(null, settings.alpha, asked),
     )
 
 

@@ -26,7 +26,7 @@ from runner.report.results_page.forest import forest
 from runner.report.results_page.null_strips import null_strips
 from runner.report.results_page.where_embedded import embedded
 
-TEMPLATE_VERSION = 11
+TEMPLATE_VERSION = 1
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
 runner/report for it; the page names it. The report of `post-bulk` has its own."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from runner.base.given_files import printable
 from runner.base.records import SCORE_UNIT, Qrels, Run
-from runner.eval_set.shapes.gate import GateVerdict, NullResult
+from runner.eval_set.shapes.gate import NullResult
 from runner.eval_set.trec import TrecRun
 from runner.gate.diagnosis import sameness
 from runner.gate.graded_gate import graded_gate
@@ -85,7 +85,7 @@ def grade_run(
         "single_gold": bench and grade_bench(bench, SINGLE_GOLD, documents, n_trials=n_trials, tau=tau, seed=seed),
         "verdict": gate.verdict,
         "gate_passes": gate.verdict == "pass",
-        "reasons": [_reason(null, gate) for null in gate.nulls if null.verdict != "pass"],
+        "reasons": [_reason(null, tau) for null in gate.nulls if null.verdict != "pass"],
         "warnings": [*_warnings(found, run, qrels)],
         "n_trials": n_trials,
         "tau": float(tau),
@@ -116,12 +116,12 @@ def _single_gold_bench(run: Run, qrels: Qrels, documents: Sequence[str]) -> Benc
     return Bench(retrieved, list(gold.values()), [DEFAULT_REL] * len(gold), None)
 
 
-def _reason(null: NullResult, gate: GateVerdict) -> str:
+def _reason(null: NullResult, tau: float) -> str:
     if null.verdict == "insufficient":
         return f"{null.name}: queries, qrels and draws allow no p below {null.smallest_p:.4g}"
-    if null.p > gate.alpha:
-        return f"{null.name}: as good by chance with p {null.p:.4g}, more than {gate.alpha:g}"
-    return f"{null.name}: beaten by {null.delta:.4f} only, less than tau {gate.tau:g}"
+    if null.p > ALPHA:
+        return f"{null.name}: as good by chance with p {null.p:.4g}, more than {ALPHA:g}"
+    return f"{null.name}: beaten by {null.delta:.4f} only, less than tau {tau:g}"
 
 
 def _warnings(found: TrecRun, run: Run, qrels: Qrels) -> Iterator[str]:
