@@ -4,8 +4,10 @@
 through `patiently` alone.
 """
 
+import itertools
 import json
 import os
+import random
 import re
 import sys
 import threading
@@ -13,10 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from enum import Enum
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from runner import __version__
@@ -26,7 +27,6 @@ from runner.base.given_files import printable
 
 if TYPE_CHECKING:
     import httpx
-    from tenacity import RetryCallState
 
 CONNECT_SECONDS = 10.0
 CHECKED = 10.0
@@ -49,31 +49,24 @@ _NOTHING_THERE = frozenset((404, 405, 410))
 _Result = TypeVar("_Result")
 
 
-class Fate(Enum):
-    """What became of a request that has no answer to use."""
-
-    REFUSED = "the server does not take it, whenever it is asked"
-    TURNED_AWAY = "nobody took it, and no other request would fare better"
-    FAILED = "the server failed at it"
-    ACTED = "the server failed at it, and may have carried it out"
-    LOST = "nobody says; it may have been carried out and charged"
-
-
 class Unusable(Exception):
-    """A request that came to nothing."""
+    """A request that came to nothing; asking again would not help.
 
-    def __init__(self, reason: str, fate: Fate = Fate.LOST) -> None:
+    `is_charged` says whether the server may have carried it out all the same.
+    """
+
+    def __init__(self, reason: str, *, is_charged: bool = True) -> None:
         super().__init__(reason)
-        self.fate = fate
+        self.is_charged = is_charged
 
 
 class Busy(Unusable):
     """A request worth making again: after `wait` seconds, if the server asks for them, and up to `tries` times."""
 
     def __init__(
-        self, reason: str, fate: Fate = Fate.FAILED, *, wait: float | None = None, tries: int = sys.maxsize
+        self, reason: str, *, is_charged: bool = True, wait: float | None = None, tries: int = sys.maxsize
     ) -> None:
-        super().__init__(reason, fate)
+        super().__init__(reason, is_charged=is_charged)
         self.wait = wait
         self.tries = tries
 
@@ -93,7 +86,7 @@ class Patience(NamedTuple):
     within: float = float("inf")
 
     def asked(self, headers: Mapping[str, str]) -> float | None:
-        """Seconds that a Retry-After asks for, as a number or a date (0 for a past one); None if it says neither."""
+        """Return the seconds that a Retry-After asks for, as a number or a date (0 for a past one), None for none."""
         header = headers.get("retry-after", "").strip()
         if header.isascii() and header.isdigit():
             return float(header[:12])
@@ -109,56 +102,34 @@ def patiently(
     stopped: threading.Event | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> _Result:
-    """What `once` returns, given the number of the try, from 1.
+    """Return what `once` returns, given the number of the try, from 1.
 
-    Waits as long as a Busy asks, else 1, 2, 4 ... seconds and up to one more by chance. Raises the last Busy, which
+    Wait as long as a Busy asks, else 1, 2, 4 ... seconds and up to one more by chance. Raise the last Busy, which
     then says how often it was tried, once `patience` is at its end or the session `stopped`.
     """
-    import tenacity
-
-    stopped = stopped or threading.Event()
-    pause = tenacity.wait_exponential_jitter(initial=1, max=patience.longest_pause, jitter=1)
-
-    def busy(state: "RetryCallState") -> Busy:
-        error = state.outcome.exception() if state.outcome else None
-        assert isinstance(error, Busy)  # nothing else is tried again
-        return error
-
-    def wait(state: "RetryCallState") -> float:
-        asked = busy(state).wait
-        return pause(state) if asked is None else asked
-
-    def is_enough(state: "RetryCallState") -> bool:
-        elapsed = max(state.idle_for, state.seconds_since_start or 0.0)
-        return (
-            state.attempt_number >= min(patience.tries, busy(state).tries)
-            or state.idle_for + state.upcoming_sleep > patience.waits
-            or elapsed + state.upcoming_sleep >= patience.within
-            or stopped.is_set()
-        )
-
-    def announce(state: "RetryCallState") -> None:
-        if tell:
-            tell(f"{busy(state)}; asking again in {state.upcoming_sleep:.0f} seconds")
-
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(Busy),
-        stop=is_enough,
-        wait=wait,
-        before_sleep=announce,
-        sleep=patience.sleep or tenacity.sleep_using_event(stopped),
-        reraise=True,
-    )
-    try:
-        for attempt in retrying:
-            with attempt:
-                return once(attempt.retry_state.attempt_number)
-    except Busy as error:
-        tries = retrying.statistics["attempt_number"]
-        asks = f", and asks to wait {error.wait:,.0f} seconds" if error.wait else ""
-        error.args = (f"{error}, {'once' if tries == 1 else f'{tries} times'}{asks}",)
-        raise
-    raise AssertionError("a retry ends in an answer or in an error")
+    stopped, began, waited = stopped or threading.Event(), time.monotonic(), 0.0
+    for tries in itertools.count(1):
+        try:
+            return once(tries)
+        except Busy as error:
+            # Up to a second by chance, so that clients that were turned away together do not come back together.
+            own_pause = min(2.0 ** min(tries - 1, 30) + random.random(), patience.longest_pause)  # noqa: S311
+            pause = own_pause if error.wait is None else error.wait
+            elapsed = max(waited, time.monotonic() - began)
+            if (
+                tries >= min(patience.tries, error.tries)
+                or waited + pause > patience.waits
+                or elapsed + pause >= patience.within
+                or stopped.is_set()
+            ):
+                asks = f", and asks to wait {error.wait:,.0f} seconds" if error.wait else ""
+                error.args = (f"{error}, {'once' if tries == 1 else f'{tries} times'}{asks}",)
+                raise
+            if tell:
+                tell(f"{error}; asking again in {pause:.0f} seconds")
+        (patience.sleep or stopped.wait)(pause)
+        waited += pause
+    raise AssertionError("counting has no end")
 
 
 class Secret:
@@ -177,16 +148,16 @@ class Secret:
         return f"Secret({self.variable})"
 
     def without(self, text: str) -> str:
-        """The text with [key] wherever the key stood."""
+        """Return the text with [key] wherever the key stood."""
         return without_keys(text, self.value)
 
     def shown(self, text: str, longest: int = 200) -> str:
-        """A server's words as a message or a record can show them: printable, cut, and without the key."""
+        """Return a server's words as a message or a record can show them: printable, cut, and without the key."""
         return printable(" ".join(self.without(text).split()), longest)
 
 
 def without_keys(text: str, *keys: str) -> str:
-    """The text with [key] wherever a key stood, in any case, its slashes escaped (as JSON may) or not."""
+    """Return the text with [key] wherever a key stood, in any case, its slashes escaped (as JSON may) or not."""
     for key in keys:
         if len(key) >= SHORTEST_KEY:
             text = re.sub(re.escape(key).replace("/", r"\\?/"), "[key]", text, flags=re.IGNORECASE)
@@ -207,9 +178,9 @@ class Place(NamedTuple):
 
 
 def plain_address(url: str, flag: str, variable: str) -> Place:
-    """The parts of an address given as `flag`, whose key comes as `variable`.
+    """Return the parts of an address given as `flag`, whose key comes as `variable`.
 
-    An InputError, which repeats nothing, for what is none and for one with a user, a password or a query.
+    Raise an InputError, which repeats nothing, for what is none and for one with a user, a password or a query.
     """
     try:
         parts = urlsplit(url)
@@ -227,19 +198,14 @@ def plain_address(url: str, flag: str, variable: str) -> Place:
     return Place(f"{parts.scheme}://{place}" + (f":{port}" if port else ""), parts.path.rstrip("/"), host)
 
 
-_OWN_NETWORKS = tuple(
-    map(
-        ip_network,
-        (
-            *("0.0.0.0/32", "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
-            *("::/128", "::1/128", "fc00::/7", "fe80::/10"),
-        ),
-    )
-)
+_OWN_NETWORKS = [
+    *map(ip_network, ("0.0.0.0/32", "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16")),
+    *map(ip_network, ("::/128", "::1/128", "fc00::/7", "fe80::/10")),
+]
 
 
 def is_own(host: str) -> bool:
-    """Whether a host is this machine or an address of a private network.
+    """Return whether a host is this machine or an address of a private network.
 
     No name is looked up: "localhost" alone counts, since any other may lead elsewhere, now or a moment later.
     """
@@ -286,9 +252,9 @@ def exchange(
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
 ) -> Response:
-    """One answer, whatever its status, of at most `longest` bytes within `seconds`.
+    """Return one answer, whatever its status, of at most `longest` bytes within `seconds`.
 
-    Busy if the connection or the time gives out, Unusable if the answer cannot be read.
+    Raise Busy if the connection or the time gives out, Unusable if the answer cannot be read.
     """
     import httpx
 
@@ -297,21 +263,21 @@ def exchange(
         with http.stream(method, url, content=content, headers=headers, extensions=dict(extensions or {})) as response:
             body = _read(response, longest, deadline)
     except httpx.TimeoutException as error:
-        fate = Fate.TURNED_AWAY if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout) else Fate.LOST
-        raise Busy(f"no answer within {http.timeout.read:g} seconds", fate) from error
+        unreached = isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout)
+        raise Busy(f"no answer within {http.timeout.read:g} seconds", is_charged=not unreached) from error
     except httpx.ConnectError as error:
-        raise Busy(f"the connection failed ({shown(str(error), 100)})", Fate.TURNED_AWAY) from error
+        raise Busy(f"the connection failed ({shown(str(error), 100)})", is_charged=False) from error
     except httpx.TransportError as error:
-        raise Busy(f"the connection broke off ({type(error).__name__})", Fate.LOST) from error
+        raise Busy(f"the connection broke off ({type(error).__name__})") from error
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
         raise Unusable(f"the answer cannot be read ({type(error).__name__})") from error
     if body is None:
-        raise Busy(f"no whole answer within {seconds:g} seconds", Fate.LOST)
+        raise Busy(f"no whole answer within {seconds:g} seconds")
     return Response(response.status_code, body, {name.lower(): value for name, value in response.headers.items()})
 
 
 def _read(response: "httpx.Response", longest: int, deadline: float) -> bytes | None:
-    """The body, or the beginning of one that only says why there is none; None after the deadline."""
+    """Return the body, or the beginning of one that only says why there is none; None after the deadline."""
     is_wanted = response.status_code == HTTPStatus.OK
     if response.headers.get("content-encoding", "").lower() not in _ENCODINGS:
         raise Unusable("the answer is compressed in a way that was not asked for")
@@ -332,20 +298,16 @@ def _read(response: "httpx.Response", longest: int, deadline: float) -> bytes | 
 
 
 def parsed(body: bytes | str) -> JSON:
-    """What a body holds; Unusable for what is not JSON, NaN and Infinity included."""
+    """Return what a body holds; raise Unusable for what is not JSON, NaN and Infinity included."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise Unusable(f"the answer is not JSON: it holds {constant}")
+
     try:
-        return json.loads(body, parse_constant=_refuse_constant)
+        return json.loads(body, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         page = " but a page of HTML or XML" if body.lstrip()[:1] in (b"<", "<") else ""
-        raise Unusable(f"the answer is not JSON{page}{f': {error}' if isinstance(error, _NoNumber) else ''}") from error
-
-
-class _NoNumber(ValueError):
-    pass
-
-
-def _refuse_constant(constant: str) -> JSON:
-    raise _NoNumber(f"it holds {constant}")
+        raise Unusable(f"the answer is not JSON{page}") from error
 
 
 class Service(NamedTuple):
@@ -371,10 +333,16 @@ class Client:
         is_direct = refuse_clear_key(place, self.secret, service.url_flag)
         self._timeout = timeout
         self._patience = patience
+        headers = {
+            "User-Agent": f"per-source-eval/{__version__}",
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
         self._http = httpx.Client(
             timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-            headers=_headers(self.secret.value),
+            headers=headers | ({"Authorization": f"Bearer {self.secret.value}"} if self.secret.value else {}),
             follow_redirects=False,
             trust_env=not is_direct,
         )
@@ -384,15 +352,15 @@ class Client:
         self._http.close()
 
     def post(self, url: str, body: bytes, longest: int, stopped: threading.Event) -> Response:
-        """The answer with status 200, of at most `longest` bytes.
+        """Return the answer with status 200, of at most `longest` bytes.
 
-        Unusable for what concerns this request alone. A BackendError if the key is refused, nothing is at the address,
-        or the server cannot be reached or stays overloaded.
+        Raise Unusable for what concerns this request alone, a BackendError if the key is refused, nothing is at the
+        address, or the server cannot be reached or stays overloaded.
         """
         return self.patiently(lambda: self.once("POST", url, body, longest), stopped, url)
 
     def get(self, url: str, longest: int, stopped: threading.Event) -> Response | None:
-        """The answer with status 200, or None if the server does not have the page or does not give it."""
+        """Return the answer with status 200, None if the server does not have the page or does not give it."""
         try:
             return self.patiently(lambda: self.once("GET", url, b"", longest), stopped, url)
         except Busy:
@@ -401,7 +369,7 @@ class Client:
             return None
 
     def check_key(self, url: str, body: bytes = b"") -> bool:
-        """Whether the server answers at once; a BackendError if it refuses the environment's key, or wants one.
+        """Return whether the server answers at once; raise a BackendError if it refuses the key, or wants one.
 
         Asked with a body, it may refuse whatever else every further request would meet.
         """
@@ -427,7 +395,7 @@ class Client:
         return True
 
     def once(self, method: str, url: str, body: bytes, longest: int) -> Response:
-        """The answer with status 200 to one try; raises as `post` does, Busy for what may be tried again."""
+        """Return the answer with status 200 to one try; raise as `post` does, Busy for what may be tried again."""
         response = exchange(
             self._http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
         )
@@ -436,11 +404,11 @@ class Client:
         return response
 
     def patiently(self, once: Callable[[], _Result], stopped: threading.Event, url: str) -> _Result:
-        """What `once` returns of what is at `url`, tried again while it is Busy; raises as `post` does."""
+        """Return what `once` returns of what is at `url`, tried again while it is Busy; raise as `post` does."""
         try:
             return patiently(lambda _: once(), self._patience, stopped)
         except Busy as error:
-            if error.fate is not Fate.TURNED_AWAY:
+            if error.is_charged:
                 raise
             raise BackendError(
                 f"{self.secret.without(url)}: {error}. Run the command again when the server is up and has room."
@@ -450,13 +418,13 @@ class Client:
         status = response.status
         words = f"HTTP {status} ({self._words(response)})"
         if status in _OVERLOADED | _FAILING:
-            fate = Fate.TURNED_AWAY if status in _OVERLOADED else Fate.FAILED
-            return Busy(words, fate, wait=self._patience.asked(response.headers))
-        advice = self._advice(response) if method == "POST" else ""
-        return BackendError(f"{self.secret.without(url)}: {words}{advice}") if advice else Unusable(words, Fate.REFUSED)
+            return Busy(words, is_charged=status in _FAILING, wait=self._patience.asked(response.headers))
+        if advice := self._advice(response) if method == "POST" else "":
+            return BackendError(f"{self.secret.without(url)}: {words}{advice}")
+        return Unusable(words, is_charged=False)
 
     def _advice(self, response: Response) -> str:
-        """What to do about a status that every further request would meet, "" for any other."""
+        """Return what to do about a status that every further request would meet, "" for any other."""
         if response.status in _REFUSED_KEY:
             known = "the key in the environment was refused" if self.secret.value else "the environment has no key"
             variable = self._service.key_variable or "a variable of the environment, and its name into key_env"
@@ -471,18 +439,8 @@ class Client:
         return ""
 
     def _words(self, response: Response) -> str:
-        """What the server says of its failure, or what kind of page it sends in place of words."""
+        """Return what the server says of its failure, or what kind of page it sends in place of words."""
         if not response.body:
             return "no words"
         kind = response.headers.get("content-type", "").partition(";")[0]
         return "a page of HTML" if "html" in kind else self.secret.shown(response.body.decode("utf-8", "replace"))
-
-
-def _headers(key: str) -> dict[str, str]:
-    headers = {
-        "User-Agent": f"per-source-eval/{__version__}",
-        "Content-Type": "application/json",
-        "Accept": "application/json",
-        "Accept-Encoding": "identity",
-    }
-    return headers | {"Authorization": f"Bearer {key}"} if key else headers

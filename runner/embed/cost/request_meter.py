@@ -13,15 +13,13 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from runner.base.canonical import slug
-from runner.base.http_client import Fate, Unusable
+from runner.base.http_client import Unusable
 from runner.base.progress import say
 from runner.base.store import exclusive
 from runner.embed.cost.ledger import BudgetError, Kind, Ledger, LedgerRow, read_session, write_session
 from runner.embed.cost.prices import positive, shown
 
 LOCK = ".judge.lock"
-
-_UNCHARGED = (Fate.REFUSED, Fate.TURNED_AWAY)
 
 
 class Counted(Protocol):
@@ -138,7 +136,7 @@ class RequestMeter(Generic[Ask, Usage]):
         try:
             answer = send()
         except Unusable as error:
-            self.settle(hold, [] if error.fate in _UNCHARGED else [None])
+            self.settle(hold, [None] if error.is_charged else [])
             raise
         except Exception:
             self.release(hold)

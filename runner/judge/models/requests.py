@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from runner.base.errors import BackendError
-from runner.base.http_client import Fate, Unusable
+from runner.base.http_client import Busy, Unusable
 from runner.base.schema import Count, FrozenModel
 from runner.base.threads import in_threads
 
@@ -123,7 +123,9 @@ def replies_in_flight(
                     ) from None
             if isinstance(error, Astray):
                 return error.reply
-            return Reply(ask.key, "", "", problem=str(error), final=error.fate is Fate.REFUSED)
+            # Refused, so that asking again would not help; a busy server may answer yet.
+            is_final = not (error.is_charged or isinstance(error, Busy))
+            return Reply(ask.key, "", "", problem=str(error), final=is_final)
         with lock:
             in_a_row = 0
         return reply

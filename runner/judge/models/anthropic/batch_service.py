@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
-from runner.base.http_client import Busy, Fate, Unusable
+from runner.base.http_client import Busy, Unusable
 from runner.judge.models.anthropic.client import AnthropicClient, NotThere
 from runner.judge.models.anthropic.wire import reply_of, usage_of
 from runner.judge.models.client import received
@@ -50,7 +50,7 @@ class BatchService:
                     lambda: self._sdk.create(requests=requests, extra_headers=headers).http_response  # type: ignore[arg-type]  # the fields that the SDK does not know
                 )
             except Unusable as error:
-                if error.fate in (Fate.ACTED, Fate.LOST):
+                if error.is_charged:
                     raise Unknown(str(error)) from None
                 raise
 
@@ -104,7 +104,7 @@ class BatchService:
             try:
                 return self._client.json(call)
             except Unusable as error:
-                if isinstance(error, Busy) or error.fate is Fate.REFUSED:
+                if isinstance(error, Busy) or not error.is_charged:
                     raise
                 raise Busy(str(error)) from None
 

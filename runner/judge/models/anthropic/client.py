@@ -14,7 +14,6 @@ from runner.base.http_client import (
     CHECKED,
     CONNECT_SECONDS,
     Busy,
-    Fate,
     Secret,
     Unusable,
     patiently,
@@ -133,8 +132,7 @@ class AnthropicClient:
             raise self._failure(error) from None
         except anthropic.APITimeoutError as error:
             unreached = type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout")
-            fate = Fate.TURNED_AWAY if unreached else Fate.LOST
-            raise Busy(f"no answer within {self._timeout:g} seconds", fate) from None
+            raise Busy(f"no answer within {self._timeout:g} seconds", is_charged=not unreached) from None
         except anthropic.APIConnectionError as error:
             raise self._broken(error.__cause__) from None
         return self.secret.without(response.content.decode("utf-8", "replace"))
@@ -148,8 +146,9 @@ class AnthropicClient:
             return Unusable(str(cause))
         kind = type(cause).__name__
         if kind == "ConnectError":
-            return Busy(f"the connection to {self.url} failed ({self.secret.shown(str(cause), 100)})", Fate.TURNED_AWAY)
-        return Busy(f"the connection broke off ({kind})", Fate.LOST)
+            words = self.secret.shown(str(cause), 100)
+            return Busy(f"the connection to {self.url} failed ({words})", is_charged=False)
+        return Busy(f"the connection broke off ({kind})")
 
     def _failure(self, error: "anthropic.APIStatusError") -> Exception:
         status = error.status_code
@@ -158,9 +157,9 @@ class AnthropicClient:
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIED:
             return self._busy(error, words)
         if status == _TOO_LARGE:
-            return Unusable(words, Fate.REFUSED)
+            return Unusable(words, is_charged=False)
         if status == HTTPStatus.BAD_REQUEST and not error.error_code and not _NO_MONEY.search(said):
-            return Unusable(words, Fate.REFUSED)
+            return Unusable(words, is_charged=False)
         kind = NotThere if status == HTTPStatus.NOT_FOUND else BackendError
         return kind(f"{self.url}: {words}. {_advice(status, said)} What was answered is kept.")
 
@@ -168,8 +167,7 @@ class AnthropicClient:
         if error.error_code and "limit_reached" in error.error_code:
             return BackendError(f"{self.url}: {words}. {_advice(HTTPStatus.PAYMENT_REQUIRED, words)}")
         acted = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and error.status_code not in _TURNED_AWAY
-        fate = Fate.ACTED if acted else Fate.TURNED_AWAY
-        return Busy(words, fate, wait=self._patience.asked(error.response.headers))
+        return Busy(words, is_charged=acted, wait=self._patience.asked(error.response.headers))
 
     def _bound(self, response: "httpx2.Response") -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
