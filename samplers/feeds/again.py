@@ -2,75 +2,67 @@
 
 from runner.base.canonical import sha256
 from runner.base.errors import DocumentError
-from samplers.feeds.client import Answer, Client
-from samplers.feeds.download import had, now, take_companions
+from samplers.feeds.client import Answer
+from samplers.feeds.download import SAID_EVERY, Downloads
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.folder import Folder, listed_item
-from samplers.feeds.request import FetchReport, FetchRequest, Item, Say
+from samplers.feeds.folder import listed_item
+from samplers.feeds.request import FetchRequest, Item
 from samplers.feeds.table import source_feeds
-from samplers.registry import source_format
 
 
-def fetch_again(client: Client, source: str, target: Folder, request: FetchRequest, say: Say) -> FetchReport:
+def fetch_again(files: Downloads, request: FetchRequest) -> None:
     """Fetch a manifest's documents again and report what came of it.
 
     A file goes into the folder only if every document of the manifest in it has the manifest's digest; another
     one is set aside as NAME.changed. differences.jsonl names each document that is changed or missing.
     """
-    again = _Again(client, source, target, request)
-    files = again.located()
-    for number, (item, wanted) in enumerate(files.items(), start=1):
+    again = _Again(files, request)
+    located = again.located()
+    for number, (item, wanted) in enumerate(located.items(), start=1):
         if not wanted <= again.found.keys():
             again.take(item, wanted)
-        if number % 25 == 0 or number == len(files):
-            say(f"checked {number:,} of {len(files):,} files")
-    held = [item for item in files if item.path in target.rows]
-    again.notes += take_companions(client, source, target, held, say)
-    return again.report(len(files))
+        if number % SAID_EVERY == 0 or number == len(located):
+            files.say(f"checked {number:,} of {len(located):,} files")
+    files.take_companions([item for item in located if item.path in files.target.rows])
+    again.conclude(len(located))
 
 
 class _Again:
     """What is known of each document so far: `found` with how it differs, "" if not at all, or lost for a reason."""
 
-    def __init__(self, client: Client, source: str, target: Folder, request: FetchRequest) -> None:
-        self._client = client
-        self._source = source
-        self._format = source_format(source)
-        self._target = target
-        self._request = request
+    def __init__(self, files: Downloads, request: FetchRequest) -> None:
         self.found: dict[str, str] = {}
-        self.notes: list[str] = []
         self._lost: dict[str, str] = {}
-        self._failed: list[tuple[str, str]] = []
-        self._n_fetched = self._n_kept = self._n_bytes = 0
         self._held: set[str] = set()
+        self._files = files
+        self._request = request
 
     def located(self) -> dict[Item, set[str]]:
         """Return the files that may hold the documents wanted, in the order in which each comes first.
 
         A document comes from the file that the manifest names, else from where the feed looks.
         """
-        listed = {
-            doc_id: file.url for doc_id, file in self._request.listed.items() if doc_id in self._request.documents
-        }
+        documents = self._request.documents
+        listed = {doc_id: file.url for doc_id, file in self._request.listed.items() if doc_id in documents}
         named = [(doc_id, listed_item(url)) for doc_id, url in sorted(listed.items())]
-        others = sorted(self._request.documents.keys() - listed.keys())
-        files: dict[Item, set[str]] = {}
-        for doc_id, item in (*named, *source_feeds(self._source).locate(self._client, others)):
+        feeds, others = source_feeds(self._files.source), sorted(documents.keys() - listed.keys())
+        items: dict[Item, set[str]] = {}
+        for doc_id, item in (*named, *feeds.locate(self._files.client, others)):
             if isinstance(item, str):
                 self._lost[doc_id] = item
             else:
-                files.setdefault(item, set()).add(doc_id)
-        return files
+                items.setdefault(item, set()).add(doc_id)
+        return items
 
     def take(self, item: Item, wanted: set[str]) -> None:
         """Fetch a file, unless it is here as recorded, and compare the documents in it that are wanted."""
-        here = self._target.read(item)
+        files, report = self._files, self._files.report
+        here = files.target.read(item)
         try:
             answer = self._fetched(item) if here is None else Answer(here)
-            documents = self._format.read(answer.data, item.path, self._request.options).documents
+            documents = files.format.read(answer.data, item.path, self._request.options).documents
         except (Refused, DocumentError) as error:
-            self._failed.append((item.path, str(error)))
+            report.failed.append((item.path, str(error)))
             self._lost |= dict.fromkeys(wanted, str(error))
             return
         digests = {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
@@ -78,45 +70,38 @@ class _Again:
         differing = {doc_id for doc_id, digest in digests.items() if digest != self._request.documents[doc_id]}
         for doc_id in digests:
             listed = self._request.listed.get(doc_id)
-            is_other = listed is not None and listed.sha256 != sha256(answer.data)
-            other = f"the same text, but {item.path} has other bytes than the manifest names" if is_other else ""
-            how = f"changed in {item.path}" if doc_id in differing else other
+            how = ""
+            if doc_id in differing:
+                how = f"changed in {item.path}"
+            elif listed is not None and listed.sha256 != sha256(answer.data):
+                how = f"the same text, but {item.path} has other bytes than the manifest names"
+            # Of a document that is in two volumes, a difference in either counts.
             self.found[doc_id] = how or self.found.get(doc_id, "")
         if differing:
-            self._target.set_aside(item, answer.data)
+            files.target.set_aside(item, answer.data)
         elif digests:
-            self._n_kept += here is not None
-            self._n_fetched += here is None
-            self._n_bytes += len(answer.data)
-            self._held |= digests.keys()
             if here is None:
-                self._target.put(item, answer, now(self._client))
+                files.put(item, answer)
+            else:
+                report.n_kept += 1
+            report.n_bytes += len(answer.data)
+            self._held |= digests.keys()
 
     def _fetched(self, item: Item) -> Answer:
         """Return a file from its publisher; note where it comes from another place or is not the one recorded."""
-        answer = had(self._client, item, self._format.max_bytes)
+        answer, notes = self._files.had(item), self._files.report.notes
         if answer.moved_to:
-            self.notes.append(f"{item.path} was redirected to {answer.moved_to}.")
-        recorded = self._target.rows.get(item.path)
+            notes.append(f"{item.path} was redirected to {answer.moved_to}.")
+        recorded = self._files.target.rows.get(item.path)
         if recorded is not None and recorded.sha256 != sha256(answer.data):
-            self.notes.append(f"{item.path} is not the file of {recorded.fetched} byte for byte; its documents decide.")
+            notes.append(f"{item.path} is not the file of {recorded.fetched} byte for byte; its documents decide.")
         return answer
 
-    def report(self, n_files: int) -> FetchReport:
-        """Return the account, in files and in documents; write what differs into the folder too."""
-        lost = sorted(self._request.documents.keys() - self.found.keys())
-        missing = [(doc_id, self._lost.get(doc_id, "no file was found that could hold it")) for doc_id in lost]
-        changed = sorted((doc_id, how) for doc_id, how in self.found.items() if how)
-        self._target.differ([*changed, *missing])
-        return FetchReport(
-            n_listed=len(self._request.documents),
-            n_files=n_files,
-            n_fetched=self._n_fetched,
-            n_kept=self._n_kept,
-            n_bytes=self._n_bytes,
-            n_same=len(self._held),
-            failed=tuple(self._failed),
-            changed=tuple(changed),
-            missing=tuple(missing),
-            notes=tuple(self.notes),
-        )
+    def conclude(self, n_files: int) -> None:
+        """Complete the account, in files and in documents; write what differs into the folder too."""
+        report, documents = self._files.report, self._request.documents
+        lost = sorted(documents.keys() - self.found.keys())
+        report.n_listed, report.n_files, report.n_same = len(documents), n_files, len(self._held)
+        report.changed = sorted((doc_id, how) for doc_id, how in self.found.items() if how)
+        report.missing = [(name, self._lost.get(name, "no file was found that could hold it")) for name in lost]
+        self._files.target.differ([*report.changed, *report.missing])

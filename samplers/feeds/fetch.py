@@ -1,7 +1,6 @@
 """A source's documents from its publisher: a new draw, or exactly those of a manifest."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.errors import BackendError, InputError
@@ -9,11 +8,11 @@ from runner.base.store import disk_errors, exclusive
 from samplers.corpus.recognise import named_elsewhere
 from samplers.feeds.again import fetch_again
 from samplers.feeds.client import Client, Clock
-from samplers.feeds.download import Downloads, take_companions
+from samplers.feeds.download import Downloads
 from samplers.feeds.endpoints import Endpoints
 from samplers.feeds.folder import LOCK, Folder
-from samplers.feeds.request import Draw, FetchReport, FetchRequest, Item, Say
-from samplers.feeds.table import feed_of
+from samplers.feeds.request import Draw, FetchReport, FetchRequest, Say
+from samplers.feeds.table import Feed, feed_of
 from samplers.registry import source_format
 
 
@@ -23,7 +22,7 @@ def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clo
     Raise an InputError for a source without a feed, flags that it does not take, a missing key and a folder with
     other files; a BackendError for a server, a network or a disk that gave out, and if too much cannot be had.
     """
-    feed_of(source, request)
+    name, feed = feed_of(source, request)
     _check(source, request)
     with disk_errors(folder):
         there = next(path for path in (folder, *folder.parents, Path()) if os.path.lexists(path))
@@ -35,29 +34,12 @@ def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clo
         exclusive(folder / LOCK, "another fetch into this folder"),
         Client(endpoints, request.cache, clock or Clock(), say) as client,
     ):
-        target = Folder(folder, request.max_mb)
+        files = Downloads(client, source, Folder(folder, request.max_mb), say)
         if request.documents:
-            return fetch_again(client, source, target, request, say)
-        return _filled(client, source, target, _drawn(client, source, target, request, say), say)
-
-
-def _filled(client: Client, source: str, target: Folder, draw: Draw, say: Say) -> FetchReport:
-    """Download the files of a draw and what goes with them."""
-    notes = _unread(source, draw.items)
-    for note in notes:
-        say(note)
-    files = Downloads(client, target, source_format(source).max_bytes, say)
-    files.take(draw.items, "files")
-    files.check(len(draw.items))
-    return FetchReport(
-        n_listed=draw.n_listed,
-        n_files=len(draw.items),
-        n_fetched=files.n_fetched,
-        n_kept=files.n_kept,
-        n_bytes=sum(target.rows[item.path].bytes for item in draw.items if item.path in target.rows),
-        failed=tuple(files.failed),
-        notes=(*notes, *take_companions(client, source, target, draw.items, say)),
-    )
+            fetch_again(files, request)
+        else:
+            _fill(files, _drawn(files, name, feed, request))
+    return files.report
 
 
 def _check(source: str, request: FetchRequest) -> None:
@@ -71,11 +53,10 @@ def _check(source: str, request: FetchRequest) -> None:
         raise InputError(f"{source} has no option {unknown[0]!r}. Its options: {', '.join(known) or 'none'}.")
 
 
-def _drawn(client: Client, source: str, target: Folder, request: FetchRequest, say: Say) -> Draw:
+def _drawn(files: Downloads, name: str, feed: Feed, request: FetchRequest) -> Draw:
     """Return the draw that was begun in the folder, or a new one, which is kept there."""
-    name, feed = feed_of(source, request)
     header = {
-        "source": source,
+        "source": files.source,
         "feed": name,
         "size": request.size,
         "seed": request.seed,
@@ -84,21 +65,26 @@ def _drawn(client: Client, source: str, target: Folder, request: FetchRequest, s
         "congresses": sorted(request.congresses),
         "options": sorted(request.options),
     }
-    draw = target.selection(header)
+    draw = files.target.selection(header)
     if draw is None:
-        draw = feed.draw(client, request, say)
+        draw = feed.draw(files.client, request, files.say)
         if not draw.items:
-            raise BackendError(f"The feed {name} of {source} lists nothing for these flags. Widen them.")
-        target.select(header, draw)
-        say(f"drew {len(draw.items):,} of {draw.n_listed:,} files")
+            raise BackendError(f"The feed {name} of {files.source} lists nothing for these flags. Widen them.")
+        files.target.select(header, draw)
+        files.say(f"drew {len(draw.items):,} of {draw.n_listed:,} files")
     return draw
 
 
-def _unread(source: str, items: Sequence[Item]) -> tuple[str, ...]:
-    """Return notes on files that the source's reader does not take."""
-    suffixes = source_format(source).suffixes
-    unread = sorted({Path(item.path).suffix for item in items} - set(suffixes))
-    if not unread:
-        return ()
-    named = sorted({named_elsewhere(b"", item.path, source) for item in items} - {""})
-    return (f"The feed serves {', '.join(unread)}; the reader of {source} reads {', '.join(suffixes)} alone.", *named)
+def _fill(files: Downloads, draw: Draw) -> None:
+    """Download a draw and what goes with it; say first if the source's reader does not take such files."""
+    report, source, suffixes = files.report, files.source, files.format.suffixes
+    report.n_listed, report.n_files = draw.n_listed, len(draw.items)
+    if unread := sorted({Path(item.path).suffix for item in draw.items} - set(suffixes)):
+        named = {named_elsewhere(b"", item.path, source) for item in draw.items} - {""}
+        taken = f"the reader of {source} reads {', '.join(suffixes)} alone."
+        report.notes += [f"The feed serves {', '.join(unread)}; {taken}", *sorted(named)]
+        for note in report.notes:
+            files.say(note)
+    files.fill(draw.items)
+    report.n_bytes = sum(row.bytes for item in draw.items if (row := files.target.rows.get(item.path)))
+    files.take_companions(draw.items)

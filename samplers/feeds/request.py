@@ -73,21 +73,21 @@ Located = Iterable[tuple[str, Item | str]]
 """Ids of documents, each with a file that may hold it, or with why there is none; one may come with several files."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class FetchReport:
-    """What a fetch did. `failed` names files, `changed` and `missing` documents of the manifest, each with a reason.
+    """What a fetch did so far. `failed` names files, `changed` and `missing` documents, each with a reason.
 
     `n_kept` files were in the folder already, as recorded; `n_same` documents of the manifest are in it, as the
     manifest has them. `notes` are sentences for the person who asked.
     """
 
-    n_listed: int
-    n_files: int
-    n_fetched: int
-    n_kept: int
-    n_bytes: int
+    n_listed: int = 0
+    n_files: int = 0
+    n_fetched: int = 0
+    n_kept: int = 0
+    n_bytes: int = 0
     n_same: int = 0
-    failed: tuple[tuple[str, str], ...] = ()
-    changed: tuple[tuple[str, str], ...] = ()
-    missing: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    changed: list[tuple[str, str]] = field(default_factory=list)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

@@ -85,7 +85,7 @@ def test_real_documents_come_again_as_they_were(shared, source, tmp_path):
         assert len(wanted) >= 5
         request = FetchRequest(documents=wanted, endpoints=mirrors, cache=tmp_path / "cache")
         report = fetch(source, tmp_path / "out", request, print, FakeClock())
-    assert (report.changed, report.missing, report.failed) == ((), (), ())
+    assert (report.changed, report.missing, report.failed) == ([], [], [])
 
 
 MANIFEST = CHECKOUT / "eval-sets" / "bills" / "v1" / "corpus.jsonl"

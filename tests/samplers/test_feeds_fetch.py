@@ -127,8 +127,10 @@ def test_the_files_drawn_are_in_the_folder_as_published(run, tmp_path):
     assert not report.failed
 
 
-def test_each_file_is_recorded_with_address_digest_time_and_validators(run, tmp_path):
+def test_each_file_is_recorded_with_address_digest_time_and_validators(run, site, tmp_path):
     run()
+    written = (tmp_path / "out" / FETCHED).read_text() + (tmp_path / "out" / SELECTION).read_text()
+    assert str(site.port) not in written  # a mirror leaves no trace
     recorded = {row["path"]: row for row in rows(tmp_path / "out")}
     assert sorted(recorded) == sorted(NAMES)
     row = recorded[NAMES[0]]
@@ -156,32 +158,21 @@ def test_a_status_that_cannot_be_had_is_noted_and_the_bill_stays(run, site, tmp_
     site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Wire(status=404))
     site.at("/bulkdata/BILLSTATUS/116/hr/BILLSTATUS-116hr9004.xml", Wire(status=404))
     report = run()
-    assert (report.n_fetched, report.failed) == (5, ())
-    assert report.notes == ("2 files of bill status could not be had.",)
+    assert (report.n_fetched, report.failed) == (5, [])
+    assert report.notes == ["2 files of bill status could not be had."]
     site.at("/bulkdata/BILLSTATUS/117/hr/BILLSTATUS-117hr9001.xml", Wire(status=503))
     assert "not all" in run().notes[0]
     assert len(read_corpus(tmp_path / "out", "bills").documents) == 5
 
 
-def test_a_mirror_leaves_no_trace_in_what_is_recorded(run, site, tmp_path):
+def test_a_second_run_asks_for_nothing_but_what_was_altered_or_lost_since(run, site, tmp_path):
     run()
-    written = (tmp_path / "out" / FETCHED).read_text() + (tmp_path / "out" / SELECTION).read_text()
-    assert str(site.port) not in written
-
-
-def test_a_second_run_asks_for_nothing(run, site):
-    run()
-    before = len(site.log)
+    site.log.clear()
     report = run()
-    assert len(site.log) == before
+    assert not site.log
     assert (report.n_fetched, report.n_kept) == (0, 5)
-
-
-def test_a_file_that_was_altered_or_lost_since_is_fetched_again(run, site, tmp_path):
-    run()
     (tmp_path / "out" / NAMES[0]).write_bytes(b"<bill/>")
     (tmp_path / "out" / NAMES[1]).unlink()
-    site.log.clear()
     report = run()
     assert sorted(asked(site)) == sorted(NAMES[:2])
     assert (report.n_fetched, report.n_kept) == (2, 3)
@@ -203,65 +194,58 @@ def test_a_draw_that_was_begun_is_finished_even_if_more_is_published_by_then(run
     assert {path.name for path in (tmp_path / "out").glob("BILLS-*")} < set(NAMES)
 
 
-def test_a_folder_of_another_draw_is_refused_with_its_flags(run):
+def test_a_folder_of_another_draw_or_with_other_files_is_refused(run, tmp_path, site):
     run()
     with pytest.raises(InputError, match=r'"size": 750.*new folder'):
         run(size=2)
-
-
-def test_a_folder_with_other_files_is_refused(run, tmp_path, site):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "notes.xml").write_text("<x/>")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.xml").write_text("<x/>")
+    site.log.clear()
     with pytest.raises(InputError, match=r"files that no fetch brought \(notes\.xml\)"):
-        run()
+        run("other")
     assert not site.log
 
 
-def test_a_record_that_was_cut_by_a_kill_is_mended(run, site, tmp_path):
+def test_what_a_killed_run_left_half_written_is_mended(run, tmp_path):
     run()
     path = tmp_path / "out" / FETCHED
     whole = path.read_bytes()
     path.write_bytes(whole[: whole.index(b"\n", whole.index(b"\n") + 1) - 30])
+    (tmp_path / "out" / ".tmp-0123").write_bytes(b"<bill>")
     assert run().n_kept == 1
     assert sorted(row["path"] for row in rows(tmp_path / "out")) == sorted(NAMES)
+    assert not list((tmp_path / "out").glob(".tmp-*"))
 
 
-@pytest.mark.parametrize("line", ['{"path": "x"}', "[]", "{", '{"unknown": 1}'])
-def test_a_record_that_is_none_is_named(run, tmp_path, line):
-    run()
-    with (tmp_path / "out" / FETCHED).open("a") as stream:
-        stream.write(line + "\n")
-    with pytest.raises(InputError, match=r"fetched\.jsonl:11"):
-        run()
+ROW = {"path": "x.xml", "url": f"{GOVINFO}/x", "kind": "xml", "stratum": "", "family": ""}
+URLS = (
+    "https://evil.com/x",
+    "https://www.govinfo.gov@evil.com/x",
+    "http://www.govinfo.gov/x",
+    "https://[x",
+    "file:///x",
+)
+STRANGE = [
+    *({"path": "../x.xml"}, {"path": "fetched.jsonl"}, {"kind": "exe"}),
+    *({"url": url} for url in URLS),
+]
 
 
 @pytest.mark.parametrize(
-    "row",
+    ("name", "keep", "line"),
     [
-        *(
-            {"path": "x.xml", "url": f"{GOVINFO}/x", "kind": "xml", "stratum": "", "family": ""} | changed
-            for changed in (
-                {"path": "../x.xml"},
-                {"path": "fetched.jsonl"},
-                {"kind": "exe"},
-                {"url": "https://evil.com/x"},
-                {"url": "https://www.govinfo.gov@evil.com/x"},
-                {"url": "http://www.govinfo.gov/x"},
-                {"url": "https://[x"},
-                {"url": "file:///etc/passwd"},
-            )
-        ),
-        {"path": "x"},
-        {},
-        None,
+        *((FETCHED, 10, line) for line in ('{"path": "x"}', "[]", "{", '{"unknown": 1}')),
+        *((SELECTION, 1, json.dumps(ROW | changed)) for changed in STRANGE),
+        *((SELECTION, 1, line) for line in ('{"path": "x"}', "{}")),
+        (SELECTION, 1, ""),
     ],
 )
-def test_a_selection_that_is_none_is_named(run, tmp_path, row):
+def test_a_record_that_no_fetch_wrote_is_named(run, tmp_path, name, keep, line):
     run()
-    path = tmp_path / "out" / SELECTION
-    header = path.read_text().splitlines()[0]
-    path.write_text("\n".join([header, *([json.dumps(row)] if row is not None else [])]) + "\n")
-    with pytest.raises(InputError, match=rf"selection\.jsonl:{1 if row is None else 2} is not what a fetch wrote"):
+    path = tmp_path / "out" / name
+    kept = path.read_text().splitlines()[:keep]
+    path.write_text("\n".join([*kept, *([line] if line else [])]) + "\n")
+    with pytest.raises(InputError, match=rf"{name}:{keep + bool(line)}"):
         run()
 
 
@@ -270,13 +254,6 @@ def test_a_selection_with_another_family_still_leads_to_the_status_of_each_bill(
     path = tmp_path / "out" / SELECTION
     path.write_text(path.read_text().replace('"family": "11', '"family": "x'))
     assert run().n_kept == 5
-
-
-def test_what_a_killed_run_left_half_written_is_cleared(run, tmp_path):
-    run()
-    (tmp_path / "out" / ".tmp-0123").write_bytes(b"<bill>")
-    run()
-    assert not list((tmp_path / "out").glob(".tmp-*"))
 
 
 def test_the_bound_of_the_folder_holds_and_what_fits_is_kept(run, site, tmp_path):
@@ -297,24 +274,36 @@ def test_a_listing_that_lies_about_sizes_does_not_matter(run, site):
 def _small(monkeypatch):
     """The reader of bills takes no more than 100,000 bytes."""
     small = replace(source_format("bills"), max_bytes=100_000)
-    monkeypatch.setattr("samplers.feeds.fetch.source_format", lambda _: small)
+    monkeypatch.setattr("samplers.feeds.download.source_format", lambda _: small)
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (as_xml(b"<bill>" + b" " * 200_000 + b"</bill>"), "more than 100,000 bytes"),
-        (Wire(b"<!DOCTYPE html><html></html>", type="text/html"), "an HTML page where XML is due"),
-    ],
-)
+USELESS = {
+    "gone": (Wire(status=404), "HTTP 404"),
+    "page": (Wire(b"<!DOCTYPE html><html></html>", type="text/html"), "an HTML page where XML is due"),
+    "elsewhere": (Wire(status=302, headers=(("Location", "https://evil.example/"),)), "none of those"),
+    "too large": (as_xml(b"<bill>" + b" " * 200_000 + b"</bill>"), "more than 100,000 bytes"),
+    "endless": (as_xml(b"<bill>" + b" " * 200_000, framed=False), "more than 100,000 bytes"),
+    "cut": (as_xml(b"<bill>", framed=False), "ends without </bill>"),
+}
+
+
+@pytest.mark.parametrize(("reply", "reason"), USELESS.values(), ids=USELESS)
 @pytest.mark.usefixtures("small")
-def test_a_file_that_is_too_large_or_another_is_named_and_the_rest_is_fetched(run, site, tmp_path, reply, reason):
+def test_a_file_that_cannot_be_had_is_named_and_a_run_that_brings_nothing_is_no_success(
+    run, site, tmp_path, reply, reason
+):
     site.at(place(NAMES[4]), reply)
     report = run()
     ((name, said),) = report.failed
     assert (name, reason in said, report.n_fetched) == (NAMES[4], True, 4)
     assert not (tmp_path / "out" / NAMES[4]).exists()
     assert any(reason in line for line in run.said)
+    for name in NAMES:
+        site.at(place(name), reply)
+    for n_files in (5, 1):
+        site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=NAMES[:n_files]))
+        with pytest.raises(BackendError, match=f"{n_files} of {n_files} files cannot be had"):
+            run(f"none of {n_files}")
 
 
 def test_more_than_a_fifth_of_the_files_lost_ends_the_run_and_keeps_the_rest(run, site, tmp_path):
@@ -325,26 +314,6 @@ def test_more_than_a_fifth_of_the_files_lost_ends_the_run_and_keeps_the_rest(run
     assert len(rows(tmp_path / "out")) == 3
     site.at(place(NAMES[2]), as_xml(content(NAMES[2])))
     assert run().n_fetched == 1
-
-
-USELESS = {
-    "gone": Wire(status=404),
-    "page": Wire(b"<!DOCTYPE html><html></html>", type="text/html"),
-    "elsewhere": Wire(status=302, headers=(("Location", "https://evil.example/"),)),
-    "endless": as_xml(b"<bill>" + b" " * 200_000, framed=False),
-    "cut": as_xml(b"<bill>", framed=False),
-}
-
-
-@pytest.mark.parametrize("reply", USELESS.values(), ids=USELESS)
-@pytest.mark.parametrize("n_files", [1, 5])
-@pytest.mark.usefixtures("small")
-def test_a_run_that_brings_nothing_is_no_success(run, site, reply, n_files):
-    site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=NAMES[:n_files]))
-    for name in NAMES:
-        site.at(place(name), reply)
-    with pytest.raises(BackendError, match=f"{n_files} of {n_files} files cannot be had"):
-        run()
 
 
 def test_a_feed_of_which_too_much_is_gone_is_left_in_peace(run, site):
@@ -382,6 +351,7 @@ def test_a_file_that_the_reader_does_not_take_is_said_before_it_is_fetched(tmp_p
         ({"since": date(2024, 1, 1)}, "cannot be narrowed"),
         ({"endpoints": {"x": "http://127.0.0.1"}}, "no endpoint"),
         ({"source": "federal_register", "since": date(2024, 2, 1), "until": date(2024, 1, 1)}, "later than"),
+        ({"source": "gao_reports"}, "has no feed"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said_before_anything_is_written(run, tmp_path, fields, message):
@@ -452,12 +422,16 @@ def digests(*names: str) -> dict[str, str]:
     return {document.doc_id: document.sha256 for document in found}
 
 
-def test_a_manifest_s_documents_come_again_and_are_verified(run, site, tmp_path):
+def test_a_manifest_s_documents_come_again_are_verified_and_then_checked_where_they_are(run, site, tmp_path):
     report = run(documents=digests(*NAMES[:3]))
-    assert (report.changed, report.missing, report.failed) == ((), (), ())
+    assert (report.changed, report.missing, report.failed) == ([], [], [])
     assert (report.n_listed, report.n_fetched) == (3, 3)
     assert sorted(asked(site)) == sorted(NAMES[:3])
     assert {path.name for path in (tmp_path / "out").glob("BILLS-*")} == set(NAMES[:3])
+    site.log.clear()
+    report = run(documents=digests(*NAMES[:3]))
+    assert not site.log
+    assert (report.n_kept, report.n_fetched) == (3, 0)
 
 
 def test_a_changed_document_is_named_and_never_takes_the_place_of_the_old_one(run, site, tmp_path):
@@ -488,15 +462,6 @@ def test_documents_that_are_gone_unreadable_or_somebody_else_s_are_missing_by_na
     assert "none of govinfo's" in reasons["no-bill"]
 
 
-def test_files_that_are_there_as_recorded_are_checked_and_not_fetched_again(run, site):
-    wanted = digests(*NAMES[:3])
-    run(documents=wanted)
-    site.log.clear()
-    report = run(documents=wanted)
-    assert not site.log
-    assert (report.n_kept, report.n_fetched) == (3, 0)
-
-
 def test_bytes_that_differ_from_the_record_are_noted_where_the_document_is_the_same(run, site, tmp_path):
     wanted = digests(NAMES[3])
     run(documents=wanted)
@@ -512,16 +477,9 @@ def test_one_changed_word_is_a_changed_document_whose_file_goes_once_the_right_o
     site.at(again_place(NAMES[3]), as_xml(content(NAMES[3]).replace(b"</text>", b" twice</text>", 1)))
     assert len(run(documents=wanted).changed) == 1
     site.at(again_place(NAMES[3]), as_xml(content(NAMES[3])))
+    assert (tmp_path / "out" / "differences.jsonl").exists()
     assert not run(documents=wanted).changed
     assert [path.name for path in (tmp_path / "out").glob("BILLS-*")] == [NAMES[3]]
-
-
-def test_differences_are_forgotten_once_there_are_none(run, site, tmp_path):
-    wanted = digests(*NAMES[:2])
-    site.at(again_place(NAMES[0]), Wire(status=404), as_xml(content(NAMES[0])))
-    assert run(documents=wanted).missing
-    assert (tmp_path / "out" / "differences.jsonl").exists()
-    assert not run(documents=wanted).missing
     assert not (tmp_path / "out" / "differences.jsonl").exists()
 
 
@@ -586,39 +544,39 @@ def test_the_command_says_what_came_and_what_to_do_next(command, capsys):
     assert "5 of 5 files\n" in said.err
 
 
-def test_the_command_brings_a_manifest_s_documents_again(command, tmp_path, capsys):
-    path = manifest(tmp_path, digests(*NAMES[:2]))
-    assert command("--source=bills", f"--again={path}") == (0, "")
-    assert "2 documents of" in capsys.readouterr().out
-
-
-def test_the_command_ends_with_4_where_a_document_is_changed_or_missing(command, tmp_path):
-    wanted = digests(*NAMES[:2]) | {"BILLS-116hr9006eas": "0" * 64, "BILLS-1hr1ih": "0" * 64}
-    code, message = command("--source=bills", f"--again={manifest(tmp_path, wanted)}")
-    assert code == 4
-    assert "1 of 3 documents are changed and 1 missing" in message
-    assert "BILLS-116hr9006eas: changed" in message
-    assert "BILLS-1hr1ih" in message
-    assert f"1 of them are in {tmp_path / 'out'} as the manifest has them" in message
-
-
-def test_the_command_does_not_say_that_documents_are_where_they_are_not(command, tmp_path):
-    path = manifest(tmp_path, dict.fromkeys(digests(*NAMES[:2]), "0" * 64))
-    code, message = command("--source=bills", f"--again={path}")
-    assert (code, "None of them are in" in message) == (4, True)
-
-
-@pytest.mark.parametrize("below", ["", "deeper"])
-def test_a_file_where_the_folder_should_be_is_said_to_be_none(command, tmp_path, below):
-    (tmp_path / "file").write_bytes(b"x")
-    code, message = command("--source=bills", f"--to={tmp_path / 'file' / below}")
-    assert (code, f"{tmp_path / 'file'} is no folder" in message) == (2, True)
+@pytest.mark.parametrize(
+    ("changed", "code", "said"),
+    [
+        ({}, 0, "2 documents of"),
+        (
+            {"BILLS-116hr9006eas": "0" * 64, "BILLS-1hr1ih": "0" * 64},
+            4,
+            (
+                "1 of 3 documents are changed and 1 missing",
+                "BILLS-116hr9006eas: changed",
+                "BILLS-1hr1ih",
+                "1 of them are in",
+            ),
+        ),
+        (dict.fromkeys(("BILLS-116hr9004rfs", "BILLS-116hr9006eas"), "0" * 64), 4, ("None of them are in",)),
+    ],
+)
+def test_the_command_brings_a_manifest_s_documents_again_or_names_those_that_differ(
+    command, tmp_path, capsys, changed, code, said
+):
+    path = manifest(tmp_path, digests(*NAMES[:2]) | changed)
+    found, message = command("--source=bills", f"--again={path}")
+    assert found == code
+    assert all(words in message for words in said) if code else said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ("--source=bills", "--again=none.jsonl"),
+        ("--source=bills", "--again={manifest}", "is no manifest of bills"),
+        ("--source=bills", "--to={file}", "{file} is no folder"),
+        ("--source=bills", "--to={file}/deeper", "{file} is no folder"),
         ("--source=gao_reports",),
         ("--source=nothing",),
         ("--source=hearings",),
@@ -628,15 +586,13 @@ def test_a_file_where_the_folder_should_be_is_said_to_be_none(command, tmp_path,
         ("--source=bills", "--seed=-1"),
     ],
 )
-def test_the_command_ends_with_2_on_what_cannot_be(command, arguments):
-    assert command(*arguments)[0] == 2
-
-
-def test_a_manifest_of_another_source_is_refused(command, tmp_path):
-    path = manifest(tmp_path, digests(NAMES[0]), source="us_code")
-    code, message = command("--source=bills", f"--again={path}")
+def test_the_command_ends_with_2_on_what_cannot_be(command, tmp_path, arguments):
+    (tmp_path / "file").write_bytes(b"x")
+    places = {"file": tmp_path / "file", "manifest": manifest(tmp_path, digests(NAMES[0]), source="us_code")}
+    given = [argument.format(**places) for argument in arguments]
+    code, message = command(*(argument for argument in given if argument.startswith("--")))
     assert code == 2
-    assert "is no manifest of bills" in message
+    assert all(words in message for words in given if not words.startswith("--"))
 
 
 def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, capfd):
@@ -644,7 +600,7 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, 
     monkeypatch.setenv("PER_SOURCE_EVAL_GOVINFO_KEY", KEY)
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(
-        "samplers.feeds.fetch.source_format", lambda _: replace(source_format("bills"), suffixes=(".htm",))
+        "samplers.feeds.download.source_format", lambda _: replace(source_format("bills"), suffixes=(".htm",))
     )
     with served(Site()) as api, served(Site()) as site:
         published = "/published/1993-01-01/2026-11-22"
