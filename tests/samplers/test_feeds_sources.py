@@ -10,11 +10,12 @@ from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.eval_set.version import load_corpus
 from samplers.feeds.client import Client
-from samplers.feeds.download import had
+from samplers.feeds.download import Downloads
 from samplers.feeds.draw import OVERSAMPLING, drawn
 from samplers.feeds.ecfr import part_of
 from samplers.feeds.endpoints import Endpoints, Refused
 from samplers.feeds.federal_register import WINDOW
+from samplers.feeds.folder import Folder
 from samplers.feeds.names import BILL, GRANULE, LAWS, PRINT, STATUS, first_item
 from samplers.feeds.olrc import unzipped
 from samplers.feeds.request import FetchRequest, Item
@@ -410,11 +411,13 @@ def test_titles_of_the_code_are_drawn_at_the_current_release_point(drawing):
     assert draw.items[0].url == f"https://uscode.house.gov/download/{place.format('01')}"
 
 
-def test_a_title_comes_out_of_its_zip(drawing):
+def test_a_title_comes_out_of_its_zip(drawing, tmp_path):
     item = Item("usc01.xml", f"https://uscode.house.gov/download/xml_usc01@{POINT}.zip", "zip")
     drawing.site.at(urlsplit(item.url).path, as_zip({"usc01.xml": b"<uscDoc/>", "readme.txt": b"x"}))
     with drawing.client("olrc") as client:
-        assert had(client, item, 1000).data == b"<uscDoc/>"
+        (tmp_path / "out").mkdir()
+        files = Downloads(client, "us_code", Folder(tmp_path / "out", 1), print)
+        assert files.had(item).data == b"<uscDoc/>"
 
 
 def zipped(members):
