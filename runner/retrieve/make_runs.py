@@ -41,8 +41,8 @@ from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.retrieve.variants import CANDIDATES, variant_run
 from samplers.corpus.readiness import boilerplate_share
 
-FORMAT = 6
-"""Raised when a run computed from the same inputs would come out otherwise; part of every run's key."""
+FORMAT = 7
+"""Raised when a run of the same inputs, or the file that describes it, would come out otherwise; part of its key."""
 
 SPARSE_CHUNKER = "whole_doc"
 """The sparse arm of a hybrid reads whole documents: over chunks BM25 loses what one document says in two places."""
