@@ -125,18 +125,22 @@ def _lead(results: Results, decision: Decision | None, one: Challenger | None) -
     parts = [_comparison(results, one)] if one else ["No cell stands beside the baseline."]
     if results.provisional:
         parts.append("An unjudged document counts as not relevant, so every figure may still move.")
-    elif results.kind == "rehearsal":
-        parts.append("It never counts for production.")
     elif results.kind == "external":
         own = results.collection is not None and results.collection.judged_by
         judged = f"Judged by {own}; nothing is decided." if own else ""
         parts.append(judged or "Published judgments; nothing is decided about any source.")
-    elif decision is not None and decision.decided_by == AUTOMATIC:
-        parts.append(f"Decided {decision.decided_on} by the rule: no cell is a candidate, so the baseline is kept.")
-    elif decision is not None:
-        by = ", unattended" if decision.decided_by == UNATTENDED else f" by {decision.decided_by}"
-        parts.append(f"Decided {decision.decided_on}{by}: {decision.reason.rstrip('.')}.")
+    else:
+        parts += ["It never counts for production."] if results.kind == "rehearsal" else []
+        parts += [_choice(decision)] if decision is not None else []
     return " ".join(parts)
+
+
+def _choice(decision: Decision) -> str:
+    """Return who decided, when and why, in a sentence."""
+    if decision.decided_by == AUTOMATIC:
+        return f"Decided {decision.decided_on} by the rule: no cell is a candidate, so the baseline is kept."
+    by = ", unattended" if decision.decided_by == UNATTENDED else f" by {decision.decided_by}"
+    return f"Decided {decision.decided_on}{by}: {decision.reason.rstrip('.')}."
 
 
 def _comparison(results: Results, one: Challenger) -> str:
