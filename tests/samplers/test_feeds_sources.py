@@ -199,7 +199,7 @@ def test_a_listing_that_nests_for_ever_ends(drawing, monkeypatch):
 
 
 FEBRUARY = {"since": date(2024, 2, 1), "until": date(2024, 2, 29), "feed": "issues"}
-OF_LAWS = "PLAW: 118 resources; PLAW/118: public; PLAW/118/public: PLAW-118publ22.xml PLAW-118-public.zip"
+OF_LAWS = "PLAW: 118 resources; PLAW/118: public; PLAW/118/public: PLAW-118publ22.xml PLAW-118publ22-s1.xml PLAW-118-public.zip"
 OF_ISSUES = "FR: 2023 2024 2025 resources; FR/2024: 01 02 03; FR/2024/02: FR-2024-02-12.xml FR-2024-02.zip"
 OF_VOLUMES = (
     "CFR: 2024 2025 2026 resources; CFR/2025: title-1 title-14; CFR/2025/title-1: CFR-2025-title1-vol1.xml; "
@@ -327,8 +327,10 @@ def many(n_days, n_a_day):
 
 
 def test_documents_of_the_register_are_listed_by_date(drawing):
-    register(drawing.site, [("2014-29121", "2014-12-10"), ("2014-00007-9", "2014-12-11")])
-    (item,) = drawing.draw("federal_register", "federal-register", **YEAR).items
+    # The first slice of time ends on 1 April.
+    register(drawing.site, [("2014-7", "2014-04-02"), ("2014-29121", "2014-12-10"), ("2014-00007-9", "2014-12-11")])
+    item, other = drawing.draw("federal_register", "federal-register", **YEAR).items
+    assert other.path == "2014-7.xml"
     assert item.url == "https://www.federalregister.gov/documents/full_text/xml/2014/12/10/2014-29121.xml"
     assert (item.path, item.stratum) == ("2014-29121.xml", "proposed/2014")
     assert "1 without a text in XML" in drawing.said[-1]
@@ -484,7 +486,7 @@ def test_reports_are_listed_and_each_says_where_its_page_lies(drawing, reports):
 
 
 def test_reports_are_narrowed_by_the_day_of_publication(reports):
-    assert paths(reports(since=date(2021, 1, 1), until=date(2021, 12, 31))) == ["IF10354v18.html"]
+    assert paths(reports(since=date(2021, 5, 1), until=date(2021, 5, 1))) == ["IF10354v18.html"]
 
 
 # --- documents of a manifest ------------------------------------------------------------------------------------
