@@ -16,14 +16,14 @@ _N_NAMED = 20
 
 
 def manifest(path: Path, source: str) -> dict[str, Any]:
-    """What a FetchRequest takes of a corpus.jsonl: ids with digests, files with theirs, the reader's options."""
+    """Return what a FetchRequest takes of a corpus.jsonl: ids with digests, files with theirs, the reader's options."""
     from samplers.feeds.request import ListedFile
 
     rows = [row for _, row in read_jsonl(path)]
     header = rows[0] if rows else {}
     sample = header.get("sample")
     if not isinstance(sample, dict) or header.get("source") != source:
-        raise InputError(f"{path} is no manifest of {source}. Give the corpus.jsonl of one of its versions.")
+        raise InputError(f"{path} is not a manifest of {source}. Give the corpus.jsonl of one of its versions.")
     documents = {str(row.get("doc_id")): str(row.get("sha256")) for row in rows[1:]}
     if not documents:
         raise InputError(f"{path} names no document.")
@@ -36,7 +36,7 @@ def manifest(path: Path, source: str) -> dict[str, Any]:
 
 
 def check_same(report: "FetchReport", folder: Path) -> None:
-    """Check that every document is as the manifest has it; an IntegrityError names those that are not."""
+    """Raise an IntegrityError, which names documents, unless each is as the manifest has it."""
     differing = [*report.changed, *report.missing]
     if not differing:
         return
@@ -52,7 +52,7 @@ def check_same(report: "FetchReport", folder: Path) -> None:
 
 
 def summary(report: "FetchReport", source: str, folder: Path) -> str:
-    """What was listed, fetched and kept, and the command that comes next."""
+    """Return what was listed, fetched and kept, and the command that comes next."""
     kept = f", {report.n_kept:,} were there" if report.n_kept else ""
     failed = f", {len(report.failed):,} could not be had" if report.failed else ""
     return (

@@ -13,12 +13,12 @@ OVERSAMPLING = 1.2
 
 
 def files_wanted(request: FetchRequest, documents_per_file: int = 1) -> int:
-    """How many files a request needs if a file holds so many documents, rounded up."""
+    """Return how many files a request needs if a file holds so many documents, rounded up."""
     return math.ceil(request.size * OVERSAMPLING / documents_per_file)
 
 
 def drawn(frame: Iterable[Item], count: int, seed: int) -> Draw:
-    """At most `count` items, one of each family, allotted over strata in proportion to the families listed.
+    """Return at most `count` items, one of each family, allotted over strata in proportion to the families listed.
 
     Hash order (SHA-256 of seed and path) decides which, so neither the listing's order nor its repeats matter.
     """

@@ -109,7 +109,7 @@ def _parts(structure: JSON) -> Iterator[str]:
     while nodes:
         node = nodes.pop()
         if not isinstance(node, dict):
-            raise BackendError(f"{_API}/structure is no tree of the CFR.")
+            raise BackendError(f"{_API}/structure is not a tree of the CFR.")
         if node.get("type") != "part":
             children = node.get("children") or []
             nodes += reversed(children if isinstance(children, list) else [None])

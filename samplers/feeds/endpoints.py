@@ -54,7 +54,7 @@ class Endpoints:
                 self._names.setdefault(host, name)
 
     def official(self, url: str) -> str:
-        """The official form of an address: https, without fragment and without a key; Refused for a foreign host."""
+        """Return the official form of an address: https, no fragment, no key; raise Refused for a foreign host."""
         try:
             parts = urlsplit(url)
             host = parts.hostname or "no host"
@@ -68,7 +68,7 @@ class Endpoints:
         return urlunsplit(("https", urlsplit(ENDPOINTS[name].origin).netloc, parts.path or "/", query, ""))
 
     def followed(self, url: str, location: str) -> str:
-        """Where a redirect, or the next page, of an official address leads; Refused if that is another service."""
+        """Return where a redirect or the next page leads; raise Refused if that is another service."""
         try:
             joined = urljoin(self.sent(url), location)
         except ValueError:
@@ -81,17 +81,17 @@ class Endpoints:
         return target
 
     def sent(self, url: str) -> str:
-        """The address that is sent for an official one."""
+        """Return the address that is sent for an official one."""
         parts = urlsplit(url)
         scheme, netloc = urlsplit(self._origins[self.name(url)])[:2]
         return urlunsplit((scheme, netloc, parts.path, parts.query, ""))
 
     def name(self, url: str) -> str:
-        """Which endpoint an official address belongs to."""
+        """Return which endpoint an official address belongs to."""
         return self._names[urlsplit(url).netloc]
 
     def key(self, url: str) -> str:
-        """The key for an address, "" if none is needed; an InputError says where to get one that is missing."""
+        """Return the key for an address, "" if none is needed; raise an InputError where one is missing."""
         variable = ENDPOINTS[self.name(url)].key
         if not variable:
             return ""
@@ -105,12 +105,12 @@ class Endpoints:
 
 
 def without_key(url: str) -> str:
-    """An address that a message can show: without its query, in which a key may stand."""
+    """Return an address that a message can show: without its query, in which a key may stand."""
     return shown(url.partition("?")[0], LONGEST_LINE)
 
 
 def shown(text: str, longest: int = 200) -> str:
-    """A server's words as a message can show them: printable, cut, and with no key of the environment in them.
+    """Return a server's words as a message can show them: printable, cut, and with no key of the environment in them.
 
     A server may repeat a key in any letters, and names of hosts and types come in lower case.
     """
@@ -119,7 +119,7 @@ def shown(text: str, longest: int = 200) -> str:
 
 
 def is_official(url: str) -> bool:
-    """Whether this is an address that a feed makes: https, at the host of a service, and nothing before the host."""
+    """Return whether a feed makes such addresses: https, at the host of a service, and nothing before the host."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -27,7 +27,7 @@ def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clo
     with disk_errors(folder):
         there = next(path for path in (folder, *folder.parents, Path()) if os.path.lexists(path))
         if not there.is_dir():
-            raise InputError(f"{there} is no folder. Give a new folder with --to.")
+            raise InputError(f"{there} is not a folder. Give a new folder with --to.")
     endpoints = Endpoints(request.endpoints)
     with (
         disk_errors(folder),

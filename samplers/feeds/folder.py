@@ -122,7 +122,7 @@ def _recorded(path: Path) -> dict[str, Fetched]:
     for number, row in read_jsonl(path):
         found = Fetched(**row) if row.keys() == set(Fetched._fields) else None
         if found is None or not isinstance(found.bytes, int):
-            raise InputError(f"{path}:{number} is no row of a fetch. Remove the line and run the command again.")
+            raise InputError(f"{path}:{number} is not a row of a fetch. Remove the line and run the command again.")
         rows[str(found.path)] = found
     return rows
 

@@ -574,9 +574,9 @@ def test_the_command_brings_a_manifest_s_documents_again_or_names_those_that_dif
     "arguments",
     [
         ("--source=bills", "--again=none.jsonl"),
-        ("--source=bills", "--again={manifest}", "is no manifest of bills"),
-        ("--source=bills", "--to={file}", "{file} is no folder"),
-        ("--source=bills", "--to={file}/deeper", "{file} is no folder"),
+        ("--source=bills", "--again={manifest}", "is not a manifest of bills"),
+        ("--source=bills", "--to={file}", "{file} is not a folder"),
+        ("--source=bills", "--to={file}/deeper", "{file} is not a folder"),
         ("--source=gao_reports",),
         ("--source=nothing",),
         ("--source=hearings",),

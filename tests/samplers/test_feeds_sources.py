@@ -131,8 +131,11 @@ def test_one_congress_is_listed_alone_and_one_that_is_not_there_leaves_nothing(d
     assert not bills(congresses=(99,)).items
 
 
-def test_more_files_are_drawn_than_documents_are_wanted(bills):
+def test_more_files_are_drawn_than_documents_are_wanted_and_fewer_where_a_file_holds_several(drawing, bills):
     assert len(bills(size=10).items) == 10 * OVERSAMPLING
+    laws = " ".join(f"PLAW-118publ{n}.xml" for n in range(1, 41))
+    bulk(drawing.site, f"PLAW: 118; PLAW/118: public; PLAW/118/public: {laws}")
+    assert len(drawing.draw("public_laws", "govinfo", size=10).items) == 10 * OVERSAMPLING / 4
 
 
 def named(name):
@@ -163,7 +166,7 @@ FIRST = f"https://api.govinfo.gov{PUBLISHED}?collection=CHRG&offsetMark=%2A&page
         *((BULK, listing, "BILLS") for listing in ([], {}, {"files": {}}, {"files": ["x"]}, "x", None)),
         *((TITLES, titles, r"titles\.json") for titles in ([], {"titles": [7]}, {"titles": None})),
         (TITLES, {"titles": [{"number": 1}]}, r"titles\.json does not say to which day"),
-        *((TREE, tree, "no tree of the CFR") for tree in ([], {"children": [7]}, {"children": {"x": 1}}, None)),
+        *((TREE, tree, "not a tree of the CFR") for tree in ([], {"children": [7]}, {"children": {"x": 1}}, None)),
         *((REGISTER, {"count": 1, "results": [row]}, r"documents\.json") for row in UNNUMBERED),
         (REGISTER, {"results": []}, r"documents\.json .*count"),
         (REGISTER, {"count": 7, "results": []}, "states 7 documents"),
@@ -199,7 +202,10 @@ def test_a_listing_that_nests_for_ever_ends(drawing, monkeypatch):
 
 
 FEBRUARY = {"since": date(2024, 2, 1), "until": date(2024, 2, 29), "feed": "issues"}
-OF_LAWS = "PLAW: 118 resources; PLAW/118: public; PLAW/118/public: PLAW-118publ22.xml PLAW-118publ22-s1.xml PLAW-118-public.zip"
+OF_LAWS = (
+    "PLAW: 118 resources; PLAW/118: public; "
+    "PLAW/118/public: PLAW-118publ22.xml PLAW-118publ22-s1.xml PLAW-118-public.zip"
+)
 OF_ISSUES = "FR: 2023 2024 2025 resources; FR/2024: 01 02 03; FR/2024/02: FR-2024-02-12.xml FR-2024-02.zip"
 OF_VOLUMES = (
     "CFR: 2024 2025 2026 resources; CFR/2025: title-1 title-14; CFR/2025/title-1: CFR-2025-title1-vol1.xml; "
