@@ -11,25 +11,25 @@ from runner.base.errors import BackendError
 from runner.base.http_client import Patience
 from runner.base.places import CHECKOUT
 from runner.embed.cost.ledger import BudgetError, Ledger
-from runner.judge.models.anthropic import batches as anthropic_batches
-from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, AnthropicBatches, records
+from runner.judge.models.anthropic.batch_records import records
+from runner.judge.models.anthropic.batches import CREATE_TRIES, FEWEST_REQUESTS, AnthropicBatches
 from runner.judge.models.client import JudgeMeter, Way
 from runner.judge.models.prices import price_of
 from tests.support import anthropic_server as wire
 from tests.support.anthropic_server import KEY, MODEL, RIGHT, answered, asks
 
 PRICE = price_of(MODEL).in_batches()
+WORST = PRICE.worst_usd(asks(1)[0])
 
 
 @pytest.fixture(name="opened")
 def _opened(server, tmp_path, closed):
     """Opens the model over the same folder each time, as each run does."""
 
-    def opened(model=MODEL, max_usd=100.0, price=PRICE):
-        meter = JudgeMeter(tmp_path / "spend", max_usd, model, price)
-        patience = Patience(sleep=lambda seconds: None)
-        folder = tmp_path / "batches"
-        return closed(AnthropicBatches(model, meter, Way(url=server.url, patience=patience), folder, poll_seconds=0.01))
+    def opened(max_usd=100.0, folder=tmp_path):
+        meter = JudgeMeter(folder / "spend", max_usd, MODEL, PRICE)
+        way = Way(url=server.url, patience=Patience(sleep=lambda seconds: None))
+        return closed(AnthropicBatches(MODEL, meter, way, folder / "batches", poll_seconds=0.01))
 
     return opened
 
@@ -46,15 +46,21 @@ def spent(tmp_path):
     return sum(row.usd for row in Ledger(tmp_path / "spend").rows())
 
 
+def cost(replies):
+    return pytest.approx(sum(PRICE.usd(reply.usage) for reply in replies.values()))
+
+
 def test_all_asks_are_one_batch_at_half_the_price(opened, server, tmp_path):
     model = opened()
     replies = answered(model, asks(30))
     assert {json.loads(reply.text)["grade"] for reply in replies.values()} == {2}
-    assert len(creations(server)) == 1
-    expected = sum(price_of(MODEL).usd(reply.usage) for reply in replies.values()) / 2
-    assert model.meter.usd() == pytest.approx(expected)
+    assert sizes(server) == [30]
+    assert model.meter.usd() == cost(replies)
+    assert PRICE.usd(replies["key 1"].usage) == price_of(MODEL).usd(replies["key 1"].usage) / 2
     (kept,) = records(tmp_path / "batches")
     assert (kept.record.settled, kept.record.delivered) == (True, True)
+    # The batch names another host's address of its results.
+    assert server.requests[-1].path.endswith("/results")
 
 
 def test_a_request_in_a_batch_says_the_same_as_one_alone(opened, server):
@@ -80,20 +86,15 @@ def test_a_request_in_a_batch_says_the_same_as_one_alone(opened, server):
         (wire.other_model, "was asked"),
     ],
 )
-def test_a_batch_that_is_answered_in_part_keeps_that_part(opened, server, fault, words):
-    server.always = {"dues 3": fault}
-    replies = answered(opened(), asks(6))
+def test_what_came_to_nothing_is_its_own_problem_and_can_be_asked_again(opened, server, fault, words):
+    server.by_text = {"dues 3": [fault, "expired"]}
+    model = opened()
+    replies = answered(model, asks(6))
     assert words in replies.pop("key 3").problem
     assert len(replies) == 5
     assert not any(reply.problem for reply in replies.values())
-
-
-def test_an_ask_that_came_to_nothing_can_be_asked_again_in_another_batch(opened, server):
-    server.by_text = {"dues 3": ["expired", wire.refusal]}
-    model = opened()
-    assert answered(model, asks(6))["key 3"].problem
     again = asks(6)[3:4]
-    assert answered(model, again)["key 3"].problem
+    assert "expired" in answered(model, again)["key 3"].problem
     assert answered(model, again)["key 3"].problem == ""
     assert sizes(server) == [6, 1, 1]
 
@@ -130,46 +131,32 @@ def test_lines_that_are_no_results_of_the_batch_are_refused_and_counted(opened, 
     assert "4 lines of message batch" in capsys.readouterr().err
     # What it cost is not known for three of the six.
     known = sum(PRICE.usd(reply.usage) for reply in replies.values() if not reply.problem)
-    assert model.meter.usd() == pytest.approx(known + 3 * PRICE.worst_usd(asks(1)[0]))
+    assert model.meter.usd() == pytest.approx(known + 3 * WORST)
 
 
-def test_the_results_are_fetched_at_the_address_that_was_given(opened, server):
-    answered(opened(), asks(1))
-    assert server.requests[-1].path.endswith("/results")
+HANDED_IN = {
+    "looks fail and pass": ({"retrieved": [wire.overloaded(), wire.broken(), wire.reset(), wire.not_json(), None]}, 1),
+    "turned away by a busy service": ({"turned_away": [wire.overloaded(), wire.rate_limited(3)]}, 3),
+    "reset": ({"created": [wire.reset()]}, 1),
+    "reset in the answer": ({"created": [wire.reset(6)]}, 1),
+    "HTTP 500": ({"created": [wire.broken()]}, 1),
+    "no JSON": ({"created": [wire.not_json()]}, 1),
+    "no id": ({"created": [wire.as_json({})]}, 1),
+    "never arrived": ({"turned_away": [wire.reset()]}, 2),
+}
 
 
-def test_a_passing_failure_of_a_look_is_looked_past(opened, server):
-    server.retrieved = [wire.overloaded(), wire.broken(), wire.reset(), wire.not_json(), None]
-    assert len(answered(opened(), asks(3))) == 3
-    assert len(creations(server)) == 1
-
-
-def test_a_batch_turned_away_by_a_busy_service_is_handed_in_again(opened, server):
-    server.turned_away = [wire.overloaded(), wire.rate_limited(3)]
-    assert len(answered(opened(), asks(3))) == 3
-    assert len(server.batches) == 1
-
-
-@pytest.mark.parametrize("said", [wire.reset(), wire.reset(6), wire.broken(), wire.not_json(), wire.as_json({})])
-def test_a_batch_whose_creation_was_not_confirmed_is_found_and_not_paid_twice(opened, server, said):
-    server.created = [said]
+@pytest.mark.parametrize("name", HANDED_IN)
+def test_a_batch_arrives_once_and_is_not_paid_twice_whatever_is_said_of_it(opened, server, name):
+    faults, n_creations = HANDED_IN[name]
+    for field, answers in faults.items():
+        setattr(server, field, list(answers))
     assert not any(reply.problem for reply in answered(opened(), asks(3)).values())
-    assert len(server.batches) == 1
-
-
-def test_a_batch_that_never_arrived_is_handed_in_again(opened, server):
-    server.turned_away = [wire.reset()]
-    assert len(answered(opened(), asks(3))) == 3
-    assert len(server.batches) == 1
-    assert len(creations(server)) == 2
+    assert (len(server.batches), len(creations(server))) == (1, n_creations)
 
 
 def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(opened, server, tmp_path):
-    other = AnthropicBatches(
-        MODEL, JudgeMeter(tmp_path / "elsewhere", 9.0, MODEL, PRICE), Way(url=server.url), tmp_path / "elsewhere"
-    )
-    with other:
-        answered(other, asks(3, "other words"))
+    answered(opened(folder=tmp_path / "elsewhere"), asks(3, "other words"))
     server.turned_away = [wire.broken()]
     replies = answered(opened(), asks(3))
     assert not any(reply.problem for reply in replies.values())
@@ -177,7 +164,7 @@ def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(op
 
 
 def test_the_list_is_read_page_by_page_until_before_the_batch_was_meant(opened, server, monkeypatch):
-    monkeypatch.setattr("runner.judge.models.anthropic.batch_service.PAGE", 2)
+    monkeypatch.setattr("runner.judge.models.anthropic.batches.PAGE", 2)
     for number in range(5):
         answered(opened(), asks(3, f"text {number}"))
     old = (datetime.now(UTC) - timedelta(hours=3)).isoformat()
@@ -201,24 +188,23 @@ def test_an_interrupted_wait_says_that_the_batch_goes_on_and_the_next_run_takes_
     with pytest.raises(KeyboardInterrupt):
         list(model.replies(asks(4)))
     assert "goes on" in capsys.readouterr().err
-    held = PRICE.worst_usd(asks(1)[0]) * 4
-    model.__exit__(None, None, None)
-    assert spent(tmp_path) == pytest.approx(held)
+    model.close()
+    assert spent(tmp_path) == pytest.approx(4 * WORST)
     server.polls = 0
     again = opened()
     replies = answered(again, asks(4))
-    again.__exit__(None, None, None)
+    again.close()
     assert len(creations(server)) == 1
-    assert spent(tmp_path) == pytest.approx(sum(PRICE.usd(reply.usage) for reply in replies.values()))
+    assert spent(tmp_path) == cost(replies)
 
 
-def test_a_run_that_lacks_a_few_replies_takes_them_from_the_batch_and_hands_in_the_others(opened, server, tmp_path):
+def test_a_run_that_lacks_a_few_replies_takes_them_from_the_batch_and_hands_in_the_others(opened, server):
     server.polls = 0
     model = opened()
     coming = model.replies(asks(5))
     kept = [next(coming) for _ in range(2)]
     coming.close()
-    model.__exit__(None, None, None)
+    model.close()
     replies = answered(opened(), asks(8)[2:])
     assert sizes(server) == [5, 3]
     assert {reply.key for reply in kept} | set(replies) == {f"key {number}" for number in range(8)}
@@ -254,23 +240,21 @@ def test_a_killed_run_pays_once(opened, server, tmp_path, when):
         child.send_signal(signal.SIGKILL)
         child.wait()
     until.set()
-    worst = PRICE.worst_usd(asks(1)[0]) * 5
-    assert spent(tmp_path) == pytest.approx(worst)
+    assert spent(tmp_path) == pytest.approx(5 * WORST)
     server.polls = 0
     model = opened()
     replies = answered(model, asks(5))
-    model.__exit__(None, None, None)
+    model.close()
     assert not any(reply.problem for reply in replies.values())
     assert (len(replies), len(server.batches)) == (5, 1)
-    assert spent(tmp_path) == pytest.approx(sum(PRICE.usd(reply.usage) for reply in replies.values()))
+    assert spent(tmp_path) == cost(replies)
 
 
-def test_a_run_killed_before_anything_arrived_hands_in_what_it_meant_to(opened, server, tmp_path, capsys):
-    server.turned_away = [wire.reset()] * anthropic_batches.CREATE_TRIES
+def test_a_run_killed_before_anything_arrived_hands_in_what_it_meant_to(opened, server, capsys):
+    server.turned_away = [wire.reset()] * CREATE_TRIES
     with pytest.raises(BackendError, match="not known"):
         answered(opened(), asks(3))
-    model = opened()
-    assert len(answered(model, asks(3))) == 3
+    assert len(answered(opened(), asks(3))) == 3
     assert "never arrived" in capsys.readouterr().err
     assert len(server.batches) == 1
 
@@ -280,40 +264,33 @@ def test_a_batch_that_is_gone_is_a_problem_of_its_asks_and_counted_at_its_worst(
     model = opened()
     replies = answered(model, asks(3))
     assert all("is gone" in reply.problem for reply in replies.values())
-    assert model.meter.usd() == pytest.approx(3 * PRICE.worst_usd(asks(1)[0]))
+    assert model.meter.usd() == pytest.approx(3 * WORST)
     assert not any(reply.problem for reply in answered(model, asks(3)).values())
 
 
-def test_the_ceiling_is_asked_before_a_batch_is_handed_in(opened, server):
-    with pytest.raises(BudgetError, match="may cost"):
-        answered(opened(max_usd=0.0001), asks(3))
-    assert server.requests == []
+CEILINGS = {
+    "enough for all": (150, 180, 180, None),
+    "no row of ever smaller batches": (70, 400, FEWEST_REQUESTS, f"the next {FEWEST_REQUESTS} requests may cost"),
+    "below the smallest batch": (7, 16, 0, "the next 16 requests may cost"),
+    "the few that are left": (7, 6, 6, None),
+    "below one request": (0.01, 3, 0, "may cost"),
+}
 
 
-def test_under_a_narrow_ceiling_batches_are_smaller(opened, server):
-    worst = PRICE.worst_usd(asks(1)[0])
-    replies = answered(opened(max_usd=worst * 150), asks(180))
-    assert not any(reply.problem for reply in replies.values())
-    assert len(replies) == sum(sizes(server)) == 180
-    assert sizes(server)[0] == 90
-
-
-def test_near_the_ceiling_no_row_of_ever_smaller_batches_is_handed_in(opened, server):
-    worst = PRICE.worst_usd(asks(1)[0])
-    given = []
-    with pytest.raises(BudgetError, match=f"the next {FEWEST_REQUESTS} requests may cost"):
-        given += opened(max_usd=worst * 70).replies(asks(400))
-    assert min(sizes(server)) >= FEWEST_REQUESTS
-    assert len(given) == sum(sizes(server)) < 400
-
-
-def test_a_ceiling_below_the_smallest_batch_sends_nothing_and_the_few_that_are_left_are_one(opened, server):
-    worst = PRICE.worst_usd(asks(1)[0])
-    with pytest.raises(BudgetError, match="the next 16 requests"):
-        answered(opened(max_usd=worst * 7), asks(16))
-    assert server.requests == []
-    assert len(answered(opened(max_usd=worst * 7), asks(6))) == 6
-    assert sizes(server) == [6]
+@pytest.mark.parametrize("name", CEILINGS)
+def test_the_ceiling_is_asked_before_a_batch_is_handed_in_which_is_as_large_as_it_allows(opened, server, name):
+    n_worst, n_asks, fewest, refused = CEILINGS[name]
+    replies, why = [], None
+    try:
+        replies += opened(max_usd=WORST * n_worst).replies(asks(n_asks))
+    except BudgetError as error:
+        why = str(error)
+    assert (refused is None and why is None) or refused in why
+    assert n_asks >= len(replies) == sum(sizes(server)) >= fewest
+    assert (len(replies) < n_asks) is bool(refused)
+    assert all(size >= min(FEWEST_REQUESTS, n_asks) for size in sizes(server))
+    assert bool(server.requests) is bool(fewest)
+    assert not any(reply.problem for reply in replies)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from runner.base.canonical import JSON
-from runner.base.errors import InputError
-from runner.base.http_client import Patience, Place, Unusable, parsed, plain_address, without_keys
+from runner.base.errors import BackendError, InputError
+from runner.base.http_client import Busy, Patience, Place, Unusable, parsed, plain_address, without_keys
+from runner.base.threads import in_threads
 from runner.embed.cost.ledger import Kind
 from runner.embed.cost.request_meter import RequestMeter
-from runner.judge.models.requests import Ask, Reply, Usage, replies_in_flight
+from runner.judge.models.requests import Ask, Reply, Usage, unique
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +39,21 @@ class JudgeMeter(RequestMeter[Ask, Usage]):
     doing = "judging"
 
 
+IN_A_ROW = 5
+"""Requests that come to nothing one after another before the service is taken to be down, or the way to it wrong."""
+
+
+class Astray(Unusable):
+    """An answer that others may share the fault of, such as another model's; `reply` is what came."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.problem)
+        self.reply = reply
+
+
 @dataclass(eq=False)
 class JudgeClient(ABC):
-    """A language model behind an API, as `LanguageModel` describes it.
+    """A language model behind an API; closing it lets go of its connections and of what it has running there.
 
     A new client writes `connected`, `send` and `read`, and `check` if the service can be asked about its key; the
     threads, the tries and the costs are here. What one try may cost at most is held in `meter` before it is sent.
@@ -51,48 +64,79 @@ class JudgeClient(ABC):
     way: Way
 
     def __post_init__(self) -> None:
+        self.lock = threading.Lock()
+        self._in_a_row = 0
         self.http, self.url = self.connected()
 
     @abstractmethod
     def connected(self) -> tuple[Any, str]:
-        """A connection like http_client.Client, nothing sent yet, and where the model is asked, as messages name it.
+        """Return a connection like http_client.Client, nothing sent yet, and where the model is, as messages name it.
 
         An InputError for a bad address, for a missing key, and for one that would go in clear to a public address.
         """
 
     @abstractmethod
     def send(self, ask: Ask) -> JSON:
-        """The whole answer to one try.
+        """Return the whole answer to one try.
 
         Busy if it may be tried again, Unusable if this ask has no answer, BackendError if no other would have one.
         """
 
     @abstractmethod
     def read(self, ask: Ask, answer: JSON) -> Reply:
-        """The reply in an answer; its usage is None if the answer does not say what it cost. Nothing is raised."""
+        """Return the reply in an answer; its usage is None if the answer does not say its cost. Nothing is raised."""
 
     def check(self) -> None:  # noqa: B027  # not every service can be asked
         """Raise BackendError if the service says already that it refuses the key; called before anything long."""
 
     def sent(self, ask: Ask) -> Ask:
-        """The ask as it is sent and paid, such as with more tokens to answer."""
+        """Return the ask as it is sent and paid, such as with more tokens to answer."""
         return ask
 
     def accepted(self, reply: Reply) -> Reply:
-        """The reply, marked if it is not from the model that was asked; Astray if the others will not be either."""
+        """Return the reply, marked if another model than was asked sent it; Astray if the others will be like it."""
         return reply
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids."""
-        return replies_in_flight(asks, self._reply, self.way.parallel, self.url)
+        """Yield one reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids.
+
+        A BackendError once IN_A_ROW requests came to nothing, or if no further one would fare better.
+        """
+        unique(asks)
+        self._in_a_row = 0
+        # The first goes alone, so that all others find the service's cache filled.
+        yield from in_threads(asks[:1], self._reply, 1)
+        yield from in_threads(asks[1:], self._reply, self.way.parallel)
 
     def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
+        """Return what becomes of one ask, tried again while the service is busy; an Unusable is a problem."""
         sent = self.sent(ask)
-        return self.accepted(self.http.patiently(lambda: self._once(sent), stopped, self.url))
+        try:
+            reply = self.accepted(self.http.patiently(lambda: self._once(sent), stopped, self.url))
+        except Unusable as error:
+            self._count_nothing(error)
+            if isinstance(error, Astray):
+                return error.reply
+            # Refused, so that asking again would not help; a busy server may answer yet.
+            is_final = not (error.is_charged or isinstance(error, Busy))
+            return Reply(ask.key, problem=str(error), final=is_final)
+        with self.lock:
+            self._in_a_row = 0
+        return reply
 
     def _once(self, ask: Ask) -> Reply:
-        """One try, metered."""
+        """Return the reply of one try, its cost held before and counted after it."""
         return self.meter.once(ask, lambda: self.read(ask, self.send(ask)), lambda reply: reply.usage)
+
+    def _count_nothing(self, error: Unusable) -> None:
+        """Raise BackendError if IN_A_ROW requests have come to nothing."""
+        with self.lock:
+            self._in_a_row += 1
+            if self._in_a_row >= IN_A_ROW:
+                raise BackendError(
+                    f"{self.url}: {IN_A_ROW} requests in a row came to nothing, the last one: {error}. What was "
+                    "answered is kept. Run the command again when that is mended."
+                ) from None
 
     def close(self) -> None:
         """Let go of the connections, and write down what was spent."""

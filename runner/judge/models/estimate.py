@@ -12,7 +12,8 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import Judges, JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus, load_queries
-from runner.judge.models.anthropic.batches import FEWEST_REQUESTS, records
+from runner.judge.models.anthropic.batch_records import records
+from runner.judge.models.anthropic.batches import FEWEST_REQUESTS
 from runner.judge.models.api import RECORDS, model_price
 from runner.judge.models.client import Way
 from runner.judge.models.kept_replies import ReplyFiles
@@ -121,8 +122,8 @@ def _paid(version: Version, model: str) -> int:
         return 0
     labelled = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == model}
     waiting = {(kept.query_id, kept.doc_id) for kept in replies} - labelled
-    found = (kept.record for kept in records(version.work / RECORDS))
-    return len(waiting) + sum(row.n_asks for row in found if row.model == model and not row.delivered)
+    batches = (kept.record for kept in records(version.work / RECORDS))
+    return len(waiting) + sum(len(row.custom_ids) for row in batches if row.model == model and not row.delivered)
 
 
 def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, str]:

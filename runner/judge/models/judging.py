@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runner.base.canonical import file_sha256, json_line, today
 from runner.base.errors import BackendError, EvalError, InputError
@@ -57,58 +57,84 @@ def judge_batches(
     without an answer. If the asking ends early (budget, Ctrl-C, a refused key), replies beyond the complete batches
     wait for the next run. An InputError if a row was exported for another prompt.
     """
-    job = _Job(version, batches, model, importer, report, today)
-    job.run()
-    return Judged(len(job.answers), job.n_kept, job.n_requests)
+    job = _Job(version, model, importer, report, today)
+    for name, rows in batches.items():
+        job.add(name, rows)
+    return job.run()
 
 
+@dataclass
 class _Job:
     """One call. Everything is known by the ask's key."""
 
-    def __init__(
-        self,
-        version: Version,
-        batches: Mapping[str, Sequence[BatchRow]],
-        model: LanguageModel,
-        importer: Importer,
-        report: Report | None,
-        today: Callable[[], str],
-    ) -> None:
-        self.version, self.model, self.importer = version, model, importer
-        self.report, self.today = report, today
-        self.system = instructions(version.judge_path)
-        self.files = ReplyFiles(version.judging, model.model)
-        self.asks: dict[str, Ask] = {}
-        self.rows: dict[str, tuple[str, BatchRow]] = {}
-        """The name of the batch, and the row."""
-        self.batches = {name: self._keys(name, rows) for name, rows in batches.items()}
-        self.answers: dict[str, Given] = {}
-        self.troubles: dict[str, str] = {}
-        """Why the last reply was no answer."""
-        self.final: set[str] = set()
-        self.n_kept = self.n_requests = 0
-        self.n_complete = self.n_imported = 0
-        """Batches, from the first one on."""
+    version: Version
+    model: LanguageModel
+    importer: Importer
+    report: Report | None
+    today: Callable[[], str]
+    asks: dict[str, Ask] = field(default_factory=dict)
+    rows: dict[str, tuple[str, BatchRow]] = field(default_factory=dict)
+    """The name of the batch, and the row."""
+    batches: dict[str, list[str]] = field(default_factory=dict)
+    """Keys of each batch's rows, in order."""
+    answers: dict[str, Given] = field(default_factory=dict)
+    troubles: dict[str, str] = field(default_factory=dict)
+    """Why the last reply was no answer."""
+    final: set[str] = field(default_factory=set)
+    n_requests: int = 0
+    n_complete: int = 0
+    n_imported: int = 0
+    """Batches that are complete and that are imported, from the first one on."""
 
-    def run(self) -> None:
+    def __post_init__(self) -> None:
+        self.system = instructions(self.version.judge_path)
+        self.bound_to = (self.version.number_name, file_sha256(self.version.judge_path))
+        self.files = ReplyFiles(self.version.judging, self.model.model)
+
+    def add(self, name: str, rows: Sequence[BatchRow]) -> None:
+        """Make a batch's asks; InputError unless its rows belong to this version and prompt."""
+        if any((row.version, row.prompt_sha256) != self.bound_to for row in rows):
+            raise InputError(
+                f"{name} was exported for another version or judge prompt than {self.bound_to[0]} has now. Delete "
+                f"{self.version.judging / name}.jsonl and run the driver again: it is exported anew. Nothing was asked."
+            )
+        asks = asks_of(rows, self.system, self.model.model)
+        self.asks |= {ask.key: ask for ask in asks}
+        self.rows |= {ask.key: (name, row) for ask, row in zip(asks, rows, strict=True)}
+        self.batches[name] = list(dict.fromkeys(ask.key for ask in asks))
+
+    def run(self) -> Judged:
         """Ask until every pair has an answer or its tries are used up, and import; then say which have none."""
-        self._take_kept()
+        for name, keys in self.batches.items():
+            wanted = set(keys)
+            for kept in self.files.read(name):
+                if kept.key in wanted and kept.key not in self.answers:
+                    self._read(kept)
+        n_kept = len(self.answers)
         self._import_complete()
         self._report()
         stopped = self._ask_all()
         self._import(len(self.batches))
         if len(self.answers) < len(self.asks):
-            error, said = (type(stopped), f"{stopped}\n") if stopped else (BackendError, "")
-            raise error(f"{said}{self._unanswered()}") from stopped
+            error, why = (type(stopped), f"{stopped}\n") if stopped else (BackendError, "")
+            raise error(f"{why}{self._unanswered()}") from stopped
+        return Judged(len(self.answers), n_kept, self.n_requests)
 
     def _ask_all(self) -> BackendError | None:
-        """What ended the asking after every pair had been asked about, so that the others are imported; else raised."""
+        """Ask up to 1 + ASKED_AGAIN times about each pair.
+
+        Return what ended the asking after every pair had been asked about, so that the others are imported; what ended
+        it before is raised.
+        """
         for attempt in range(1 + ASKED_AGAIN):
             wanted = [ask for key, ask in self.asks.items() if key not in self.answers and key not in self.final]
-            if wanted and attempt:
-                trouble = self.troubles.get(wanted[0].key, NO_REPLY)
-                said = f"asking once more about {len(wanted)} of {len(self.asks)} pairs (the first: {trouble})"
-                say(f"{self.model.model}: {said}")
+            if not wanted:
+                return None
+            if attempt:
+                say(
+                    f"{self.model.model}: asking once more about {len(wanted)} of {len(self.asks)} pairs (the first: "
+                    f"{self.troubles.get(wanted[0].key, NO_REPLY)})"
+                )
             try:
                 self._ask(wanted)
             except BackendError as error:
@@ -117,60 +143,34 @@ class _Job:
                 return error
         return None
 
-    def _keys(self, name: str, rows: Sequence[BatchRow]) -> list[str]:
-        """The keys of a batch's rows, in order, after their asks are made."""
-        self._check_binding(name, rows)
-        asks = asks_of(rows, self.system, self.model.model)
-        for ask, row in zip(asks, rows, strict=True):
-            self.asks[ask.key], self.rows[ask.key] = ask, (name, row)
-        return list(dict.fromkeys(ask.key for ask in asks))
-
-    def _check_binding(self, name: str, rows: Sequence[BatchRow]) -> None:
-        """Raise InputError unless the rows belong to this version and prompt, before their answers are paid for."""
-        now = (self.version.number_name, file_sha256(self.version.judge_path))
-        if any((row.version, row.prompt_sha256) != now for row in rows):
-            raise InputError(
-                f"{name} was exported for another version or judge prompt than {now[0]} has now. Delete "
-                f"{self.version.judging / name}.jsonl and run the driver again: it is exported anew. Nothing was asked."
-            )
-
-    def _take_kept(self) -> None:
-        for name, keys in self.batches.items():
-            wanted = set(keys)
-            for kept in self.files.read(name):
-                if kept.key in wanted and kept.key not in self.answers:
-                    self._read(kept)
-        self.n_kept = len(self.answers)
-
     def _ask(self, asks: Sequence[Ask]) -> None:
-        """One call of the model; every reply to a pair that has no answer yet is kept before it is read."""
-        if not asks:
-            return
+        """Call the model once; every reply to a pair that has no answer yet is kept before it is read."""
         unreadable = 0
         with closing(self._received(asks)) as replies:
             for reply in replies:
                 if reply.key not in self.asks or reply.key in self.answers:
                     continue
                 self.n_requests += 1
-                unreadable += not self._take(reply) and not reply.problem
+                name, row = self.rows[reply.key]
+                kept = KeptReply.of(reply, row.query_id, row.doc_id, self.today())
+                self.files.append(name, kept)
+                if reply.final:
+                    self.final.add(reply.key)
+                if self._read(kept):
+                    self._import_complete(many=True)
+                    self._report()
+                elif not reply.problem:
+                    unreadable += 1
                 if unreadable >= MANY_UNREADABLE and not self.answers:
-                    raise BackendError(self._does_not_keep_form(unreadable, reply.key))
+                    raise BackendError(
+                        f"{self.model.model} does not keep to the form: {unreadable} replies and no answer among them. "
+                        f"The last: {self.troubles[reply.key]}. The replies are kept in {self.files.folder}. Choose a "
+                        "model, or a server, that keeps to a JSON schema."
+                    )
         self._import_complete()
 
-    def _take(self, reply: Reply) -> bool:
-        """Whether a reply is an answer; batches that it completes are imported."""
-        name, row = self.rows[reply.key]
-        kept = KeptReply.of(reply, row.query_id, row.doc_id, self.today())
-        self.files.append(name, kept)
-        if reply.final:
-            self.final.add(reply.key)
-        if not self._read(kept):
-            return False
-        self._import_complete(many=True)
-        self._report()
-        return True
-
     def _read(self, kept: KeptReply) -> bool:
+        """Return whether a kept reply is an answer, which it then becomes."""
         name, row = self.rows[kept.key]
         where = f"{self.files.path(name)} (query {row.query_id} and {row.doc_id})"
         try:
@@ -182,19 +182,25 @@ class _Job:
         return True
 
     def _received(self, asks: Sequence[Ask]) -> Generator[Reply]:
-        """The model's replies; what ends them early becomes a BackendError that says what is kept."""
+        """Yield the model's replies; what ends them early becomes a BackendError that says what is kept."""
         try:
             yield from self.model.replies(asks)
         except BackendError as error:
-            self._import_complete()
-            raise type(error)(f"{error} {self._kept()}") from error
+            raise type(error)(f"{error} {self._after_stop()}") from error
         except EvalError:
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno in FULL:
                 raise  # our own disk, not the service
-            self._import_complete()
-            raise BackendError(f"{self.model.model} failed: {type(error).__name__}. {self._kept()}") from error
+            raise BackendError(f"{self.model.model} failed: {type(error).__name__}. {self._after_stop()}") from error
+
+    def _after_stop(self) -> str:
+        """Import what is complete, and return what is kept, in words."""
+        self._import_complete()
+        return (
+            f"{len(self.answers)} of {len(self.asks)} pairs are answered and kept; run the command again and only the "
+            "others are asked about."
+        )
 
     def _import_complete(self, *, many: bool = False) -> None:
         """Import the complete batches from the first on; with `many`, once there are twice as many as were imported.
@@ -218,29 +224,16 @@ class _Job:
         if self.report is not None:
             self.report(Progress(len(self.answers), len(self.asks), len(self.answers), len(self.asks)))
 
-    def _kept(self) -> str:
-        return (
-            f"{len(self.answers)} of {len(self.asks)} pairs are answered and kept; run the command again and only the "
-            "others are asked about."
-        )
-
-    def _does_not_keep_form(self, n_replies: int, key: str) -> str:
-        return (
-            f"{self.model.model} does not keep to the form: {n_replies} replies and no answer among them. The last: "
-            f"{self.troubles[key]}. The replies are kept in {self.files.folder}. Choose a model, or a server, that "
-            "keeps to a JSON schema."
-        )
-
     def _unanswered(self) -> str:
-        """Which pairs have no answer, why, and what to do."""
-        missing = [key for key in self.asks if key not in self.answers]
-        lines = []
-        for key in missing[:NAMED]:
-            name, row = self.rows[key]
-            lines.append(f"  {name}: query {row.query_id} and {row.doc_id}: {self.troubles.get(key, NO_REPLY)}")
+        """Return which pairs have no answer, why, and what to do."""
+        missing = [(key, *self.rows[key]) for key in self.asks if key not in self.answers]
+        lines = [
+            f"  {name}: query {row.query_id} and {row.doc_id}: {self.troubles.get(key, NO_REPLY)}"
+            for key, name, row in missing[:NAMED]
+        ]
         if len(missing) > NAMED:
             lines.append(f"  and {len(missing) - NAMED} more")
-        name, row = self.rows[missing[0]]
+        _, name, row = missing[0]
         example = json_line({"query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"})
         file = shlex.quote(str(self.version.judging / f"{name}.answers.jsonl"))
         return (

@@ -1,7 +1,6 @@
 """A language model asked through an OpenAI-compatible server: POST /chat/completions."""
 
 import json
-import threading
 from dataclasses import replace
 
 from runner.base.canonical import JSON
@@ -36,7 +35,7 @@ class OpenAIChat(JudgeClient):
 
     def connected(self) -> tuple[Client, str]:
         """The server at its address; its key is sent if there is one."""
-        self._lock, self._answering = threading.Lock(), ""
+        self._answering = ""
         way = self.way
         http = Client(way.timeout, way.patience, JUDGE, judge_address(way.url))
         return http, endpoint(way.url)
@@ -62,7 +61,7 @@ class OpenAIChat(JudgeClient):
 
     def accepted(self, reply: Reply) -> Reply:
         """The reply, with a problem if another model answered before."""
-        with self._lock:
+        with self.lock:
             self._answering = self._answering or reply.model
         if reply.model == self._answering:
             return reply
@@ -94,7 +93,7 @@ def request_body(model: str, ask: Ask) -> bytes:
 def reply_of(key: str, answer: JSON) -> Reply:
     """The reply in an answer; its problem if it is not what was asked for."""
     if not isinstance(answer, dict):
-        return Reply(key, "", "", problem="the answer is no JSON object")
+        return Reply(key, problem="the answer is no JSON object")
     named, choices = answer.get("model"), answer.get("choices")
     choice = _object(choices[0]) if isinstance(choices, list) and choices else {}
     message = _object(choice.get("message"))

@@ -1,104 +1,28 @@
-"""A Claude model asked through Anthropic's Message Batches: half the price, an hour as a rule, a day at most.
+"""A Claude model asked through Anthropic's Message Batches: half the price, an hour as a rule, a day at most."""
 
-What is written down of a batch lets a killed run poll it and not pay twice.
-"""
-
-import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pydantic import Field
-
-from runner.base.canonical import json_bytes, read_json, write_atomic
-from runner.base.errors import BackendError, InputError
+from runner.base.canonical import JSON
+from runner.base.errors import BackendError
+from runner.base.http_client import Busy, Unusable
 from runner.base.progress import say
-from runner.base.schema import Count, FrozenModel, Sha256, checked
-from runner.base.store import disk_errors
-from runner.embed.cost.ledger import BudgetError, Usd
+from runner.embed.cost.ledger import BudgetError
 from runner.embed.cost.request_meter import Hold
-from runner.judge.models.anthropic.batch_service import BatchService, Gone, Unknown, custom_ids, read_results
-from runner.judge.models.anthropic.client import AnthropicMessages
+from runner.judge.models.anthropic.batch_records import KeptRecord, intended, records
+from runner.judge.models.anthropic.batch_results import Results, read_results
+from runner.judge.models.anthropic.client import AnthropicMessages, NotThere
 from runner.judge.models.anthropic.wire import beyond_sdk, custom_id, headers, params
 from runner.judge.models.requests import Ask, Reply, unique
 
-
-class BatchRecord(FrozenModel):
-    """One batch; `id` is empty until the service has answered its creation.
-
-    `ledger` names the session that holds `reserved_usd` for it until `settled`; `delivered` means that every reply was
-    given, or that the batch does not exist.
-    """
-
-    schema_version: Literal[1]
-    model: str
-    intended_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$")]
-    custom_ids: list[Sha256]
-    id: str
-    ledger: str
-    reserved_usd: Usd
-    n_asks: Count
-    settled: bool
-    delivered: bool
-
-    @property
-    def intended(self) -> datetime:
-        """When it was about to be created, by this machine's clock."""
-        return datetime.fromisoformat(self.intended_on)
-
-
-class KeptRecord:
-    """A record at its place; what is set is written at once, a BackendError if the disk takes none."""
-
-    def __init__(self, path: Path, record: BatchRecord) -> None:
-        self.path = path
-        self.record = record
-
-    def set(self, **changes: str | bool) -> None:
-        """Change fields, and write the whole."""
-        self.record = self.record.model_copy(update=changes)
-        self.write()
-
-    def write(self) -> None:
-        """Put it at its place."""
-        with disk_errors(self.path):
-            write_atomic(self.path, json_bytes(self.record.model_dump()))
-
-
-def intended(folder: Path, model: str, custom_ids: list[str], ledger: str, reserved_usd: float) -> KeptRecord:
-    """A record of a batch that is about to be created, written."""
-    now = datetime.now(UTC)
-    record = BatchRecord(
-        schema_version=1,
-        model=model,
-        intended_on=now.isoformat(timespec="seconds"),
-        custom_ids=custom_ids,
-        id="",
-        ledger=ledger,
-        reserved_usd=reserved_usd,
-        n_asks=len(custom_ids),
-        settled=False,
-        delivered=False,
-    )
-    kept = KeptRecord(folder / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.json", record)
-    kept.write()
-    return kept
-
-
-def records(folder: Path) -> Iterator[KeptRecord]:
-    """All records, oldest first; a BackendError names a damaged one, since it may stand for money."""
-    for path in sorted(folder.glob("*.json")):
-        try:
-            yield KeptRecord(path, checked(BatchRecord, read_json(path), path))
-        except InputError as error:
-            raise BackendError(
-                f"{path} is the record of a message batch and is damaged. Look the batch up in the service's console; "
-                "delete the file to have its requests sent, and paid, again."
-            ) from error
+if TYPE_CHECKING:
+    from anthropic.types.messages import MessageBatch
 
 
 POLL_SECONDS = 20.0
@@ -124,6 +48,16 @@ LISTED_AFTER = 5.0
 CLOCKS = timedelta(minutes=10)
 """How far this machine's clock and the service's may be apart."""
 
+PAGE = 100
+MOST_LISTED = 2_000
+"""Batches that are looked through for one, from the newest on."""
+
+_Result = TypeVar("_Result")
+
+
+class _Unconfirmed(Exception):
+    """A batch was handed in, and nobody says whether it arrived."""
+
 
 class _Request(NamedTuple):
     """An ask as it is sent, and its fields."""
@@ -146,11 +80,11 @@ class AnthropicBatches(AnthropicMessages):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.http.longest = MAX_RESULT_BYTES
-        self._service = BatchService(self.http)
+        self._service = self.http.sdk.messages.batches.with_raw_response
         self._never = threading.Event()
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
-        """One reply per ask, batch by batch; a BudgetError if the ceiling allows no batch of FEWEST_REQUESTS.
+        """Yield one reply per ask, batch by batch; a BudgetError if the ceiling allows no batch of FEWEST_REQUESTS.
 
         A BackendError if the service is lost: its batch goes on, and the next run finds it.
         """
@@ -165,21 +99,21 @@ class AnthropicBatches(AnthropicMessages):
         while wanted:
             names, hold = self._affordable(wanted)
             part = {name: wanted.pop(name) for name in names}
+            # Written before anything is sent, so that a killed run leaves a trace of what it may have bought.
             kept = intended(self.folder, self.model, names, self.meter.path.name, hold.usd)
             self._create(kept, part, hold)
             yield from self._delivered(kept, part, hold)
 
     def _requests(self, asks: Sequence[Ask]) -> dict[str, _Request]:
-        """Requests by custom id."""
+        """Return the requests by custom id."""
         made = {}
-        for ask in asks:
-            sent = self.sent(ask)
-            fields = {**params(self.model, sent), **beyond_sdk(self.model)}
-            made[custom_id(ask, fields)] = _Request(sent, fields)
+        for ask in map(self.sent, asks):
+            fields = {**params(self.model, ask), **beyond_sdk(self.model)}
+            made[custom_id(ask, fields)] = _Request(ask, fields)
         return made
 
     def _affordable(self, wanted: Mapping[str, _Request]) -> tuple[list[str], Hold]:
-        """As many of the first requests as fit into one batch and under the ceiling, and what is held for them."""
+        """Return the first requests that fit into one batch and under the ceiling, and what is held for them."""
         names: list[str] = []
         n_bytes = 0
         for name, request in wanted.items():
@@ -195,16 +129,19 @@ class AnthropicBatches(AnthropicMessages):
                     raise
                 names = names[: max(len(names) // 2, FEWEST_REQUESTS)]
 
+    # A batch's life: handed in, found again, delivered.
+
     def _create(self, kept: KeptRecord, part: Mapping[str, _Request], hold: Hold) -> None:
         """Hand the batch in; if nobody says whether it arrived, the service's list does."""
         requests = [{"custom_id": name, "params": request.fields} for name, request in part.items()]
         for _ in range(CREATE_TRIES):
             try:
-                batch_id = self._service.create(requests, headers(self.model))
-            except Unknown:
+                batch_id = self._handed_in(requests)
+            except _Unconfirmed:
                 self._never.wait(min(self.poll_seconds, LISTED_AFTER))
-                batch_id = self._found(kept)
+                batch_id = self._listed(kept)
             except BackendError:
+                # The service refused it: nothing was charged, and there is nothing to look for.
                 self.meter.release(hold)
                 kept.set(settled=True, delivered=True)
                 raise
@@ -216,15 +153,14 @@ class AnthropicBatches(AnthropicMessages):
                 )
                 return
         raise BackendError(
-            f"{self._service.url}: a message batch was handed in {CREATE_TRIES} times, and whether it arrived is not "
-            f"known. Run the command again later: it looks for the batch by {kept.path}."
+            f"{self.url}: a message batch was handed in {CREATE_TRIES} times, and whether it arrived is not known. Run "
+            f"the command again later: it looks for the batch by {kept.path}."
         )
 
     def _is_there(self, kept: KeptRecord) -> bool:
-        """Whether a batch of an earlier run exists; one that does not is not looked for again, and costs nothing."""
-        if kept.record.id:
-            return True
-        if batch_id := self._found(kept):
+        """Return whether a batch of an earlier run exists; one that does not is closed, and costs nothing."""
+        batch_id = kept.record.id or self._listed(kept)
+        if batch_id:
             kept.set(id=batch_id)
             return True
         say(f"A message batch that an earlier run was about to hand in ({kept.path}) never arrived; it is sent now.")
@@ -232,42 +168,43 @@ class AnthropicBatches(AnthropicMessages):
         kept.set(settled=True, delivered=True)
         return False
 
-    def _found(self, kept: KeptRecord) -> str:
-        """The id of the batch that a record without one means, "" for none: its results name the same requests."""
-        others = {other.record.id for other in records(self.folder)}
-        for batch in self._service.since(kept.record.intended - CLOCKS):
-            counts, batch_id = batch.get("request_counts"), str(batch.get("id") or "")
-            n_asks = sum(counts.values()) if isinstance(counts, dict) else -1
-            if not batch_id or batch_id in others or n_asks != kept.record.n_asks:
+    def _listed(self, kept: KeptRecord) -> str:
+        """Return the id of the batch that a record without one means, "" for none: its results name the same asks."""
+        record, others = kept.record, {other.record.id for other in records(self.folder)}
+        for batch in self._since(datetime.fromisoformat(record.intended_on) - CLOCKS):
+            n_requests = sum(dict(batch.request_counts).values())
+            if batch.id in others or n_requests != len(record.custom_ids):
                 continue
             try:
-                self._wait(batch_id)
-                if custom_ids(self._service.results(batch_id)) == set(kept.record.custom_ids):
-                    return batch_id
-            except Gone:
+                if self._results(batch.id, record.custom_ids).by_id.keys() == set(record.custom_ids):
+                    return batch.id
+            except NotThere:
                 continue
         return ""
 
     def _taken_over(self, kept: KeptRecord) -> Hold:
+        """Hold in this session what the record's session still holds for it."""
         record = kept.record
-        hold = self.meter.take_over(record.ledger, record.reserved_usd, record.n_asks)
+        hold = self.meter.take_over(record.ledger, record.reserved_usd, len(record.custom_ids))
         kept.set(ledger=self.meter.path.name)
         return hold
 
     def _delivered(self, kept: KeptRecord, part: Mapping[str, _Request], hold: Hold | None = None) -> Iterator[Reply]:
-        """The replies to `part`, once the batch has ended; its cost is counted once, however often it is read."""
+        """Yield the replies to `part`, once the batch has ended; its cost is counted once, however often it is read."""
         if hold is None and not kept.record.settled:
             hold = self._taken_over(kept)
-        names = kept.record.custom_ids
+        batch_id, names = kept.record.id, kept.record.custom_ids
         try:
-            self._wait(kept.record.id)
-            results = read_results(self._service.results(kept.record.id), dict.fromkeys(names))
-        except Gone as error:
-            self._lost(kept, hold)
-            yield from (Reply(each.ask.key, "", "", problem=f"the batch is gone: {error}") for each in part.values())
+            results = self._results(batch_id, names)
+        except NotThere as error:
+            # Nobody says what it cost: it counts at the most that it may have.
+            kept.set(settled=True, delivered=True)
+            if hold is not None:
+                self.meter.settle(hold, [None] * hold.n_asks)
+            yield from (Reply(each.ask.key, problem=f"the batch is gone: {error}") for each in part.values())
             return
         if results.refused:
-            say(f"{results.refused:,} lines of message batch {kept.record.id} are no results of it, and are left out.")
+            say(f"{results.refused:,} lines of message batch {batch_id} are no results of it, and are left out.")
         if hold is not None:
             kept.set(settled=True)
             self.meter.settle(hold, results.usages(names))
@@ -275,18 +212,25 @@ class AnthropicBatches(AnthropicMessages):
             yield results.reply(name, request.ask.key, self.model)
         kept.set(delivered=True)
 
-    def _lost(self, kept: KeptRecord, hold: Hold | None) -> None:
-        """Count a batch that is gone at the most that it may have cost."""
-        kept.set(settled=True, delivered=True)
-        if hold is not None:
-            self.meter.settle(hold, [None] * hold.n_asks)
+    def _results(self, batch_id: str, names: Sequence[str]) -> Results:
+        """Return the results of the requests of these names once the batch has ended; NotThere if it is gone."""
+        import httpx2
+
+        self._wait(batch_id)
+        # The batch names an address of its results; they are fetched at the one that was given.
+        path = f"/v1/messages/batches/{batch_id}/results"
+        lines = self._patiently(
+            lambda: self.http.body(lambda: self.http.sdk.get(path, cast_to=httpx2.Response)),
+            f"the results of message batch {batch_id} cannot be fetched",
+        )
+        return read_results(lines, names)
 
     def _wait(self, batch_id: str) -> None:
-        """Return when the batch has ended; Gone if there is none. An interrupted wait says that it goes on."""
+        """Return when the batch has ended; NotThere if there is none. An interrupted wait says that it goes on."""
         began = last_line = time.monotonic()
         wait = FIRST_WAIT
         try:
-            while self._service.retrieve(batch_id).get("processing_status") != "ended":
+            while self._status(batch_id) != "ended":
                 now = time.monotonic()
                 if now - began > LONGEST_SECONDS:
                     raise BackendError(
@@ -299,5 +243,65 @@ class AnthropicBatches(AnthropicMessages):
                 self._never.wait(min(self.poll_seconds, wait))
                 wait *= 2
         except KeyboardInterrupt:
-            say(f"Message batch {batch_id} goes on at {self._service.url}; the next run takes its results.")
+            say(f"Message batch {batch_id} goes on at {self.url}; the next run takes its results.")
             raise
+
+    # Requests to the service, each tried again while it is busy.
+
+    def _status(self, batch_id: str) -> JSON:
+        """Return what the service says of a batch's state; NotThere if it knows none."""
+        call = self._service.retrieve
+        shown = self._looked(lambda: self.http.json(lambda: call(batch_id).http_response), batch_id)
+        return shown.get("processing_status") if isinstance(shown, dict) else None
+
+    def _handed_in(self, requests: Sequence[Mapping[str, Any]]) -> str:
+        """Return the new batch's id; _Unconfirmed if it may have been made all the same."""
+
+        def once() -> JSON:
+            try:
+                return self.http.json(
+                    lambda: self._service.create(requests=requests, extra_headers=headers(self.model)).http_response  # type: ignore[arg-type]  # the fields that the SDK does not know
+                )
+            except Unusable as error:
+                if error.is_charged:
+                    raise _Unconfirmed(str(error)) from None
+                raise
+
+        made = self._patiently(once, "a message batch cannot be handed in")
+        if not isinstance(made, dict) or not isinstance(made.get("id"), str) or not made["id"]:
+            raise _Unconfirmed("the answer has no id")
+        return str(made["id"])
+
+    def _since(self, earliest: datetime) -> "list[MessageBatch]":
+        """Return the batches created since then, newest first."""
+        pages = self.http.sdk.messages.batches.list
+
+        def recent() -> "list[MessageBatch]":
+            # The SDK asks for a further page when the one before is used up.
+            newest = islice(pages(limit=PAGE), MOST_LISTED)
+            return list(takewhile(lambda batch: batch.created_at >= earliest, newest))
+
+        return self._looked(lambda: self.http.attempt(recent), "the list of message batches")
+
+    def _looked(self, look: Callable[[], _Result], what: str) -> _Result:
+        """Return what a look at the service shows; looking changes nothing, and is tried again."""
+
+        def once() -> _Result:
+            try:
+                return look()
+            except Unusable as error:
+                if isinstance(error, Busy) or not error.is_charged:
+                    raise
+                raise Busy(str(error)) from None
+
+        return self._patiently(once, f"{what} cannot be looked at")
+
+    def _patiently(self, once: Callable[[], _Result], trouble: str) -> _Result:
+        """Return what `once` does; a BackendError if the service cannot be reached, or refuses."""
+        try:
+            return self.http.patiently(once, self._never)
+        except Unusable as error:
+            raise BackendError(
+                f"{self.url}: {trouble}: {error}. Batches that were handed in go on; run the command again later, and "
+                "it takes their results."
+            ) from None

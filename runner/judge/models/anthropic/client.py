@@ -4,7 +4,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,8 +22,8 @@ from runner.base.http_client import (
 from runner.base.places import INSTALLED
 from runner.eval_set.plan import is_same_model
 from runner.judge.models.anthropic.wire import beyond_sdk, headers, params, reply_of, with_room
-from runner.judge.models.client import ANTHROPIC_KEY, URL_FLAG, JudgeClient, Way, judge_address, received
-from runner.judge.models.requests import Ask, Astray, Reply
+from runner.judge.models.client import ANTHROPIC_KEY, URL_FLAG, Astray, JudgeClient, Way, judge_address, received
+from runner.judge.models.requests import Ask, Reply
 
 if TYPE_CHECKING:
     import anthropic
@@ -122,12 +122,12 @@ class AnthropicClient:
         except (anthropic.APIError, _TooMuch):
             return  # a proxy may have no list of models, and the service may be up when it is needed
 
-    def body(self, call: Callable[[], "httpx2.Response"]) -> str:
-        """A successful answer's text without the key; Unusable, or a BackendError if no other request fares better."""
+    def attempt(self, call: Callable[[], _Result]) -> _Result:
+        """Return what the SDK does; Unusable for a failure, a BackendError if no other request would fare better."""
         import anthropic
 
         try:
-            response = call()
+            return call()
         except anthropic.APIStatusError as error:
             raise self._failure(error) from None
         except anthropic.APITimeoutError as error:
@@ -135,10 +135,13 @@ class AnthropicClient:
             raise Busy(f"no answer within {self._timeout:g} seconds", is_charged=not unreached) from None
         except anthropic.APIConnectionError as error:
             raise self._broken(error.__cause__) from None
-        return self.secret.without(response.content.decode("utf-8", "replace"))
+
+    def body(self, call: Callable[[], "httpx2.Response"]) -> str:
+        """Return a successful answer's text without the key; raises as `attempt` does."""
+        return self.secret.without(self.attempt(call).content.decode("utf-8", "replace"))
 
     def json(self, call: Callable[[], "httpx2.Response"]) -> JSON:
-        """The JSON of a successful answer; raises as `body` does, Unusable for anything else."""
+        """Return the JSON of a successful answer; raises as `attempt` does, Unusable for anything else."""
         return received(self.body(call))
 
     def _broken(self, cause: BaseException | None) -> Exception:
@@ -151,62 +154,47 @@ class AnthropicClient:
         return Busy(f"the connection broke off ({kind})")
 
     def _failure(self, error: "anthropic.APIStatusError") -> Exception:
-        status = error.status_code
-        said = self.secret.shown(str(error.api_message or ("a page" if error.body else "no words")), 300)
-        words = f"HTTP {status} ({said})"
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIED:
-            return self._busy(error, words)
-        if status == _TOO_LARGE:
-            return Unusable(words, is_charged=False)
-        if status == HTTPStatus.BAD_REQUEST and not error.error_code and not _NO_MONEY.search(said):
+        """Return what an answer that is no success means: try again, this request alone, or none would fare better."""
+        status, code = error.status_code, error.error_code or ""
+        text = self.secret.shown(str(error.api_message or ("a page" if error.body else "no words")), 300)
+        words = f"HTTP {status} ({text})"
+        is_broke = status == HTTPStatus.PAYMENT_REQUIRED or "limit_reached" in code or bool(_NO_MONEY.search(text))
+        if "limit_reached" not in code and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIED):
+            may_have_acted = status >= HTTPStatus.INTERNAL_SERVER_ERROR and status not in _TURNED_AWAY
+            return Busy(words, is_charged=may_have_acted, wait=self._patience.asked(error.response.headers))
+        if status == _TOO_LARGE or (status == HTTPStatus.BAD_REQUEST and not code and not is_broke):
             return Unusable(words, is_charged=False)
         kind = NotThere if status == HTTPStatus.NOT_FOUND else BackendError
-        return kind(f"{self.url}: {words}. {_advice(status, said)} What was answered is kept.")
-
-    def _busy(self, error: "anthropic.APIStatusError", words: str) -> Exception:
-        if error.error_code and "limit_reached" in error.error_code:
-            return BackendError(f"{self.url}: {words}. {_advice(HTTPStatus.PAYMENT_REQUIRED, words)}")
-        acted = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and error.status_code not in _TURNED_AWAY
-        return Busy(words, is_charged=acted, wait=self._patience.asked(error.response.headers))
+        return kind(f"{self.url}: {words}. {_advice(status, is_broke=is_broke)} What was answered is kept.")
 
     def _bound(self, response: "httpx2.Response") -> None:
+        """Read an answer, and end in an error when it grows too long or drips."""
+        import httpx2
+
         if response.headers.get("content-encoding", "identity") != "identity":
             raise _TooMuch("the answer is compressed, which was not asked for")  # a few bytes may stand for any number
+        deadline, body = time.monotonic() + self._timeout, bytearray()
         stream = cast("httpx2.SyncByteStream", response.stream)
-        response.stream = _bounded(stream, self.longest, time.monotonic() + self._timeout)
+        for piece in stream:
+            body += piece
+            if len(body) > self.longest:
+                raise _TooMuch(f"the answer has more than {self.longest:,} bytes")
+            if time.monotonic() > deadline:
+                raise httpx2.ReadTimeout("no whole answer in time")
+        stream.close()
+        response.stream = httpx2.ByteStream(bytes(body))
 
 
-def _advice(status: int, said: str) -> str:
+def _advice(status: int, *, is_broke: bool) -> str:
     if status == HTTPStatus.NOT_FOUND:
         return "Check the judge's model id in plan.yaml, and --judge-url."
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return "Redirects are not followed; give the last address as --judge-url."
-    if status == HTTPStatus.PAYMENT_REQUIRED or _NO_MONEY.search(said):
+    if is_broke:
         return "Look at the account's billing, then run the command again."
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED):
         return f"Put a key that may use this model into {KEY_VARIABLE}."
     return "No request would fare better; read the service's words."
-
-
-def _bounded(stream: "httpx2.SyncByteStream", longest: int, deadline: float) -> "httpx2.SyncByteStream":
-    """The stream of an answer that ends in an error when it grows too long or drips."""
-    import httpx2
-
-    class Bounded(httpx2.SyncByteStream):
-        def __iter__(self) -> Iterator[bytes]:
-            length = 0
-            for piece in stream:
-                length += len(piece)
-                if length > longest:
-                    raise _TooMuch(f"the answer has more than {longest:,} bytes")
-                if time.monotonic() > deadline:
-                    raise httpx2.ReadTimeout("no whole answer in time")
-                yield piece
-
-        def close(self) -> None:
-            stream.close()
-
-    return Bounded()
 
 
 class AnthropicMessages(JudgeClient):

@@ -112,7 +112,7 @@ _WHOLE = frozenset(("end_turn", "stop_sequence"))
 def reply_of(key: str, asked: str, message: JSON) -> Reply:
     """The reply in a message as it was received; its problem if it is not what was asked for."""
     if not isinstance(message, dict):
-        return Reply(key, "", "", problem="the answer is no JSON object")
+        return Reply(key, problem="the answer is no JSON object")
     named = message.get("model")
     model = named if isinstance(named, str) else ""
     text = _text(message)
