@@ -14,14 +14,14 @@ from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.version import Version, alone
 from runner.report.post_bulk_page import PAGE, place_report
 from runner.substrate.database import open_substrate
-from runner.substrate.measure import report, search_substrate
+from runner.substrate.measure import measured
 from runner.substrate.record import decided
 from runner.substrate.shapes import PostBulk
 from runner.substrate.verdict import verdict
 
 
 def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], Encoder] = encoder_for) -> str:
-    """The answer for stdout if no fault was found; else a NegativeVerdict that names each fault and the page.
+    """Return the answer for stdout if no fault was found; else raise NegativeVerdict with each fault and the page.
 
     Either way one more report lies below the record's post-bulk/, whole; after any other error there is none. The
     record is verified first and again before the report appears. Nothing else in it is written.
@@ -31,18 +31,18 @@ def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], En
         known = decided(version, encoders)
         before = _version_before(version)
         with open_substrate(substrate, version.source.name) as opened:
-            searched = search_substrate(known, opened, before)
-        found = report(known, searched)
-        folder = place_report(version.record, found, searched, check=partial(verify_version, version))
-    said = [f"{version.name}: {verdict(found)}", *(f"  {fault.name}: {fault.sentence}" for fault in found.faults)]
-    answer = "\n".join([*(printable(line, LONGEST_LINE) for line in said), f"page: {folder / PAGE}"])
-    if found.faults:
+            found = measured(known, opened, before)
+        folder = place_report(version.record, found, check=partial(verify_version, version))
+    report = found.report
+    lines = [f"{version.name}: {verdict(report)}", *(f"  {fault.name}: {fault.sentence}" for fault in report.faults)]
+    answer = "\n".join([*(printable(line, LONGEST_LINE) for line in lines), f"page: {folder / PAGE}"])
+    if report.faults:
         raise NegativeVerdict(answer)
     return answer
 
 
 def _version_before(version: Version) -> str | None:
-    """The substrate's version in the newest report, so that a change shows; None if there is no report."""
+    """Return the substrate's version in the newest report, so that a change shows; None if there is no report."""
     folders = report_folders(version.record)
     if not folders:
         return None

@@ -17,7 +17,7 @@ from runner.eval_set.lock import lock_over
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.decision import Receipt
 from runner.report.page_frame import inert, rendered
-from runner.substrate.measure import Searched
+from runner.substrate.measure import Measured
 from runner.substrate.shapes import PostBulk
 from runner.substrate.verdict import verdict
 
@@ -26,7 +26,7 @@ TEMPLATE_VERSION = 1
 
 
 def post_bulk_page(found: PostBulk, receipt: Receipt) -> bytes:
-    """UTF-8 HTML without script, network or clock; what substrate and record hold is shown, never interpreted."""
+    """Return UTF-8 HTML without script, network or clock; what substrate and record hold is never interpreted."""
     stored = PostBulk.model_validate(rounded(found.model_dump()))
     return rendered(
         "post_bulk.html.j2",
@@ -43,15 +43,15 @@ PAGE = "post-bulk.html"
 LIBRARIES = ("apsw", "sqlite-vec")
 
 
-def place_report(record: Path, found: PostBulk, searched: Searched, *, check: Callable[[], object]) -> Path:
-    """The folder of a new report: made under a name that nothing reads, then renamed if `check` raises nothing.
+def place_report(record: Path, found: Measured, *, check: Callable[[], object]) -> Path:
+    """Return the folder of a new report: made under a name that nothing reads, renamed if `check` raises nothing.
 
     The caller holds the version's lock. Whatever ends this before the rename leaves no report.
     """
     partial = record / REPORTS / ".tmp-report"  # git leaves such names out
     _remove(partial)  # of a run that was killed
     try:
-        _write(partial, found, searched)
+        _write(partial, found)
         check()
         return rename_synced(partial, _free(record / REPORTS))
     except BaseException:
@@ -59,21 +59,21 @@ def place_report(record: Path, found: PostBulk, searched: Searched, *, check: Ca
         raise
 
 
-def _write(folder: Path, found: PostBulk, searched: Searched) -> None:
-    receipt = make_receipt(searched.answers.times, searched.seconds, {})
+def _write(folder: Path, found: Measured) -> None:
+    receipt = make_receipt(found.times, found.seconds, {})
     used = {name: metadata.version(name) for name in LIBRARIES}
     receipt = receipt.model_copy(update={"libraries": receipt.libraries | used})
-    for arm, run in searched.answers.runs.items():
+    for arm, run in found.runs.items():
         write_atomic(folder / "runs" / f"{slug(arm)}.tsv", run_bytes(run))
-    write_atomic(folder / "post_bulk.json", json_bytes(found.model_dump()))
+    write_atomic(folder / "post_bulk.json", json_bytes(found.report.model_dump()))
     write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
-    write_atomic(folder / PAGE, post_bulk_page(found, receipt))
+    write_atomic(folder / PAGE, post_bulk_page(found.report, receipt))
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     write_atomic(folder / LOCK_NAME, json_bytes(lock_over(folder, names).model_dump()))
 
 
 def _free(reports: Path) -> Path:
-    """Today's folder, or with -2, -3, ... if there are some already."""
+    """Return today's folder, or with -2, -3, ... if there are some already."""
     day = datetime.now(UTC).date().isoformat()
     names = (day if number == 1 else f"{day}-{number}" for number in count(1))
     return next(reports / name for name in names if not (reports / name).exists())

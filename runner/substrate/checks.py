@@ -1,32 +1,261 @@
 """What is wrong with a substrate before anything is searched: findings with stable names, always in one order.
 
-Those of the full-text index hold that every chunk is in it, as it reads now, cut by the expected tokenizer.
+Most are rows of two tables of SQL. A sample of vectors is embedded again, a sample of chunks looked up in the full-text
+index, and that index held to what the harness finds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.base.errors import InputError
 from runner.base.given_files import printable
-from runner.base.records import Document
+from runner.base.records import Chunk, Document
+from runner.embed.encoder import UNIT_TOLERANCE
 from runner.retrieve.bm25 import lucene_tokens
 from runner.substrate.database import Substrate, json_array
+from runner.substrate.documents import document_findings
 from runner.substrate.search import match_expression
-from runner.substrate.shapes import CoverageResult, FindingResult, chunk_names, finding, note
-from runner.substrate.tables import FTS_COLUMNS
-from runner.substrate.texts import Cut, chunks_finding, coverage, outside_finding, read_texts, text_findings
-from runner.substrate.vectors import Embed, Model, embedded_again, jobs_finding, model_finding, vector_findings
+from runner.substrate.shapes import EXAMPLES, CoverageResult, FindingResult, finding
+from runner.substrate.tables import COLUMNS, TOKENIZER
 
-SAMPLE = 200
-"""Chunks whose words are looked up in the index."""
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Unit rows for texts, as the production encoder embeds documents."""
 
-RAREST = 3
-"""Words of each that are looked up: the ones in the fewest chunks."""
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the substrate should hold; `chunks` are the chunker's of the documents, `version` is the one seen before."""
+
+    model_id: str
+    model_version: str
+    chunker: str
+    chunks: Sequence[Chunk]
+    version: str | None = None
+
+
+class Check(NamedTuple):
+    """What one query finds, said as "{count} of {of} {what}: {so}".
+
+    A row of `query` ends with the number of things that it stands for; `example` names them by all of its values. A
+    check that is no fault is a note.
+    """
+
+    name: str
+    query: str
+    of: str
+    what: str
+    so: str = ""
+    example: str = "chunk {}"
+    fault: bool = True
+
+
+_CHUNKS = "SELECT count(*) FROM {chunks}"
+_VECTORS = "SELECT count(*) FROM {vectors}"
+_OF_MODEL = "chunk_table = :chunk_table AND model_id = :model_id AND model_version = :model_version"
+
+OF_VECTORS = (
+    Check(
+        "stale model",
+        """SELECT embedded_model_id, embedded_model_version, count(*) FROM {chunks}
+        WHERE embedded_at IS NOT NULL AND NOT (embedded_model_id COLLATE BINARY IS :model_id
+            AND embedded_model_version COLLATE BINARY IS :model_version)
+        GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2""",
+        _CHUNKS + " WHERE embedded_at IS NOT NULL",
+        "embedded chunks do not name {model} as their model",
+        "queries are embedded by a model that these vectors were not made for",
+        example="{} version {}: {:,} chunks",
+    ),
+    Check(
+        "unfinished jobs",
+        f"""SELECT label, state, jobs FROM (
+            SELECT 0 AS part, NULL AS chunk, status AS label, format('%,d', count(*)) AS state, count(*) AS jobs
+            FROM {{jobs}} WHERE {_OF_MODEL} AND status IS NOT 'done' GROUP BY status
+            UNION ALL SELECT DISTINCT 1, chunk_id, 'chunk ' || chunk_id, 'done without a vector', 1
+            FROM {{jobs}} WHERE {_OF_MODEL} AND status = 'done' AND typeof(chunk_id) = 'integer'
+                AND chunk_id IN (SELECT chunk_id FROM {{chunks}})
+                AND chunk_id NOT IN (SELECT chunk_id FROM {{vectors}}))
+        ORDER BY part, chunk, label""",
+        f"SELECT count(*) FROM {{jobs}} WHERE {_OF_MODEL}",
+        "embedding jobs of {model} are not done, or done without a vector",
+        example="{}: {}",
+    ),
+    Check(
+        "missing vectors",
+        """SELECT chunk_id, 1 FROM {chunks}
+        WHERE embedded_at IS NULL OR chunk_id NOT IN (SELECT chunk_id FROM {vectors}) ORDER BY chunk_id""",
+        _CHUNKS,
+        "chunks have no vector, or no embedded_at",
+        "no search of vectors finds them",
+    ),
+    Check(
+        "orphan vectors",
+        "SELECT chunk_id, 1 FROM {vectors} WHERE chunk_id NOT IN (SELECT chunk_id FROM {chunks}) ORDER BY chunk_id",
+        _VECTORS,
+        "vectors belong to no chunk",
+        "they take places in every search",
+    ),
+    Check(
+        "vectors not finite",
+        # What holds NaN or infinity has no distance to itself.
+        "SELECT chunk_id, 1 FROM {vectors} WHERE vec_distance_l2(embedding, embedding) IS NULL ORDER BY chunk_id",
+        _VECTORS,
+        "vectors hold NaN or infinity",
+        "sqlite-vec can then miss sound vectors, so that exact search is not exact",
+    ),
+    Check(
+        "vectors not unit",
+        # The length is the distance to the vector of zeros.
+        f"""SELECT chunk_id, 1 FROM {{vectors}} WHERE vec_distance_l2(embedding, embedding) IS NOT NULL
+        AND (abs(vec_distance_l2(embedding, :zero) - 1) <= {UNIT_TOLERANCE!r}) IS NOT TRUE ORDER BY chunk_id""",
+        _VECTORS,
+        f"vectors are off length 1 by more than {UNIT_TOLERANCE:g}",
+        "they were not normalised",
+    ),
+    Check(
+        "quantisation differs",
+        """SELECT chunk_id, 1 FROM {vectors}
+        WHERE embedding_bq IS NOT vec_quantize_binary(embedding) ORDER BY chunk_id""",
+        _VECTORS,
+        "binary vectors are not vec_quantize_binary of the float vector beside them",
+        "the binary index looks for other vectors than the ones stored",
+    ),
+)
+
+OF_ROWS = (
+    Check(
+        "documents not in the manifest",
+        """SELECT document_id, 1 FROM {chunks} WHERE document_id NOT IN (SELECT value FROM json_each(:documents))
+        GROUP BY 1 ORDER BY 1""",
+        "SELECT count(DISTINCT document_id) FROM {chunks}",
+        "documents of the substrate are not in the manifest; they were not sampled",
+        example="{}",
+        fault=False,
+    ),
+    Check(
+        "FTS rows missing",
+        """SELECT chunk_id, 1 FROM {chunks} WHERE chunk_id NOT IN (SELECT id FROM {docsize})
+        UNION ALL SELECT id, 1 FROM {docsize} WHERE id NOT IN (SELECT chunk_id FROM {chunks}) ORDER BY 1""",
+        "SELECT count(*) FROM (SELECT chunk_id FROM {chunks} UNION SELECT id FROM {docsize})",
+        "rows are in the chunk table and not in the full-text index, or in the index alone",
+    ),
+)
+
+
+def check_substrate(
+    substrate: Substrate,
+    documents: Sequence[Document],
+    expected: Expected,
+    *,
+    embed: Embed | None = None,
+    seed: int = 0,
+) -> tuple[list[FindingResult], CoverageResult]:
+    """Return every finding about the source's tables, also those with nothing to say, and what is covered of the texts.
+
+    `documents` are the eval set's, as archived. Tables are read row by row; of chunks, ids and places alone stay in
+    memory. `embed` embeds a sample of chunks again, drawn by `seed`; without it that finding is left out.
+    """
+    ids = substrate.ids_of([document.doc_id for document in documents])
+    bindings = {
+        "chunk_table": substrate.names["chunks"],
+        "model_id": expected.model_id,
+        "model_version": expected.model_version,
+        "model": f"{printable(expected.model_id)} version {printable(expected.model_version)}",
+        "zero": np.zeros(substrate.dim, "<f4").tobytes(),
+        "documents": json_array(ids.values()),
+    }
+    of_documents, coverage = document_findings(substrate, documents, expected.chunker, expected.chunks)
+    findings = [
+        _version_finding(substrate.version, expected.version),
+        *(_found_by(substrate, check, bindings) for check in OF_VECTORS),
+        *([embedded_again(substrate, embed, seed)] if embed is not None else []),
+        *of_documents,
+        *(_found_by(substrate, check, bindings) for check in OF_ROWS),
+        tokenizer_finding(substrate.tokenizer),
+        _stale_index(substrate, seed),
+    ]
+    return findings, coverage
+
+
+def _found_by(substrate: Substrate, check: Check, bindings: Mapping[str, Any]) -> FindingResult:
+    """Return what the query of a check finds: its rows are counted, and only the first few named."""
+    count, examples = 0, []
+    for *values, number in substrate.rows(check.query, bindings):
+        count += number
+        if len(examples) < EXAMPLES:
+            examples.append(check.example.format(*(printable(str(value)) for value in values), number))
+    ((of,),) = substrate.rows(check.of, bindings)
+    what = check.what.format(model=bindings["model"])
+    return finding(check.name, count, of, what, check.so, examples, fault=check.fault)
+
+
+def _version_finding(version: str, before: str | None) -> FindingResult:
+    """Return a note if the substrate's version is another than the one seen before."""
+    is_other = before is not None and version != before
+    unlike = f", not {printable(str(before))!r}" if is_other else ""
+    return FindingResult(
+        name="substrate version",
+        fault=False,
+        count=int(is_other),
+        of=1,
+        sentence=f"The substrate's version is {printable(version)!r}{unlike}.",
+        examples=[],
+    )
+
+
+REEMBEDDED = 64
+"""Chunks embedded again."""
+
+LEAST_COSINE = 0.99
+"""Between a stored vector and the model's own: bfloat16 moves it to 0.998, another prompt or text further."""
+
+_AMONG = "IN (SELECT value FROM json_each(?))"
+
+
+def _sample(substrate: Substrate, query: str, size: int, seed: int) -> tuple[str]:
+    """Return as one binding `size` of the ids that a query lists ascending, all of them if there are no more."""
+    ids = np.array([chunk_id for (chunk_id,) in substrate.rows(query)], np.int64)
+    drawn = np.random.default_rng(np.random.PCG64(seed)).choice(ids, min(size, len(ids)), replace=False)
+    return (json_array(np.sort(drawn).tolist()),)
+
+
+def embedded_again(substrate: Substrate, embed: Embed, seed: int) -> FindingResult:
+    """Return whether a sample of chunks has the vectors that `embed` makes; InputError for another dimension."""
+    sample = _sample(substrate, "SELECT chunk_id FROM {vectors} ORDER BY chunk_id", REEMBEDDED, seed)
+    stored = dict(substrate.rows(f"SELECT chunk_id, embedding FROM {{vectors}} WHERE chunk_id {_AMONG}", sample))
+    rows = substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample)
+    # As `Chunk.reading` puts a chunk's context before its text.
+    texts = {row[0]: f"{row[1]}\n{row[2]}" if row[1] else str(row[2]) for row in rows if row[0] in stored}
+    cosines = _cosines(stored, texts, embed) if texts else {}
+    # NaN is not above the floor either.
+    short = [
+        f"chunk {chunk_id}: cosine {value:.4f}" for chunk_id, value in cosines.items() if not value >= LEAST_COSINE
+    ]
+    what = f"chunks embedded again have a cosine below {LEAST_COSINE} to their stored vector"
+    so = "another model, prompt or text made it"
+    return finding("stored vectors are not the model's", len(short), len(cosines), what, so, short)
+
+
+def _cosines(stored: Mapping[int, bytes], texts: Mapping[int, str], embed: Embed) -> dict[int, float]:
+    """Return by chunk the cosine of the stored vector and the one that `embed` makes; NaN if one is not finite or 0."""
+    again = embed(list(texts.values()))
+    dim = len(next(iter(stored.values()))) // 4
+    if again.shape != (len(texts), dim):
+        raise InputError(
+            f"The encoder made vectors {again.shape} of {len(texts)} chunks, the substrate's have {dim} dimensions. "
+            "Give the encoder that the substrate was embedded with."
+        )
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        rows = np.array([np.frombuffer(stored[chunk_id], "<f4") for chunk_id in texts]).astype(np.float64)
+        products = (rows * again).sum(axis=1)
+        cosines = products / np.linalg.norm(rows, axis=1) / np.linalg.norm(again, axis=1)
+    return dict(zip(texts, cosines.tolist(), strict=True))
+
 
 CANARIES: dict[str, tuple[str, str]] = {
     "inflection": ("The Secretary may award grants to States.", "grant"),
@@ -40,68 +269,75 @@ CANARIES: dict[str, tuple[str, str]] = {
 """A text and a search for it."""
 
 
-def fts_findings(substrate: Substrate, chunk_ids: Sequence[int], tokenizer: str, seed: int) -> Iterator[FindingResult]:
-    """The three findings on the index."""
-    indexed, known = {row[0] for row in substrate.rows("SELECT id FROM {docsize}")}, set(chunk_ids)
-    yield finding(
-        "FTS rows missing",
-        chunk_names(sorted(known ^ indexed)),
-        len(known | indexed),
-        "rows are in the chunk table and not in the full-text index, or in the index alone",
-    )
-    yield tokenizer_finding(substrate.tokenizer, tokenizer)
-    yield _stale(substrate, np.array(sorted(known & indexed), np.int64), seed)
-
-
-def tokenizer_finding(declared: str, expected: str) -> FindingResult:
-    """Whether the index is cut as expected, by name and by the CANARIES that the harness' BM25 finds."""
-    finds = {name: (_bm25_finds(*pair), _fts5_finds(declared, *pair)) for name, pair in CANARIES.items()}
-    lost = [name for name, (ours, theirs) in finds.items() if ours and not theirs]
-    gained = [name for name, (ours, theirs) in finds.items() if theirs and not ours]
-    other = _normal(declared) != _normal(expected)
-    said = [f"The index is cut by {printable(declared)!r}{f', not by {printable(expected)!r}' if other else ''}."]
+def tokenizer_finding(declared: str) -> FindingResult:
+    """Return whether the index is cut by TOKENIZER, by name and by the CANARIES that the harness' BM25 finds."""
+    harness = {name: _bm25_finds(*pair) for name, pair in CANARIES.items()}
+    index = {name: _fts5_finds(declared, *pair) for name, pair in CANARIES.items()}
+    lost = [name for name in CANARIES if harness[name] and not index[name]]
+    gained = [name for name in CANARIES if index[name] and not harness[name]]
+    words = declared.lower().split()
+    is_other = words != TOKENIZER.split() and words != ["porter"]  # which wraps unicode61 by itself
+    sentence = f"The index is cut by {printable(declared)!r}{f', not by {TOKENIZER!r}' if is_other else ''}."
     if lost:
-        said.append(f"Unlike the harness' BM25 it does not find: {', '.join(lost)}.")
+        sentence += f" Unlike the harness' BM25 it does not find: {', '.join(lost)}."
     if gained:
-        said.append(f"Unlike the harness' BM25 it finds: {', '.join(gained)}.")
-    examples = [f"{CANARIES[name][1]!r} does not find {CANARIES[name][0]!r}" for name in lost]
-    wrong = len(lost) + other
-    return note("FTS tokenizer mismatch", wrong, len(CANARIES) + 1, " ".join(said), examples, fault=wrong > 0)
-
-
-def _stale(substrate: Substrate, ids: NDArray[np.int64], seed: int) -> FindingResult:
-    """Whether a sample of chunks drawn by `seed` is found by its own rarest words and has as many as the index says.
-
-    The number shows words that are gone; it is compared if the index has the columns FTS_COLUMNS and no others.
-    """
-    columns = substrate.rows("SELECT name FROM pragma_table_info(?)", (substrate.layout.fts,))
-    countable = tuple(name for (name,) in columns) == FTS_COLUMNS
-    generator = np.random.default_rng(np.random.PCG64(seed))
-    bindings = (json_array(np.sort(generator.choice(ids, min(SAMPLE, len(ids)), replace=False)).tolist()),)
-    rows = substrate.rows(
-        "SELECT chunk_id, context, text FROM {chunks} WHERE chunk_id IN (SELECT value FROM json_each(?))", bindings
+        sentence += f" Unlike the harness' BM25 it finds: {', '.join(gained)}."
+    wrong = len(lost) + is_other
+    return FindingResult(
+        name="FTS tokenizer mismatch",
+        fault=wrong > 0,
+        count=wrong,
+        of=len(CANARIES) + 1,
+        sentence=sentence,
+        examples=[f"{CANARIES[name][1]!r} does not find {CANARIES[name][0]!r}" for name in lost][:EXAMPLES],
     )
-    held = dict(substrate.rows("SELECT id, sz FROM {docsize} WHERE id IN (SELECT value FROM json_each(?))", bindings))
+
+
+def _bm25_finds(text: str, query: str) -> bool:
+    words, wanted = lucene_tokens([text, query])
+    return not set(words).isdisjoint(wanted)
+
+
+def _fts5_finds(tokenizer: str, text: str, query: str) -> bool:
+    with _fts5(tokenizer, ("text",)) as connection:
+        connection.execute("INSERT INTO probe VALUES (?)", (text,))
+        return bool(list(connection.execute("SELECT 1 FROM probe WHERE probe MATCH ?", (match_expression(query),))))
+
+
+LOOKED_UP = 200
+"""Chunks whose words are looked up in the index."""
+
+RAREST = 3
+"""Words of each that are looked up: the ones in the fewest chunks."""
+
+
+def _stale_index(substrate: Substrate, seed: int) -> FindingResult:
+    """Return whether a sample of chunks is found by its own rarest words and has as many as the index says.
+
+    The number shows words that are gone; it is compared if the index has the assumed columns and no others.
+    """
+    both = "SELECT chunk_id FROM {chunks} WHERE chunk_id IN (SELECT id FROM {docsize}) ORDER BY 1"
+    sample = _sample(substrate, both, LOOKED_UP, seed)
+    columns = substrate.rows("SELECT name FROM pragma_table_info(?)", (substrate.names["fts"],))
+    is_countable = tuple(name for (name,) in columns) == COLUMNS["fts"]
+    rows = substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample)
+    indexed = dict(substrate.rows(f"SELECT id, sz FROM {{docsize}} WHERE id {_AMONG}", sample))
+    # Each chunk is cut again by the index's own tokenizer, in memory.
     words, sizes = _cut(substrate.tokenizer, list(rows))
     counts: dict[str, int] = {}
-    for term in {term for terms in words.values() for term in terms}:
-        found = list(substrate.rows("SELECT doc FROM {terms} WHERE term = ?", (term,)))
-        counts[term] = found[0][0] if found else 0
+    for term in set().union(*words.values()):
+        ((counts[term],),) = list(substrate.rows("SELECT doc FROM {terms} WHERE term = ?", (term,))) or [(0,)]
     examples = []
     for chunk_id in sorted(words):
         rarest = sorted(words[chunk_id], key=lambda term: (counts[term], term))[:RAREST]
         unfound = [term for term in rarest if not _in_index(substrate, term, chunk_id)]
         if unfound:
             examples.append(f"chunk {chunk_id}: its word {printable(unfound[0])!r} does not find it")
-        elif countable and held.get(chunk_id) != sizes[chunk_id]:
+        elif is_countable and indexed.get(chunk_id) != sizes[chunk_id]:
             examples.append(f"chunk {chunk_id}: the index counts other words")
-    return finding(
-        "FTS index stale",
-        examples,
-        len(words),
-        "chunks tried are not in the full-text index as they read now",
-        "keyword search answers from text that is gone",
-    )
+    what = "chunks tried are not in the full-text index as they read now"
+    so = "keyword search answers from text that is gone"
+    return finding("FTS index stale", len(examples), len(words), what, so, examples)
 
 
 def _in_index(substrate: Substrate, term: str, chunk_id: int) -> bool:
@@ -110,9 +346,9 @@ def _in_index(substrate: Substrate, term: str, chunk_id: int) -> bool:
 
 
 def _cut(tokenizer: str, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[int, set[str]], dict[int, bytes]]:
-    """The distinct words of each row (chunk_id, then FTS_COLUMNS), and its counts of words as FTS5 stores them."""
+    """Return the distinct words of each row (chunk_id, context, text), and its counts of words as FTS5 stores them."""
     words: dict[int, set[str]] = {row[0]: set() for row in rows}
-    with _fts5(tokenizer, FTS_COLUMNS) as connection:
+    with _fts5(tokenizer, COLUMNS["fts"]) as connection:
         connection.executemany("INSERT INTO probe(rowid, context, text) VALUES (?, ?, ?)", rows)
         connection.execute("CREATE VIRTUAL TABLE places USING fts5vocab(probe, instance)")
         for term, chunk_id in connection.execute("SELECT term, doc FROM places"):
@@ -120,16 +356,9 @@ def _cut(tokenizer: str, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[int, set
         return words, dict(connection.execute("SELECT id, sz FROM probe_docsize"))
 
 
-def _fts5_finds(tokenizer: str, text: str, query: str) -> bool:
-    with _fts5(tokenizer, ("text",)) as connection:
-        connection.execute("INSERT INTO probe VALUES (?)", (text,))
-        found = connection.execute("SELECT 1 FROM probe WHERE probe MATCH ?", (match_expression(query),))
-        return bool(list(found))
-
-
 @contextmanager
 def _fts5(tokenizer: str, columns: Sequence[str]) -> Iterator[apsw.Connection]:
-    """A database in memory whose table `probe` is cut by the tokenizer."""
+    """Open a database in memory whose table `probe` is cut by the tokenizer."""
     quoted = tokenizer.replace("'", "''")
     connection = apsw.Connection(":memory:")
     try:
@@ -137,81 +366,3 @@ def _fts5(tokenizer: str, columns: Sequence[str]) -> Iterator[apsw.Connection]:
         yield connection
     finally:
         connection.close()
-
-
-def _bm25_finds(text: str, query: str) -> bool:
-    words, wanted = lucene_tokens([text, query])
-    return not set(words).isdisjoint(wanted)
-
-
-def _normal(tokenizer: str) -> str:
-    """The tokenizer's declaration in one form: "porter" alone wraps unicode61."""
-    words = tokenizer.lower().split()
-    return "porter unicode61" if words == ["porter"] else " ".join(words)
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What the substrate should be; `version` is None if none was recorded, `cut` holds the documents' chunks."""
-
-    model_id: str
-    model_version: str
-    cut: Cut
-    version: str | None = None
-    tokenizer: str = "porter unicode61"
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """Every finding, also those with nothing to say, in the order of the checks; and the coverage."""
-
-    findings: tuple[FindingResult, ...]
-    coverage: CoverageResult
-
-    @property
-    def faults(self) -> tuple[FindingResult, ...]:
-        """The findings that are faults."""
-        return tuple(finding for finding in self.findings if finding.fault)
-
-
-def check_substrate(
-    substrate: Substrate,
-    documents: Sequence[Document],
-    expected: Expected,
-    *,
-    embed: Embed | None = None,
-    seed: int = 0,
-) -> Checks:
-    """Every finding about the source's tables, against the eval set's archived documents.
-
-    Tables are read row by row; of chunks, ids and places alone stay in memory. `embed` embeds a sample of chunks
-    again, drawn by `seed`; without it that finding is left out.
-    """
-    texts = read_texts(substrate, documents)
-    covered, lacking = coverage(texts, documents)
-
-    def findings() -> Iterator[FindingResult]:
-        model = Model(expected.model_id, expected.model_version)
-        chunk_ids = [row[0] for row in substrate.rows("SELECT chunk_id FROM {chunks}")]
-        yield _version(substrate, expected.version)
-        yield model_finding(substrate, model)
-        yield jobs_finding(substrate, model)
-        yield from vector_findings(substrate, chunk_ids)
-        if embed is not None:
-            yield embedded_again(substrate, embed, seed)
-        yield from text_findings(texts, lacking, documents)
-        left_out = texts.changed.keys() | lacking.keys()
-        yield chunks_finding(substrate, documents, expected.cut, left_out=left_out)
-        yield outside_finding(substrate, documents)
-        yield from fts_findings(substrate, chunk_ids, expected.tokenizer, seed)
-
-    return Checks(tuple(findings()), covered)
-
-
-def _version(substrate: Substrate, expected: str | None) -> FindingResult:
-    """A note if the substrate's version is not the one expected."""
-    other = expected is not None and substrate.version != expected
-    unlike = f", not {printable(str(expected))!r}" if other else ""
-    return note(
-        "substrate version", int(other), 1, f"The substrate's version is {printable(substrate.version)!r}{unlike}."
-    )

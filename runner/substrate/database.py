@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import apsw
@@ -16,7 +16,7 @@ from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
 from runner.base.given_files import display, printable
 from runner.eval_set import catalog
-from runner.substrate.tables import Layout, Metric, declared, version
+from runner.substrate.tables import Metric, Rows, declared, table_names
 
 BUSY_MS = 5000
 """How long a statement waits for a writer's lock."""
@@ -27,122 +27,100 @@ CACHE_KIB = 256 * 1024
 LONGEST_VALUE = 1 << 28
 """Bytes of the longest value that is read."""
 
+Bindings = Sequence[Any] | Mapping[str, Any]
+
 _WAL = 2  # at bytes 18 and 19 of a database file
 
 
 @dataclass(frozen=True)
 class Substrate:
-    """An open substrate of one source, closed as a context manager.
+    """An open substrate of one source; `dim` and `metric` are the vec0 table's, `tokenizer` is the FTS5 table's.
 
-    `dim` and `metric` are the vec0 table's, `tokenizer` is the FTS5 table's. `state` is the size and time of a file
-    that is read as one that nobody writes.
+    `names` are its tables, as `table_names` has them. `rows` yields the rows of a statement that names them in braces,
+    and raises InputError if the database is locked or damaged, or holds text that is not UTF-8.
     """
 
-    path: Path
-    layout: Layout
+    source: str
+    names: Mapping[str, str]
+    rows: Rows = field(repr=False)
     dim: int
     metric: Metric
     tokenizer: str
     version: str
-    connection: apsw.Connection = field(repr=False)
-    state: tuple[int, int] | None = None
-
-    def __enter__(self) -> "Substrate":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.connection.close()
-        if error is None and self.state not in (None, _state(self.path)):
-            raise InputError(
-                f"{display(self.path)} was written while it was read, so nothing found in it holds. "
-                "Run the command again, or give a copy of the database."
-            )
-
-    def rows(self, sql: str, bindings: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a statement, whose tables are named as in `Layout.sql`.
-
-        An InputError if the database is locked or damaged, or holds text that is not UTF-8.
-        """
-        return _rows(self.connection, self.path, self.layout.sql(sql), bindings)
-
-    def count_chunks(self) -> int:
-        """How many chunks the source has."""
-        return int(next(self.rows("SELECT count(*) FROM {chunks}"))[0])
 
     def ids_of(self, doc_ids: Sequence[str]) -> Mapping[str, str]:
-        """Each eval-set document's id here: its own if a chunk carries it, else as `document_ids` maps it.
+        """Return each eval-set document's id here: its own if a chunk carries it, else as `document_id` maps it.
 
-        An InputError if two of them are one document here.
+        Raises InputError if two of them are one document here.
         """
-        known = {
-            row[0]
-            for row in self.rows(
-                "SELECT DISTINCT document_id FROM {chunks} "
-                "WHERE document_id COLLATE BINARY IN (SELECT value FROM json_each(?))",
-                (json_array(doc_ids),),
-            )
-        }
-        mapped = document_ids(self.layout.source)
-        ids: dict[str, str] = {}
+        carried = "SELECT DISTINCT document_id FROM {chunks} WHERE " + AMONG_DOCUMENTS
+        known = {document for (document,) in self.rows(carried, (json_array(doc_ids),))}
+        ids = {doc_id: doc_id if doc_id in known else document_id(self.source, doc_id) for doc_id in doc_ids}
         owners: dict[str, str] = {}
-        for doc_id in doc_ids:
-            ids[doc_id] = doc_id if doc_id in known else mapped(doc_id)
-            other = owners.setdefault(ids[doc_id], doc_id)
+        for doc_id, document in ids.items():
+            other = owners.setdefault(document, doc_id)
             if other != doc_id:
                 raise InputError(
-                    f"{other} and {doc_id} are one document of the substrate, {ids[doc_id]}, so its hits cannot be "
+                    f"{other} and {doc_id} are one document of the substrate, {document}, so its hits cannot be "
                     "told apart. Keep one version of each document in the eval set."
                 )
         return ids
 
 
+AMONG_DOCUMENTS = "document_id COLLATE BINARY IN (SELECT value FROM json_each(?))"
+"""Of chunks; a column may compare without case, and ids never do."""
+
+
 def json_array(values: Iterable[int | str]) -> str:
-    """Ids as one binding, which json_each turns into rows again."""
+    """Return ids as one binding, which json_each turns into rows again."""
     return json.dumps(list(values))
 
 
-def open_substrate(path: Path, source: str) -> Substrate:
-    """The database at `path`, opened read-only; an InputError names every table and column of the source it lacks.
+@contextmanager
+def open_substrate(path: Path, source: str) -> Iterator[Substrate]:
+    """Open the database at `path` read-only; InputError names every table and column of the source that it lacks.
 
     A WAL database without a -wal file is read as immutable, and an InputError on leaving says if it was written
     meanwhile. With one, everything is read from one snapshot, and SQLite may make a -shm file. In another journal mode
     each statement sees the state of its own time, since a longer read would hold writers up.
     """
-    layout = Layout(catalog.source(source).name)
+    name = catalog.source(source).name
+    names = table_names(name)
     path = _database_file(path)
-    wal = _header(path)[18] == _WAL
-    state = _state(path) if wal and not _has_content(path.with_name(path.name + "-wal")) else None
+    is_wal = _header(path)[18] == _WAL
+    state = _state(path) if is_wal and not _has_content(path.with_name(path.name + "-wal")) else None
     connection = _connect(path, immutable=state is not None)
-
-    def rows(sql: str, bindings: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        return _rows(connection, path, layout.sql(sql), bindings)
-
+    rows = partial(_rows, connection, path, names)
     try:
         with _input_errors(path):
-            for view, kind in (("{terms}", "row"), ("{places}", "instance")):
-                connection.execute(layout.sql(f"CREATE VIRTUAL TABLE {view} USING fts5vocab(main, {{fts}}, {kind})"))
+            for view, kind in (("terms", "row"), ("places", "instance")):
+                connection.execute(f"CREATE VIRTUAL TABLE {names[view]} USING fts5vocab(main, {names['fts']}, {kind})")
             connection.execute("PRAGMA query_only = 1")
-            if wal and state is None:
+            if is_wal and state is None:
                 connection.execute("BEGIN")
-        facts, problems = declared(layout, rows)
+        facts, problems = declared(names, rows)
         if facts is None:
-            raise InputError(_not_assumed(path, layout, problems))
-        return Substrate(path, layout, facts.dim, facts.metric, facts.tokenizer, version(rows), connection, state)
-    except BaseException:
+            listed = "\n".join(f"  - {problem}" for problem in problems)
+            raise InputError(
+                f"{display(path)} is not a substrate of {name} as this tool reads it:\n{listed}\n"
+                "Give the substrate's database and the source that it holds; runner/substrate/tables.py has the schema."
+            )
+        yield Substrate(name, names, rows, *facts)
+    finally:
         connection.close()
-        raise
+    # Reached only where nothing was raised: the file that was taken for immutable must still be the same.
+    if state not in (None, _state(path)):
+        raise InputError(
+            f"{display(path)} was written while it was read, so nothing found in it holds. "
+            "Run the command again, or give a copy of the database."
+        )
 
 
-def document_ids(source: str) -> Callable[[str], str]:
-    """Maps an eval set's document id to the substrate's, in which all versions of a bill are one; others stay."""
+def document_id(source: str, doc_id: str) -> str:
+    """Return the substrate's id of an eval set's document: all versions of a bill are one there; others stay."""
     pattern, form = _IDS.get(source, (r"(?!)", ""))
-    matcher = re.compile(pattern)
-
-    def mapped(doc_id: str) -> str:
-        match = matcher.fullmatch(doc_id)
-        return match.expand(form) if match else doc_id
-
-    return mapped
+    match = re.fullmatch(pattern, doc_id)
+    return match.expand(form) if match else doc_id
 
 
 _BILL = (r"BILLS-(\d+)([a-z]+)(\d+)[a-z]+\d*", r"bill:\1-\2-\3")
@@ -155,7 +133,7 @@ _IDS: dict[str, tuple[str, str]] = {
 
 
 def _database_file(path: Path) -> Path:
-    """The file that a path or a symbolic link names; InputErrors for what cannot be a database."""
+    """Return the file that a path or a symbolic link names; InputErrors for what cannot be a database."""
     if not path.exists():
         raise InputError(f"{display(path)} does not exist. Give the path of the substrate's database file.")
     refuse_special(path)
@@ -207,13 +185,16 @@ def load_vec0(connection: apsw.Connection) -> None:
     connection.enable_load_extension(False)
 
 
-def _rows(connection: apsw.Connection, path: Path, sql: str, bindings: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    connection: apsw.Connection, path: Path, names: Mapping[str, str], sql: str, bindings: Bindings = ()
+) -> Iterator[tuple[Any, ...]]:
     with _input_errors(path):
-        yield from connection.execute(sql, bindings)
+        yield from connection.execute(sql.format(**names), bindings)
 
 
 @contextmanager
 def _input_errors(path: Path) -> Iterator[None]:
+    """Turn every error of SQLite into one that names the file and says what to do."""
     name = display(path)
     try:
         yield
@@ -221,23 +202,11 @@ def _input_errors(path: Path) -> Iterator[None]:
         raise InputError(
             f"{name} is locked by another program. Run the command again when its writer is done."
         ) from error
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise InputError(
-            f"{name} is damaged or encrypted ({printable(str(error))}). Give a sound copy of it."
-        ) from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name} holds text that is not UTF-8 ({printable(str(error))}). Give a sound copy."
         ) from error
     except apsw.Error as error:
-        raise InputError(
-            f"{name} cannot be read as a substrate ({printable(str(error))}). Give a sound copy of it."
-        ) from error
-
-
-def _not_assumed(path: Path, layout: Layout, problems: Sequence[str]) -> str:
-    listed = "\n".join(f"  - {problem}" for problem in problems)
-    return (
-        f"{display(path)} is not a substrate of {layout.source} as this tool reads it:\n{listed}\n"
-        "Give the substrate's database and the source that it holds; runner/substrate/tables.py has the schema."
-    )
+        is_damaged = isinstance(error, apsw.NotADBError | apsw.CorruptError)
+        what = "is damaged or encrypted" if is_damaged else "cannot be read as a substrate"
+        raise InputError(f"{name} {what} ({printable(str(error))}). Give a sound copy of it.") from error

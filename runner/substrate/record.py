@@ -26,7 +26,6 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
 from runner.score.score import COMPARED, MEASURES, qrels
@@ -50,7 +49,7 @@ class Record:
     run: Callable[[str], Run]
 
     def comparison(self, runs: Mapping[str, Run], baseline: str) -> Comparison:
-        """Runs of the substrate and of the record beside the one named; no family, so that every p stands alone."""
+        """Compare runs with the one named; they are no family, so that every p stands alone."""
         return Comparison(
             plan=self.plan.model_copy(update={"baseline": baseline}),
             queries=self.queries,
@@ -63,55 +62,36 @@ class Record:
 
 
 def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = "") -> dict[str, str]:
-    """The cell that stands beside each arm, if one of `cells` (best first) resembles it.
+    """Return the cell that stands beside each arm, if one of `cells` (best first) resembles it.
 
     For vectors: the dense cell of this encoder and chunker, else the best of this encoder, with `cut` as its variant;
     the binary arm has the cell of bits first. The fused arm: rank fusion likewise. Full text: BM25 over whole
     documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
-    own = [cell for cell, p in parsed.items() if not isinstance(p, WITHOUT_VECTORS) and p.encoder == encoder]
-    own.sort(key=lambda cell: parsed[cell].chunker != chunker)
-    dense = [cell for cell in own if isinstance(p := parsed[cell], DenseCell) and p.variant == cut]
-    bits = [] if cut else [str(DenseCell(encoder, chunker, "bit"))]
-    fused = [cell for cell in own if isinstance(p := parsed[cell], HybridCell) and p.method == "rrf"]
-    keyword = [str(BM25Cell("bm25", "whole_doc"))]
-    found = {
+    own = {cell: p for cell, p in parsed.items() if not isinstance(p, WITHOUT_VECTORS) and p.encoder == encoder}
+    own = dict(sorted(own.items(), key=lambda item: item[1].chunker != chunker))  # stable: best first within each
+    dense = [cell for cell, p in own.items() if isinstance(p, DenseCell) and p.variant == cut]
+    # Bits of a vector that is cut are no cell.
+    bits = [] if cut else [cell for cell in own if cell == str(DenseCell(encoder, chunker, "bit"))]
+    wanted = {
         EXACT: dense,
-        BINARY: [*(cell for cell in bits if cell in parsed), *dense],
-        KEYWORD: [cell for cell in keyword if cell in parsed],
-        FUSED: fused,
+        BINARY: [*bits, *dense],
+        KEYWORD: [cell for cell in cells if cell == str(BM25Cell("bm25", "whole_doc"))],
+        FUSED: [cell for cell, p in own.items() if isinstance(p, HybridCell) and p.method == "rrf"],
     }
-    return {arm: candidates[0] for arm, candidates in found.items() if candidates}
+    return {arm: candidates[0] for arm, candidates in wanted.items() if candidates}
 
 
-def arm_results(record: Record, runs: Mapping[str, Run], beside: Mapping[str, str]) -> list[ArmResult]:
-    """One row per arm, in the order of `runs`."""
-    return [_arm_result(record, arm, run, beside.get(arm)) for arm, run in runs.items()]
-
-
-def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -> Quantisation:
-    """What the binary index loses against exact search over the same vectors; `runs` are over all of them."""
-    comparison = record.comparison({arm: runs[arm] for arm in (EXACT, BINARY)}, EXACT)
-    return Quantisation(
-        recall=[_recall(comparison.query_ids, depth, recall[depth]) for depth in INDEX_RECALL_FLOORS],
-        difference=by_cell(comparison.runs, comparison.differences, ("ndcg@10",))[BINARY]["ndcg@10"],
-        test=test_of(comparison, BINARY),
-    )
-
-
-def _arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResult:
+def arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResult:
+    """Return the scores of an arm's run, beside those of the record's cell if it has one."""
     runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
     comparison = record.comparison(runs, cell or arm)
     scores = by_cell(comparison.runs, comparison.means, MEASURES)
     beside = None
     if cell is not None:
-        beside = Beside(
-            cell=cell,
-            scores=scores[cell],
-            differences=by_cell(comparison.runs, comparison.differences, COMPARED)[arm],
-            test=test_of(comparison, arm),
-        )
+        differences = by_cell(comparison.runs, comparison.differences, COMPARED)[arm]
+        beside = Beside(cell=cell, scores=scores[cell], differences=differences, test=test_of(comparison, arm))
     holes = holes_of(run, record.qrels)
     return ArmResult(
         arm=arm,
@@ -123,14 +103,25 @@ def _arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResu
     )
 
 
-def _recall(query_ids: Sequence[str], depth: int, shares: Sequence[float]) -> IndexRecallResult:
-    short = sorted((share, query_id) for query_id, share in zip(query_ids, shares, strict=True) if share < 1)
-    return IndexRecallResult(
-        depth=depth,
-        mean=sum(shares) / len(shares),
-        least=min(shares),
-        worst=[query_id for _, query_id in short[:_LISTED]],
-        floor=INDEX_RECALL_FLOORS[depth],
+def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -> Quantisation:
+    """Return what the binary index loses against exact search over the same vectors; `runs` are over all of them."""
+    comparison = record.comparison({arm: runs[arm] for arm in (EXACT, BINARY)}, EXACT)
+    of_depths = []
+    for depth, floor in INDEX_RECALL_FLOORS.items():
+        shares = recall[depth]
+        short = sorted(pair for pair in zip(shares, comparison.query_ids, strict=True) if pair[0] < 1)
+        of_depth = IndexRecallResult(
+            depth=depth,
+            mean=sum(shares) / len(shares),
+            least=min(shares),
+            worst=[query_id for _, query_id in short[:_LISTED]],
+            floor=floor,
+        )
+        of_depths.append(of_depth)
+    return Quantisation(
+        recall=of_depths,
+        difference=by_cell(comparison.runs, comparison.differences, ("ndcg@10",))[BINARY]["ndcg@10"],
+        test=test_of(comparison, BINARY),
     )
 
 
@@ -143,7 +134,7 @@ class Decided:
 
     version: Version
     decision: Decision
-    results: Results
+    record: Record
     encoder: Encoder
     chunker: str
     of_baseline: bool
@@ -151,7 +142,10 @@ class Decided:
 
 
 def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
-    """The version's recorded and locked decision with its encoder; an InputError if nothing is decided yet."""
+    """Return the version's recorded and locked decision with its encoder; an InputError if nothing is decided yet.
+
+    The record has the labels that it was scored with: later ones would move its figures.
+    """
     path = version.record / "decision.json"
     if not path.exists() or not (version.record / LOCK_NAME).exists():
         raise InputError(
@@ -171,33 +165,28 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."
         )
-    cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
     own = results.plan.own.get(cell.encoder)
     if own is not None and own.service is not None:
         raise InputError(
             f"{version.name}: {cell.encoder} is a service of the plan's own. Holding a substrate against one would "
             "embed its chunks again, which is charged, and is not done. Compare a few vectors by hand."
         )
-    encoder = encoders(cell.encoder) if own is None else TransformerEncoder(own)
-    return Decided(version, decision, results, encoder, cell.chunker, of_baseline, cut)
-
-
-def record(known: Decided) -> Record:
-    """What the arms stand beside, with the labels that it was scored with: later ones would move its figures."""
-    version, results = known.version, known.results
     queries = load_queries(version.queries_path)
-    ids = [query.query_id for query in queries]
-    return Record(
+    query_ids = [query.query_id for query in queries]
+    record = Record(
         plan=results.plan,
         cells=[row.cell for row in results.cells],
         queries=queries,
         qrels=qrels(version_labels(version)[: results.labels.lines]),
-        run=lambda cell: read_run(version.run_path(cell), cell, ids),
+        run=lambda name: read_run(version.run_path(name), name, query_ids),
     )
+    encoder = encoders(cell.encoder) if own is None else TransformerEncoder(own)
+    cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
+    return Decided(version, decision, record, encoder, cell.chunker, of_baseline, cut)
 
 
 def documents(version: Version) -> Sequence[Document]:
-    """The documents of the manifest, from their archive or from the corpus that comes with this tool."""
+    """Return the documents of the manifest, from their archive or from the corpus that comes with this tool."""
     if not version.embedded_corpus and not archive_path(version).exists():
         raise InputError(
             f"The documents of {version.name} are not here: {archive_path(version)} is missing. Put the archive back: "

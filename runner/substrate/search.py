@@ -2,18 +2,23 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.errors import InputError
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run
+from runner.base.given_files import printable
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
+from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
 from runner.retrieve.retrieve import fused_ids
 from runner.retrieve.variants import OVERSAMPLE
-from runner.substrate.database import Substrate
-from runner.substrate.searches import MOST_NEAREST, Indexes, Ranking, indexes
+from runner.substrate.database import AMONG_DOCUMENTS, Substrate, json_array
+from runner.substrate.tables import Metric
 
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"
@@ -21,127 +26,161 @@ KEYWORD = "fts5 bm25"
 FUSED = "rrf(fts5 bm25, vec0 bq + rescore)"
 ARMS = (EXACT, BINARY, KEYWORD, FUSED)
 
+MOST_NEAREST = 4096
+"""sqlite-vec's limit for the k of one search."""
+
 FIRST_NEAREST = 4 * RUN_DEPTH
 """Chunks that exact search begins with: sqlite-vec is slow in choosing many, and few documents have four among them."""
 
+BATCH = 4 * RUN_DEPTH
+"""Chunks that full text is asked for at once."""
+
+LARGEST_SCORE = 1e9
+"""Scores past it, which no unit vector has, are held at it."""
+
 RECALL_DEPTHS = (10, RUN_DEPTH)
+
 REPEATS = 2
+"""Rounds over all queries in which every search is timed."""
+
+SIMILARITY: dict[Metric, Callable[[float], float]] = {
+    "cosine": lambda distance: 1 - distance,
+    "l2": lambda distance: 1 - distance * distance / 2,
+    "l1": lambda distance: -distance,
+}
+"""A score from the declared distance, in its order; the cosine of unit vectors, but for l1."""
+
+Hits = tuple[Hit, ...]
+
+IndexRecall = Mapping[int, tuple[float, ...]]
+"""By depth, 10 and 100, each query's share of exact search's first chunks that bq + rescore finds, in query order."""
+
+
+class Found(NamedTuple):
+    """Chunk ids, and their scores in whole steps of 1e-5, which never rise; `more` if others may follow."""
+
+    ids: list[int]
+    scores: list[int]
+    more: bool
+
+
+class Place(NamedTuple):
+    """Where a chunk belongs."""
+
+    doc_id: str
+    chunk_index: int
+    span: Span
+
+
+@dataclass
+class Ranking:
+    """The chunks found for one query so far, and the documents whose rank no further chunk can change."""
+
+    chunks: list[Place] = field(default_factory=list)
+    scores: list[int] = field(default_factory=list)
+    best: dict[str, int] = field(default_factory=dict)
+    last: int | None = None
+
+    def add(self, found: Found, places: Mapping[int, Place]) -> None:
+        """Take the next chunks of a search, none of which may score above those before; gone ones have no place."""
+        for chunk_id, score in zip(found.ids, found.scores, strict=True):
+            if chunk_id in places:
+                self.chunks.append(places[chunk_id])
+                self.scores.append(score)
+                self.best.setdefault(places[chunk_id].doc_id, score)
+            self.last = score
+
+    def settled(self) -> list[str]:
+        """Return the documents that score above the last chunk, and so above every chunk that is still to come."""
+        return [doc_id for doc_id, score in self.best.items() if self.last is not None and score > self.last]
+
+    def is_final(self) -> bool:
+        """Return whether the first RUN_DEPTH documents, with their ties and evidence, are those of the whole search."""
+        return len(self.settled()) >= RUN_DEPTH
+
+    def hits(self) -> Hits:
+        """Return the first RUN_DEPTH documents by their best chunk, in runner.retrieve.ranking's order of ties."""
+        numbers = {doc_id: number for number, doc_id in enumerate(sorted(self.best))}
+        documents = np.array([numbers[place.doc_id] for place in self.chunks], np.int64)
+        indices = np.array([place.chunk_index for place in self.chunks], np.int64)
+        order = rank(np.array(self.scores, np.int64), documents, indices)
+        best = order[best_chunks(documents[order])][:RUN_DEPTH].tolist()
+        return tuple(
+            Hit(self.chunks[row].doc_id, self.scores[row] / SCORE_STEPS, self.chunks[row].span) for row in best
+        )
 
 
 @dataclass(frozen=True)
-class Search:
-    """What is searched for: `texts` by query id, and their unit vectors, float32 (queries, dim), in that order.
+class Searches:
+    """The four searches of one source: `texts` by query id, and their unit vectors, float32 (queries, dim), in order.
 
-    `doc_ids` are the eval set's documents; `restricted` searches their chunks alone, else everything is searched.
+    `doc_ids` are the eval set's documents; `restricted` searches their chunks alone, else everything is searched. The
+    binary index is asked for `oversample` times RUN_DEPTH chunks, of MOST_NEAREST at most.
     """
 
+    substrate: Substrate
     texts: Mapping[str, str]
     vectors: NDArray[np.float32]
     doc_ids: Sequence[str]
     restricted: bool = True
     oversample: int = OVERSAMPLE
 
+    def runs(self) -> dict[str, Run]:
+        """Return the run of every arm: MaxP to RUN_DEPTH documents, keyed by the eval set's document ids.
 
-IndexRecall = Mapping[int, tuple[float, ...]]
-"""By depth, 10 and 100, each query's share of exact search's first chunks that bq + rescore finds, in query order."""
+        The exact arm goes as deep as its documents need; the binary arm ranks its candidates' documents alone, which
+        can be fewer than RUN_DEPTH. FTS5's statistics are over the whole source in either mode. A vector that is not
+        finite can make sqlite-vec miss sound ones; the checks find it.
+        """
+        hits: dict[str, dict[str, Hits]] = {arm: {} for arm in ARMS}
+        for query_id, text, vector in self._queries:
+            for arm, answer in self._answers(text, vector)[0].items():
+                hits[arm][query_id] = answer
+        return {arm: Run(arm, by_query) for arm, by_query in hits.items()}
 
+    def index_recall(self) -> IndexRecall:
+        """Return how much of the exact ranking of chunks the binary index keeps; 1.0 if there is nothing to find.
 
-def search_runs(substrate: Substrate, search: Search) -> dict[str, Run]:
-    """The run of every arm of ARMS: MaxP to RUN_DEPTH documents, keyed by the eval set's document ids.
+        A chunk counts as found if it scores as high as exact search's last, to 1e-5, so that ties cost nothing.
+        """
+        shares: dict[int, list[float]] = {depth: [] for depth in RECALL_DEPTHS}
+        for _, _, vector in self._queries:
+            exact = self._nearest(vector, RUN_DEPTH).scores
+            rescored = np.array(self._rescored(vector).scores, np.int64)
+            for depth in RECALL_DEPTHS:
+                wanted = exact[:depth]
+                kept = float((rescored >= wanted[-1]).sum()) / len(wanted) if wanted else 1.0
+                shares[depth].append(min(1.0, kept))
+        return {depth: tuple(of_depth) for depth, of_depth in shares.items()}
 
-    The exact arm goes as deep as its documents need; the binary arm ranks its candidates' documents alone, which can be
-    fewer than RUN_DEPTH. FTS5's statistics are over the whole source in either mode. A vector that is not finite can
-    make sqlite-vec miss sound ones; the checks find it.
-    """
-    hits: dict[str, dict[str, tuple[Hit, ...]]] = {arm: {} for arm in ARMS}
-    arms = _Arms.of(substrate, search)
-    for query_id, text, vector in arms.queries:
-        for arm, answer in arms.answers(text, vector).items():
-            hits[arm][query_id] = answer
-    return {arm: Run(arm, found) for arm, found in hits.items()}
+    def latencies(self) -> dict[str, list[float]]:
+        """Return the seconds of every call of every arm, from embedded query to ranked documents, in REPEATS rounds.
 
-
-def index_recall(substrate: Substrate, search: Search) -> IndexRecall:
-    """How much of the exact ranking of chunks the binary index keeps, query by query; 1.0 if there is nothing to find.
-
-    A chunk counts as found if it scores as high as exact search's last, to 1e-5, so that ties cost nothing.
-    """
-    arms = _Arms.of(substrate, search)
-    shares = [arms.recall(vector) for _, _, vector in arms.queries]
-    return {depth: tuple(share[place] for share in shares) for place, depth in enumerate(RECALL_DEPTHS)}
-
-
-def latencies(substrate: Substrate, search: Search, *, repeats: int = REPEATS) -> dict[str, tuple[float, ...]]:
-    """Seconds of every call of every arm, from embedded query to ranked documents: `repeats` rounds over all queries.
-
-    The first query is answered once before, untimed; pages stay cached. The fused arm's seconds include its two arms'.
-    """
-    arms = _Arms.of(substrate, search)
-    seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
-    for _, text, vector in arms.queries[:1]:
-        arms.answers(text, vector)
-    for _ in range(repeats):
-        for _, text, vector in arms.queries:
-            timed: dict[str, float] = {}
-            arms.answers(text, vector, timed)
-            for arm, spent in timed.items():
+        The first query is answered once before, untimed; pages stay cached. The fused arm's seconds include its two
+        arms'.
+        """
+        seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
+        for _, text, vector in self._queries[:1]:
+            self._answers(text, vector)
+        for _, text, vector in self._queries * REPEATS:
+            for arm, spent in self._answers(text, vector)[1].items():
                 seconds[arm].append(spent)
-    return {arm: tuple(spent) for arm, spent in seconds.items()}
-
-
-def percentiles(seconds: Sequence[float]) -> dict[int, float]:
-    """What 50, 95 and 99 % of the calls stay within, interpolated linearly; a ValueError without a call."""
-    if not len(seconds):
-        raise ValueError("no call was timed")
-    return {share: float(np.percentile(seconds, share)) for share in (50, 95, 99)}
-
-
-def match_expression(text: str) -> str:
-    """An FTS5 MATCH expression that no text can break: its words, stop words too, quoted and joined by OR, or "".
-
-    FTS5's tokenizer cuts what is quoted: "78dd-1" becomes the phrase 78dd 1.
-    """
-    encodable = text.encode("utf-8", "ignore").decode().replace("\0", " ")  # SQLite's strings end at the first NUL
-    words = dict.fromkeys(word for word in encodable.split() if re.search(r"[^\W_]", word))
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-
-
-@dataclass(frozen=True)
-class _Arms:
-    indexes: Indexes
-    search: Search
-    candidates: int
-
-    @classmethod
-    def of(cls, substrate: Substrate, search: Search) -> "_Arms":
-        vectors, candidates = search.vectors, search.oversample * RUN_DEPTH
-        if not 0 < candidates <= MOST_NEAREST:
-            raise ValueError(
-                f"oversample {search.oversample} asks for {candidates} candidates, of {MOST_NEAREST} at most"
-            )
-        if vectors.ndim != 2 or len(vectors) != len(search.texts) or not np.isfinite(vectors).all():
-            raise ValueError(f"{len(search.texts)} queries need as many finite vectors, not {vectors.shape}")
-        if search.texts and vectors.shape[1] != substrate.dim:
-            raise InputError(
-                f"The queries' vectors have {vectors.shape[1]} dimensions, the substrate's {substrate.dim}. "
-                "Embed the queries with the substrate's own model."
-            )
-        return cls(indexes(substrate, search.doc_ids, restricted=search.restricted), search, candidates)
+        return seconds
 
     @property
-    def queries(self) -> list[tuple[str, str, bytes]]:
+    def _queries(self) -> list[tuple[str, str, bytes]]:
         """Id, text and vector as sqlite-vec reads it."""
-        vectors = self.search.vectors.astype("<f4")
-        return [(*row, vector.tobytes()) for row, vector in zip(self.search.texts.items(), vectors, strict=True)]
+        vectors = self.vectors.astype("<f4")
+        return [(*row, vector.tobytes()) for row, vector in zip(self.texts.items(), vectors, strict=True)]
 
-    def answers(self, text: str, vector: bytes, seconds: dict[str, float] | None = None) -> dict[str, tuple[Hit, ...]]:
-        """Every arm's hits for one query; what each took goes into `seconds`."""
-        seconds = {} if seconds is None else seconds
-        answers: dict[str, tuple[Hit, ...]] = {}
-        calls: dict[str, Callable[[], tuple[Hit, ...]]] = {
+    def _answers(self, text: str, vector: bytes) -> tuple[dict[str, Hits], dict[str, float]]:
+        """Return by arm its hits for one query, and the seconds that they took."""
+        answers: dict[str, Hits] = {}
+        seconds: dict[str, float] = {}
+        calls: dict[str, Callable[[], Hits]] = {
             EXACT: lambda: self._exact(vector),
-            BINARY: lambda: self._binary(vector),
-            KEYWORD: lambda: self._keyword(text),
+            BINARY: lambda: self._ranked([self._rescored(vector)]),
+            KEYWORD: lambda: self._ranked(self._matching(match_expression(text))),
             FUSED: lambda: fused(answers[KEYWORD], answers[BINARY]),
         }
         for arm, call in calls.items():
@@ -149,47 +188,150 @@ class _Arms:
             answers[arm] = call()
             seconds[arm] = time.perf_counter() - started
         seconds[FUSED] += seconds[KEYWORD] + seconds[BINARY]
-        return answers
+        return answers, seconds
 
-    def recall(self, vector: bytes) -> tuple[float, float]:
-        """The shares of one query, of 10 and of 100 chunks."""
-        exact = self.indexes.nearest(vector, RUN_DEPTH).scores
-        found = np.array(self.indexes.rescored(vector, self.candidates).scores, np.int64)
-        shares = []
-        for depth in RECALL_DEPTHS:
-            wanted = exact[:depth]
-            shares.append(min(1.0, float((found >= wanted[-1]).sum()) / len(wanted)) if wanted else 1.0)
-        return shares[0], shares[1]
-
-    def _exact(self, vector: bytes) -> tuple[Hit, ...]:
-        ranking = Ranking(self.indexes.places)
-        found = self.indexes.nearest(vector, FIRST_NEAREST)
-        ranking.add(found)
+    def _exact(self, vector: bytes) -> Hits:
+        ranking = Ranking()
+        found = self._nearest(vector, FIRST_NEAREST)
+        ranking.add(found, self._places(found.ids))
         seen = list(found.ids)
         while found.more and not ranking.is_final():
-            found = self.indexes.nearest_without(vector, MOST_NEAREST, seen, ranking.settled())
-            ranking.add(found)
+            found = self._nearest(vector, MOST_NEAREST, seen, ranking.settled())
+            ranking.add(found, self._places(found.ids))
             seen += found.ids
         return ranking.hits()
 
-    def _binary(self, vector: bytes) -> tuple[Hit, ...]:
-        ranking = Ranking(self.indexes.places)
-        ranking.add(self.indexes.rescored(vector, self.candidates))
+    def _ranked(self, batches: Iterable[Found]) -> Hits:
+        """Return the documents of the batches, which are asked for as long as more chunks could change them."""
+        ranking = Ranking()
+        for found in batches:
+            ranking.add(found, self._places(found.ids))
+            if ranking.is_final():
+                break
         return ranking.hits()
 
-    def _keyword(self, text: str) -> tuple[Hit, ...]:
-        ranking = Ranking(self.indexes.places)
-        expression = match_expression(text)
-        if expression:
-            for found in self.indexes.matching(expression):
-                ranking.add(found)
-                if ranking.is_final():
-                    break
-        return ranking.hits()
+    @cached_property
+    def _ids(self) -> Mapping[str, str]:
+        return self.substrate.ids_of(self.doc_ids)
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """The eval set's id of each of its documents, by the substrate's."""
+        return {document: doc_id for doc_id, document in self._ids.items()}
+
+    @cached_property
+    def _among(self) -> tuple[str, tuple[str, ...]]:
+        """The clause that keeps a search to the chunks that may be found, and its binding."""
+        if not self.restricted:
+            return "", ()
+        chunks = "SELECT chunk_id FROM {chunks} WHERE " + AMONG_DOCUMENTS
+        rows = self.substrate.rows(chunks, (json_array(self._ids.values()),))
+        return " AND chunk_id IN (SELECT value FROM json_each(?))", (json_array(row[0] for row in rows),)
+
+    def _nearest(self, vector: bytes, count: int, seen: Sequence[int] = (), settled: Sequence[str] = ()) -> Found:
+        """Return the `count` chunks nearest by the declared distance.
+
+        Chunks that were seen, and all of documents that are settled, are left out, since they would only take places.
+        """
+        clause, bindings = self._among
+        if seen:
+            # vec0 takes one list of ids, so that both conditions stand in one.
+            clause = (
+                " AND chunk_id IN (SELECT chunk_id FROM {chunks} "
+                "WHERE chunk_id NOT IN (SELECT value FROM json_each(?)) "
+                f"AND document_id NOT IN (SELECT value FROM json_each(?)){clause})"
+            )
+            documents = json_array(self._ids.get(doc_id, doc_id) for doc_id in settled)
+            bindings = (json_array(seen), documents, *bindings)
+        query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + clause
+        return self._found(self.substrate.rows(query, (vector, count, *bindings)), count)
+
+    def _rescored(self, vector: bytes) -> Found:
+        """Return the candidates nearest by Hamming distance of bits, by the declared distance of their floats."""
+        among, allowed = self._among
+        candidates = self.oversample * RUN_DEPTH
+        query = (
+            f"SELECT chunk_id, vec_distance_{self.substrate.metric}(embedding, ?) FROM {{vectors}} "  # noqa: S608
+            "WHERE embedding_bq MATCH vec_quantize_binary(?) AND k = ?" + among
+        )
+        return self._found(self.substrate.rows(query, (vector, vector, candidates, *allowed)), candidates)
+
+    def _found(self, rows: Iterable[tuple[Any, ...]], count: int) -> Found:
+        """Return the rows by score; without those whose distance is NULL, since a vector is not finite."""
+        similarity = SIMILARITY[self.substrate.metric]
+        every = list(rows)
+        scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in every if distance is not None]
+        scored.sort(key=lambda pair: -pair[0])
+        return Found([chunk_id for _, chunk_id in scored], [score for score, _ in scored], more=len(every) == count)
+
+    def _matching(self, expression: str) -> Iterator[Found]:
+        """Yield all chunks that match, best first by the table's own rank function; InputError if it makes no numbers.
+
+        Nothing matches "".
+        """
+        if not expression:
+            return
+        among, allowed = self._among
+        query = "SELECT rowid, rank FROM {fts} WHERE {fts} MATCH ? ORDER BY rank"
+        if among:
+            # The signs keep SQLite from asking FTS5 for one row after the other, and from ranking what is left out.
+            query = (
+                "SELECT rowid, rank FROM {fts} WHERE {fts} MATCH ? "
+                "AND +rowid IN (SELECT value FROM json_each(?)) ORDER BY +rank"
+            )
+        rows = self.substrate.rows(query, (expression, *allowed))
+        while batch := list(islice(rows, BATCH)):
+            scores = [_steps(-self._number(ranked)) for _, ranked in batch]
+            yield Found([chunk_id for chunk_id, _ in batch], scores, more=len(batch) == BATCH)
+
+    def _number(self, ranked: object) -> float:
+        if isinstance(ranked, float):
+            return ranked
+        raise InputError(
+            f"{self.substrate.names['fts']} ranks its rows by {printable(repr(ranked))}, which is no number. Set its "
+            "rank option to bm25()."
+        )
+
+    def _places(self, ids: Sequence[int]) -> dict[int, Place]:
+        """Return places by chunk_id, without chunks that are gone; an InputError if a chunk has no place.
+
+        A document outside the eval set keeps the substrate's id.
+        """
+        rows = self.substrate.rows(
+            "SELECT chunk_id, document_id, chunk_index, char_start, char_end FROM {chunks} "
+            "WHERE chunk_id IN (SELECT value FROM json_each(?))",
+            (json_array(ids),),
+        )
+        places = {}
+        for chunk_id, document, index, start, end in rows:
+            are_numbers = isinstance(index, int) and isinstance(start, int) and isinstance(end, int)
+            if not (isinstance(document, str) and document and are_numbers and 0 <= start < end):
+                shown = ", ".join(printable(repr(value)) for value in (document, index, start, end))
+                raise InputError(
+                    f"{self.substrate.names['chunks']}: chunk {chunk_id} has document_id, chunk_index, char_start and "
+                    f"char_end {shown}. A chunk needs a document, a place in it, and characters."
+                )
+            places[chunk_id] = Place(self._names.get(document, document), index, Span(start, end))
+        return places
 
 
-def fused(keyword: Sequence[Hit], dense: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Two rankings by reciprocal rank, as the harness fuses them; a document's span is the dense arm's if it has it."""
+def match_expression(text: str) -> str:
+    """Return an FTS5 MATCH expression that no text can break: its words quoted and joined by OR, or "".
+
+    Stop words stay. FTS5's tokenizer cuts what is quoted: "78dd-1" becomes the phrase 78dd 1.
+    """
+    encodable = text.encode("utf-8", "ignore").decode().replace("\0", " ")  # SQLite's strings end at the first NUL
+    words = dict.fromkeys(word for word in encodable.split() if re.search(r"[^\W_]", word))
+    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+
+
+def fused(keyword: Sequence[Hit], dense: Sequence[Hit]) -> Hits:
+    """Fuse two rankings by reciprocal rank, as the harness does; a document's span is the dense arm's if it has it."""
     spans = {hit.doc_id: hit.span for hit in (*keyword, *dense)}
     ranking = fused_ids([[hit.doc_id for hit in hits] for hits in (keyword, dense)])
     return tuple(Hit(doc_id, score / SCORE_UNIT, spans[doc_id]) for doc_id, score in ranking)
+
+
+def _steps(score: float) -> int:
+    """Whole steps of 1e-5, halves to even."""
+    return round(max(-LARGEST_SCORE, min(LARGEST_SCORE, score)) * SCORE_STEPS)

@@ -1,6 +1,7 @@
 """The shape of post_bulk.json: the production substrate beside the record that decided what it holds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -126,7 +127,6 @@ class PostBulk(FrozenModel):
     quantisation: Quantisation
     coverage: CoverageResult
     findings: list[FindingResult]
-    limits: Annotated[list[_Text], Field(min_length=1)]
     results_sha256: Sha256
     lock_sha256: Sha256
 
@@ -141,25 +141,12 @@ EXAMPLES = 5
 
 
 def finding(
-    name: str, examples: Sequence[str], of: int, what: str, so: str = "", *, count: int | None = None
+    name: str, count: int, of: int, what: str, so: str = "", examples: Iterable[str] = (), *, fault: bool = True
 ) -> FindingResult:
-    """A fault if there is anything to count, with the sentence "{count} of {of} {what}", then what follows of it.
+    """Return a finding that says "{count} of {of} {what}" and, if there are any, what follows of it.
 
-    `count` is the number of examples if it is not given.
+    It is a fault if `count` is above 0, unless it is a note, which is never one.
     """
-    count = len(examples) if count is None else count
     sentence = f"{count:,} of {of:,} {what}{f': {so}' if count and so else ''}."
-    return note(name, count, of, sentence, examples, fault=count > 0)
-
-
-def note(
-    name: str, count: int, of: int, sentence: str, examples: Sequence[str] = (), *, fault: bool = False
-) -> FindingResult:
-    """A finding with a sentence of its own, and the first EXAMPLES of its examples; a note unless it is a `fault`."""
-    few = list(examples[:EXAMPLES])
-    return FindingResult(name=name, fault=fault, count=count, of=of, sentence=sentence, examples=few)
-
-
-def chunk_names(ids: Sequence[int]) -> list[str]:
-    """Chunks as examples name them."""
-    return [f"chunk {chunk_id}" for chunk_id in ids]
+    few = list(islice(examples, EXAMPLES))
+    return FindingResult(name=name, fault=fault and count > 0, count=count, of=of, sentence=sentence, examples=few)

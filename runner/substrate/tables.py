@@ -6,7 +6,6 @@ an assumption that `open_substrate` holds every database to before anything is r
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
 from runner.base.given_files import printable
@@ -15,184 +14,130 @@ Metric = Literal["l2", "l1", "cosine"]
 """How a vec0 column declares its distance; l2 if it declares none."""
 
 Rows = Callable[..., Iterator[tuple[Any, ...]]]
+"""Answers a statement, whose tables are named by the keys of `table_names` in braces, with its bindings."""
 
-CHUNK_COLUMNS = (
-    "chunk_id",
-    "document_id",
-    "chunk_index",
-    "char_start",
-    "char_end",
-    "context",
-    "text",
-    "embedded_model_id",
-    "embedded_model_version",
-    "embedded_at",
-)
-"""chunk_id is the INTEGER PRIMARY KEY; char_start and char_end count code points of the document's text, half open."""
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    # chunk_id is the INTEGER PRIMARY KEY; char_start and char_end count code points of the document's text, half open.
+    "chunks": (
+        *("chunk_id", "document_id", "chunk_index", "char_start", "char_end", "context", "text"),
+        *("embedded_model_id", "embedded_model_version", "embedded_at"),
+    ),
+    # vec0: chunk_id integer primary key, embedding float[D], embedding_bq bit[D] by vec_quantize_binary(embedding).
+    "vectors": ("chunk_id", "embedding", "embedding_bq"),
+    # FTS5 with the chunk table as its external content, its rows' ids the chunk_ids.
+    "fts": ("context", "text"),
+    # FTS5's own table of the rows that it holds.
+    "docsize": ("id", "sz"),
+    # The first four are the key; status is pending, running, done or failed.
+    "jobs": ("chunk_table", "chunk_id", "model_id", "model_version", "status"),
+    # The row of key "version" names the substrate's version. Without the table it is PRAGMA user_version.
+    "meta": ("key", "value"),
+}
 
-VECTOR_COLUMNS = ("chunk_id", "embedding", "embedding_bq")
-"""vec0: chunk_id integer primary key, embedding float[D], embedding_bq bit[D] from vec_quantize_binary(embedding)."""
-
-FTS_COLUMNS = ("context", "text")
-"""FTS5 with the chunk table as its external content, its rows' ids the chunk_ids."""
-
-JOB_COLUMNS = ("chunk_table", "chunk_id", "model_id", "model_version", "status")
-"""The first four are the key; status is pending, running, done or failed."""
-
-JOBS = "chunk_embedding_jobs"
-META = "substrate_meta"
-"""key and value; the row of key "version" names the substrate's version. Without the table: PRAGMA user_version."""
-
-TERMS = "terms"
-PLACES = "places"
-"""Views of the full-text index that a connection makes for itself."""
+TOKENIZER = "porter unicode61"
+"""What cuts the full-text index, and queries with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The names of one source's tables."""
+def table_names(source: str) -> dict[str, str]:
+    """Return the source's tables by the word for each; terms and places are views of what the index holds.
 
-    source: str
-
-    @property
-    def chunks(self) -> str:
-        """The chunk table."""
-        return f"{self.source}_chunks"
-
-    @property
-    def vectors(self) -> str:
-        """The vec0 table."""
-        return f"{self.source}_chunks_vec0"
-
-    @property
-    def fts(self) -> str:
-        """The FTS5 table."""
-        return f"{self.source}_fts"
-
-    @property
-    def docsize(self) -> str:
-        """FTS5's own table of the rows that it holds."""
-        return f"{self.source}_fts_docsize"
-
-    def sql(self, statement: str) -> str:
-        """The statement with the tables' quoted names for {chunks}, {vectors}, {fts}, {docsize}, {jobs} and {meta}.
-
-        {terms} and {places} are what the full-text index holds: a row a term and a row a place.
-        """
-        tables = {"chunks": self.chunks, "vectors": self.vectors, "fts": self.fts, "docsize": self.docsize}
-        names = {key: quoted_name(name) for key, name in (tables | {"jobs": JOBS, "meta": META}).items()}
-        return statement.format(**names, terms=f"temp.{TERMS}", places=f"temp.{PLACES}")
+    A connection makes the two views for itself: a row for each term, and one for each place of a term.
+    """
+    own = {"chunks": "chunks", "vectors": "chunks_vec0", "fts": "fts", "docsize": "fts_docsize"}
+    shared = {"jobs": "chunk_embedding_jobs", "meta": "substrate_meta", "terms": "temp.terms", "places": "temp.places"}
+    return {word: f"{source}_{end}" for word, end in own.items()} | shared
 
 
 class Declared(NamedTuple):
-    """What a database says of its own indexes; `tokenizer` is FTS5's default if none is declared."""
+    """What a database says of its own indexes and of itself; `tokenizer` is FTS5's default if none is declared."""
 
     dim: int
     metric: Metric
     tokenizer: str
+    version: str
 
 
-def declared(layout: Layout, rows: Rows) -> tuple[Declared | None, list[str]]:
-    """What the source's tables declare, and every way in which they are not the ones assumed; None if one is."""
-    found = {name: sql or "" for name, sql in rows("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")}
-    problems = [
-        problem for table, wanted in _wanted(layout, found).items() for problem in _lacking(table, wanted, found, rows)
-    ]
-    keys = list(rows("SELECT name, upper(type) FROM pragma_table_xinfo(?) WHERE pk > 0", (layout.chunks,)))
-    if layout.chunks in found and keys != [("chunk_id", "INTEGER")]:
-        problems.append(f"{layout.chunks}.chunk_id is not its INTEGER PRIMARY KEY")
-    vectors, wrong = _vectors(layout.vectors, found.get(layout.vectors))
-    tokenizer, wrong_too = _tokenizer(layout, found.get(layout.fts))
-    problems += wrong + wrong_too
-    return (None if problems or vectors is None else Declared(*vectors, tokenizer)), problems
+def declared(names: Mapping[str, str], rows: Rows) -> tuple[Declared | None, list[str]]:
+    """Return what the tables declare, and every way in which they are not the ones assumed; None if one is."""
+    schema = {name: sql or "" for name, sql in rows("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")}
+    problems = []
+    for word, wanted in COLUMNS.items():
+        table = names[word]
+        held = {name for (name,) in rows("SELECT name FROM pragma_table_xinfo(?)", (table,))}
+        if table in schema:
+            problems += [f"{table} has no column {column}" for column in wanted if column not in held]
+        elif word != "meta":
+            problems.append(f"there is no table {table}")
+    chunks, vectors, fts = (names[word] for word in ("chunks", "vectors", "fts"))
+    keys = list(rows("SELECT name, upper(type) FROM pragma_table_xinfo(?) WHERE pk > 0", (chunks,)))
+    if chunks in schema and keys != [("chunk_id", "INTEGER")]:
+        problems.append(f"{chunks}.chunk_id is not its INTEGER PRIMARY KEY")
+    dim, metric, of_vectors = _vectors(vectors, schema[vectors]) if vectors in schema else (0, "l2", [])
+    tokenizer, of_fts = _tokenizer(fts, chunks, schema[fts]) if fts in schema else ("", [])
+    problems += of_vectors + of_fts
+    if problems:
+        return None, problems
+    return Declared(dim, cast("Metric", metric), tokenizer, _version(names["meta"] in schema, rows)), []
 
 
-def version(rows: Rows) -> str:
-    """The substrate's version: its row in META, else PRAGMA user_version."""
-    if list(rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (META,))):
-        for (value,) in rows("SELECT value FROM {meta} WHERE key = 'version'"):
-            return str(value)
-    return str(next(rows("PRAGMA user_version"))[0])
+def _version(has_table: bool, rows: Rows) -> str:
+    """Return the substrate's version: its row among the facts, else PRAGMA user_version."""
+    values = rows("SELECT value FROM {meta} WHERE key = 'version'") if has_table else iter(())
+    row = next(values, None) or next(rows("PRAGMA user_version"))
+    return str(row[0])
 
 
-def quoted_name(name: str) -> str:
-    """An identifier as SQL reads it, whatever is in it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _wanted(layout: Layout, found: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    tables: dict[str, tuple[str, ...]] = {
-        layout.chunks: CHUNK_COLUMNS,
-        layout.vectors: VECTOR_COLUMNS,
-        layout.fts: FTS_COLUMNS,
-        layout.docsize: ("id", "sz"),
-        JOBS: JOB_COLUMNS,
-    }
-    return tables | ({META: ("key", "value")} if META in found else {})
-
-
-def _lacking(table: str, wanted: tuple[str, ...], found: Mapping[str, str], rows: Rows) -> list[str]:
-    if table not in found:
-        return [f"there is no table {table}"]
-    columns = {name for (name,) in rows("SELECT name FROM pragma_table_xinfo(?)", (table,))}
-    return [f"{table} has no column {column}" for column in wanted if column not in columns]
-
-
-def _vectors(table: str, sql: str | None) -> tuple[tuple[int, Metric] | None, list[str]]:
-    if sql is None:
-        return None, []
+def _vectors(table: str, sql: str) -> tuple[int, str, list[str]]:
+    """Return dimension and distance of the vec0 table, and what is wrong with its two columns of vectors."""
     arguments = _arguments(sql, "vec0")
     if arguments is None:
-        return None, [f"{table} is not a vec0 table"]
-    columns = {argument.split()[0].strip("\"'[]`").lower(): argument for argument in arguments if argument.split()}
-    floats = _column(columns.get("embedding", ""), "float|f32")
-    bits = _column(columns.get("embedding_bq", ""), "bit")
-    if floats is not None and bits is not None:
-        if floats[0] == bits[0]:
-            return floats, []
-        return None, [f"{table} has embedding float[{floats[0]}] and embedding_bq bit[{bits[0]}]"]
-    return None, [
-        f"{table}.{name} is {printable(' '.join(columns[name].split()[1:]))!r}, not {kind}[D]"
-        for name, kind, parsed in (("embedding", "float", floats), ("embedding_bq", "bit", bits))
-        if name in columns and parsed is None
-    ]
+        return 0, "", [f"{table} is not a vec0 table"]
+    columns = {words[0].strip("\"'[]`").lower(): words[1:] for words in map(str.split, arguments) if words}
+    dims: dict[str, int] = {}
+    metric, problems = "l2", []
+    for name, kind, spellings in (("embedding", "float", "float|f32"), ("embedding_bq", "bit", "bit")):
+        if name not in columns:
+            continue  # said by name already
+        column = " ".join(columns[name])
+        pattern = rf"(?:{spellings})\s*\[\s*(\d{{1,6}})\s*\]\s*(?:distance_metric\s*=\s*(l2|l1|cosine))?"
+        match = re.fullmatch(pattern, column, re.I)
+        if match is None:
+            problems.append(f"{table}.{name} is {printable(column)!r}, not {kind}[D]")
+            continue
+        dims[kind] = int(match[1])
+        if kind == "float":
+            metric = (match[2] or "l2").lower()
+    if len(set(dims.values())) > 1:
+        problems.append(f"{table} has embedding float[{dims['float']}] and embedding_bq bit[{dims['bit']}]")
+    return dims.get("float", 0), metric, problems
 
 
-def _column(argument: str, kind: str) -> tuple[int, Metric] | None:
-    """Dimension and metric of a vector column of the kind; None for anything else."""
-    pattern = rf"\S+\s+(?:{kind})\s*\[\s*(\d{{1,6}})\s*\]\s*(?:distance_metric\s*=\s*(l2|l1|cosine))?\s*"
-    match = re.fullmatch(pattern, argument, re.I)
-    return (int(match[1]), cast("Metric", (match[2] or "l2").lower())) if match else None
-
-
-def _tokenizer(layout: Layout, sql: str | None) -> tuple[str, list[str]]:
-    if sql is None:
-        return "", []
+def _tokenizer(table: str, chunks: str, sql: str) -> tuple[str, list[str]]:
+    """Return what cuts the full-text index, and what is wrong with where it says that its content lies."""
     arguments = _arguments(sql, "fts5")
     if arguments is None:
-        return "", [f"{layout.fts} is not an FTS5 table"]
-    options = {}
-    for argument in arguments:
-        name, separator, value = argument.partition("=")
-        if separator:
-            options[name.strip().lower()] = _unquoted(value.strip())
+        return "", [f"{table} is not an FTS5 table"]
+    pairs = [argument.partition("=") for argument in arguments]
+    options = {name.strip().lower(): _unquoted(value.strip()) for name, separator, value in pairs if separator}
     wrong = [
-        f"{layout.fts} has {option}={printable(options.get(option, ''))!r}, not {wanted!r}"
-        for option, wanted in (("content", layout.chunks), ("content_rowid", "chunk_id"))
+        f"{table} has {option}={printable(options.get(option, ''))!r}, not {wanted!r}"
+        for option, wanted in (("content", chunks), ("content_rowid", "chunk_id"))
         if options.get(option, "") != wanted
     ]
     return options.get("tokenize", "unicode61"), wrong
 
 
 def _arguments(sql: str, module: str) -> list[str] | None:
-    """What stands between the commas of a CREATE VIRTUAL TABLE statement; None for another module's or no such."""
+    """Return what stands between the commas of a CREATE VIRTUAL TABLE statement; None for another module's."""
     match = re.search(rf"\bUSING\s+{module}\s*\((.*)\)\s*;?\s*$", sql, re.I | re.S)
     if not match or not re.match(r"\s*CREATE\s+VIRTUAL\s+TABLE\b", sql, re.I):
         return None
+    # A comma within quotes, as in tokenchars ',', parts nothing.
     return [part.strip() for part in re.findall(r"(?:[^,'\"]|'[^']*'|\"[^\"]*\")+", match[1])]
 
 
 def _unquoted(value: str) -> str:
+    """Return an option's value without the quotes around it, and without the doubling of those within."""
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
         return value[1:-1].replace(value[0] * 2, value[0])
     return value

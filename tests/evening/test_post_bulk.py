@@ -33,10 +33,10 @@ from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
 from runner.retrieve.variants import cut_rows
 from runner.substrate.database import open_substrate
-from runner.substrate.measure import search_substrate
-from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_results, counterparts
+from runner.substrate.measure import measured
+from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_result, counterparts
 from runner.substrate.record import decided as decided_record
-from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD, latencies
+from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD
 from runner.substrate.shapes import ArmResult, IndexRecallResult, PostBulk, Quantisation
 from runner.substrate.verdict import compared_findings
 from tests.support.evening_process import run

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,12 +10,11 @@ import apsw
 import numpy as np
 
 from runner.base.records import Chunk, Document, Span
-from runner.substrate.database import document_ids, load_vec0
-from runner.substrate.tables import Layout
+from runner.substrate.database import document_id, load_vec0
+from runner.substrate.tables import TOKENIZER, table_names
 
 MODEL = ("fictional/encoder", "2")
 VERSION = "2026-11"
-TOKENIZER = "porter unicode61"
 
 
 @dataclass(frozen=True)
@@ -33,24 +33,23 @@ class Build:
     ids: Callable[[str], str] | None = None
 
 
-def schema(layout: Layout, dim: int, metric: str = "cosine", tokenizer: str = TOKENIZER) -> str:
+def schema(source: str, dim: int, metric: str = "cosine", tokenizer: str = TOKENIZER) -> str:
     """The statements that make a source's empty tables; `metric` "" declares none."""
     distance, quoted = f" distance_metric={metric}" if metric else "", tokenizer.replace('"', '""')
-    return layout.sql(
-        f"""
+    statements = f"""
         CREATE TABLE {{chunks}} (
             chunk_id INTEGER PRIMARY KEY, document_id TEXT, chunk_index INTEGER, char_start INTEGER, char_end INTEGER,
             context TEXT, text TEXT, embedded_model_id TEXT, embedded_model_version TEXT, embedded_at TEXT);
         CREATE VIRTUAL TABLE {{vectors}} USING vec0(
             chunk_id integer primary key, embedding float[{dim}]{distance}, embedding_bq bit[{dim}]);
         CREATE VIRTUAL TABLE {{fts}} USING fts5(
-            context, text, content='{layout.chunks}', content_rowid='chunk_id', tokenize="{quoted}");
+            context, text, content='{source}_chunks', content_rowid='chunk_id', tokenize="{quoted}");
         CREATE TABLE {{jobs}} (
             chunk_table TEXT, chunk_id INTEGER, model_id TEXT, model_version TEXT, status TEXT,
             PRIMARY KEY (chunk_table, chunk_id, model_id, model_version));
         CREATE TABLE {{meta}} (key TEXT PRIMARY KEY, value TEXT);
         """
-    )
+    return statements.format(**table_names(source))
 
 
 def build(path: Path, made: Build) -> Path:
@@ -59,7 +58,7 @@ def build(path: Path, made: Build) -> Path:
     connection.pragma("journal_mode", made.journal)
     tokenizer = FAULTY_TOKENIZER if "FTS tokenizer mismatch" in made.faults else made.tokenizer
     with connection:
-        connection.execute(schema(Layout(made.source), made.vectors.shape[1], made.metric, tokenizer))
+        connection.execute(schema(made.source, made.vectors.shape[1], made.metric, tokenizer))
         connection.execute("INSERT INTO substrate_meta VALUES ('version', ?)", (made.version,))
         _fill(connection, made)
         for fault in made.faults:
@@ -106,7 +105,7 @@ def writing_connection(path: Path) -> apsw.Connection:
 
 def _fill(connection: apsw.Connection, made: Build) -> None:
     source, documents = made.source, {document.doc_id: document for document in made.documents}
-    ids = made.ids or document_ids(source)
+    ids = made.ids or partial(document_id, source)
     rows, jobs = [], []
     for number, chunk in enumerate(made.chunks, start=1):
         text = documents[chunk.doc_id].text[chunk.span.start : chunk.span.end]
