@@ -166,17 +166,17 @@ def check_substrate(
         "model_id": expected.model_id,
         "model_version": expected.model_version,
         "model": f"{printable(expected.model_id)} version {printable(expected.model_version)}",
-        "zero": np.zeros(substrate.dim, "<f4").tobytes(),
+        "zero": np.zeros(substrate.facts.dim, "<f4").tobytes(),
         "documents": json_array(ids.values()),
     }
     of_documents, coverage = document_findings(substrate, documents, expected.chunker, expected.chunks)
     findings = [
-        _version_finding(substrate.version, expected.version),
+        _version_finding(substrate.facts.version, expected.version),
         *(_found_by(substrate, check, bindings) for check in OF_VECTORS),
         *([embedded_again(substrate, embed, seed)] if embed is not None else []),
         *of_documents,
         *(_found_by(substrate, check, bindings) for check in OF_ROWS),
-        tokenizer_finding(substrate.tokenizer),
+        tokenizer_finding(substrate.facts.tokenizer),
         _stale_index(substrate, seed),
     ]
     return findings, coverage
@@ -184,7 +184,8 @@ def check_substrate(
 
 def _found_by(substrate: Substrate, check: Check, bindings: Mapping[str, Any]) -> FindingResult:
     """Return what the query of a check finds: its rows are counted, and only the first few named."""
-    count, examples = 0, []
+    count = 0
+    examples: list[str] = []
     for *values, number in substrate.rows(check.query, bindings):
         count += number
         if len(examples) < EXAMPLES:
@@ -198,14 +199,8 @@ def _version_finding(version: str, before: str | None) -> FindingResult:
     """Return a note if the substrate's version is another than the one seen before."""
     is_other = before is not None and version != before
     unlike = f", not {printable(str(before))!r}" if is_other else ""
-    return FindingResult(
-        name="substrate version",
-        fault=False,
-        count=int(is_other),
-        of=1,
-        sentence=f"The substrate's version is {printable(version)!r}{unlike}.",
-        examples=[],
-    )
+    sentence = f"The substrate's version is {printable(version)!r}{unlike}."
+    return finding("substrate version", int(is_other), 1, sentence=sentence, fault=False)
 
 
 REEMBEDDED = 64
@@ -227,7 +222,9 @@ def _sample(substrate: Substrate, query: str, size: int, seed: int) -> tuple[str
 def embedded_again(substrate: Substrate, embed: Embed, seed: int) -> FindingResult:
     """Return whether a sample of chunks has the vectors that `embed` makes; InputError for another dimension."""
     sample = _sample(substrate, "SELECT chunk_id FROM {vectors} ORDER BY chunk_id", REEMBEDDED, seed)
-    stored = dict(substrate.rows(f"SELECT chunk_id, embedding FROM {{vectors}} WHERE chunk_id {_AMONG}", sample))
+    stored: dict[int, bytes] = dict(
+        substrate.rows(f"SELECT chunk_id, embedding FROM {{vectors}} WHERE chunk_id {_AMONG}", sample)
+    )
     rows = substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample)
     # As `Chunk.reading` puts a chunk's context before its text.
     texts = {row[0]: f"{row[1]}\n{row[2]}" if row[1] else str(row[2]) for row in rows if row[0] in stored}
@@ -282,15 +279,9 @@ def tokenizer_finding(declared: str) -> FindingResult:
         sentence += f" Unlike the harness' BM25 it does not find: {', '.join(lost)}."
     if gained:
         sentence += f" Unlike the harness' BM25 it finds: {', '.join(gained)}."
+    examples = [f"{CANARIES[name][1]!r} does not find {CANARIES[name][0]!r}" for name in lost]
     wrong = len(lost) + is_other
-    return FindingResult(
-        name="FTS tokenizer mismatch",
-        fault=wrong > 0,
-        count=wrong,
-        of=len(CANARIES) + 1,
-        sentence=sentence,
-        examples=[f"{CANARIES[name][1]!r} does not find {CANARIES[name][0]!r}" for name in lost][:EXAMPLES],
-    )
+    return finding("FTS tokenizer mismatch", wrong, len(CANARIES) + 1, sentence=sentence, examples=examples)
 
 
 def _bm25_finds(text: str, query: str) -> bool:
@@ -321,15 +312,15 @@ def _stale_index(substrate: Substrate, seed: int) -> FindingResult:
     columns = substrate.rows("SELECT name FROM pragma_table_info(?)", (substrate.names["fts"],))
     is_countable = tuple(name for (name,) in columns) == COLUMNS["fts"]
     rows = substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample)
-    indexed = dict(substrate.rows(f"SELECT id, sz FROM {{docsize}} WHERE id {_AMONG}", sample))
+    indexed: dict[int, bytes] = dict(substrate.rows(f"SELECT id, sz FROM {{docsize}} WHERE id {_AMONG}", sample))
     # Each chunk is cut again by the index's own tokenizer, in memory.
-    words, sizes = _cut(substrate.tokenizer, list(rows))
-    counts: dict[str, int] = {}
-    for term in set().union(*words.values()):
-        ((counts[term],),) = list(substrate.rows("SELECT doc FROM {terms} WHERE term = ?", (term,))) or [(0,)]
+    words, sizes = _cut(substrate.facts.tokenizer, list(rows))
+    terms = json_array(set().union(*words.values()))
+    of_terms = "SELECT term, doc FROM {terms} WHERE term IN (SELECT value FROM json_each(?))"
+    counts: dict[str, int] = dict(substrate.rows(of_terms, (terms,)))
     examples = []
     for chunk_id in sorted(words):
-        rarest = sorted(words[chunk_id], key=lambda term: (counts[term], term))[:RAREST]
+        rarest = sorted(words[chunk_id], key=lambda term: (counts.get(term, 0), term))[:RAREST]
         unfound = [term for term in rarest if not _in_index(substrate, term, chunk_id)]
         if unfound:
             examples.append(f"chunk {chunk_id}: its word {printable(unfound[0])!r} does not find it")

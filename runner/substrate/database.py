@@ -16,7 +16,8 @@ from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
 from runner.base.given_files import display, printable
 from runner.eval_set import catalog
-from runner.substrate.tables import Metric, Rows, declared, table_names
+from runner.substrate.shapes import SubstrateFacts
+from runner.substrate.tables import Rows, declared, table_names
 
 BUSY_MS = 5000
 """How long a statement waits for a writer's lock."""
@@ -29,24 +30,21 @@ LONGEST_VALUE = 1 << 28
 
 Bindings = Sequence[Any] | Mapping[str, Any]
 
-_WAL = 2  # at bytes 18 and 19 of a database file
+_WAL = 2  # at byte 18 of a database file
 
 
 @dataclass(frozen=True)
 class Substrate:
-    """An open substrate of one source; `dim` and `metric` are the vec0 table's, `tokenizer` is the FTS5 table's.
+    """An open substrate of one source; `names` are its tables, as `table_names` has them.
 
-    `names` are its tables, as `table_names` has them. `rows` yields the rows of a statement that names them in braces,
-    and raises InputError if the database is locked or damaged, or holds text that is not UTF-8.
+    `rows` yields the rows of a statement that names tables in braces, and raises InputError if the database is locked
+    or damaged, or holds text that is not UTF-8.
     """
 
     source: str
     names: Mapping[str, str]
     rows: Rows = field(repr=False)
-    dim: int
-    metric: Metric
-    tokenizer: str
-    version: str
+    facts: SubstrateFacts
 
     def ids_of(self, doc_ids: Sequence[str]) -> Mapping[str, str]:
         """Return each eval-set document's id here: its own if a chunk carries it, else as `document_id` maps it.
@@ -86,9 +84,9 @@ def open_substrate(path: Path, source: str) -> Iterator[Substrate]:
     """
     name = catalog.source(source).name
     names = table_names(name)
-    path = _database_file(path)
-    is_wal = _header(path)[18] == _WAL
-    state = _state(path) if is_wal and not _has_content(path.with_name(path.name + "-wal")) else None
+    path, is_wal = _database_file(path)
+    log = path.with_name(path.name + "-wal")
+    state = _state(path) if is_wal and not (log.exists() and log.stat().st_size) else None
     connection = _connect(path, immutable=state is not None)
     rows = partial(_rows, connection, path, names)
     try:
@@ -105,7 +103,7 @@ def open_substrate(path: Path, source: str) -> Iterator[Substrate]:
                 f"{display(path)} is not a substrate of {name} as this tool reads it:\n{listed}\n"
                 "Give the substrate's database and the source that it holds; runner/substrate/tables.py has the schema."
             )
-        yield Substrate(name, names, rows, *facts)
+        yield Substrate(name, names, rows, facts)
     finally:
         connection.close()
     # Reached only where nothing was raised: the file that was taken for immutable must still be the same.
@@ -132,29 +130,24 @@ _IDS: dict[str, tuple[str, str]] = {
 }
 
 
-def _database_file(path: Path) -> Path:
-    """Return the file that a path or a symbolic link names; InputErrors for what cannot be a database."""
+def _database_file(path: Path) -> tuple[Path, bool]:
+    """Return the file that a path or a symbolic link names, and if it is in WAL mode; InputError if it is no database.
+
+    Its first 100 bytes are SQLite's header.
+    """
     if not path.exists():
         raise InputError(f"{display(path)} does not exist. Give the path of the substrate's database file.")
     refuse_special(path)
-    if path.stat().st_size == 0:
-        raise InputError(f"{display(path)} is empty. Give the path of the substrate's database file.")
-    return path.resolve()
-
-
-def _header(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             header = stream.read(100)
     except OSError as error:
         raise InputError(f"{display(path)} cannot be read ({error.strerror}).") from error
+    if not header:
+        raise InputError(f"{display(path)} is empty. Give the path of the substrate's database file.")
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise InputError(f"{display(path)} is not an SQLite database, or an encrypted one. Give one that can be read.")
-    return header
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
+    return path.resolve(), header[18] == _WAL
 
 
 def _state(path: Path) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from runner.substrate.checks import Expected, check_substrate
 from runner.substrate.database import Substrate
 from runner.substrate.record import Decided, arm_result, counterparts, documents, quantisation
 from runner.substrate.search import Searches
-from runner.substrate.shapes import ModelFacts, PostBulk, SubstrateFacts
+from runner.substrate.shapes import ModelFacts, PostBulk
 from runner.substrate.verdict import compared_findings
 
 
@@ -40,9 +40,9 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
     """Return checks, scores, index recall and latencies; the substrate was last seen in `version_before`."""
     version, record, spec = known.version, known.record, known.encoder.spec
     dim = int(known.cut or spec.dim)
-    if dim != substrate.dim:
+    if dim != substrate.facts.dim:
         raise InputError(
-            f"The substrate's vectors have {substrate.dim} dimensions, and those of {spec.name} have {dim}: they "
+            f"The substrate's vectors have {substrate.facts.dim} dimensions, and those of {spec.name} have {dim}: they "
             "were made by another encoder. Give the database that this decision filled."
         )
     seconds: dict[str, float] = {}
@@ -79,7 +79,7 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         kind="rehearsal" if known.decision.kind == "rehearsal" else "production",
         chosen=known.decision.chosen,
         model=model,
-        substrate=_facts(substrate),
+        substrate=substrate.facts,
         plan=record.plan,
         queries=list(texts),
         arms=arms,
@@ -90,17 +90,6 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         lock_sha256=file_sha256(version.record / LOCK_NAME),
     )
     return Measured(report, runs, times, seconds)
-
-
-def _facts(substrate: Substrate) -> SubstrateFacts:
-    ((chunks,),) = substrate.rows("SELECT count(*) FROM {chunks}")
-    return SubstrateFacts(
-        version=substrate.version,
-        chunks=chunks,
-        dim=substrate.dim,
-        metric=substrate.metric,
-        tokenizer=substrate.tokenizer,
-    )
 
 
 def _kept(runs: Mapping[str, Run], doc_ids: frozenset[str]) -> dict[str, Run]:
@@ -116,7 +105,7 @@ def _model(known: Decided, substrate: Substrate) -> ModelFacts:
     spec = known.encoder.spec
     accepted = (spec.hub_id, spec.name)
     carried = "SELECT embedded_model_id, count(*) FROM {chunks} WHERE embedded_model_id IN (?, ?) GROUP BY 1"
-    counts = dict(substrate.rows(carried, accepted))
+    counts: dict[str, int] = dict(substrate.rows(carried, accepted))
     return ModelFacts(
         encoder=spec.name,
         revision=spec.revision,

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from runner.base.errors import InputError
 from runner.base.given_files import printable
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
 from runner.retrieve.retrieve import fused_ids
 from runner.retrieve.variants import OVERSAMPLE
 from runner.substrate.database import AMONG_DOCUMENTS, Substrate, json_array
-from runner.substrate.tables import Metric
+from runner.substrate.shapes import Metric
 
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"
@@ -64,24 +64,16 @@ class Found(NamedTuple):
     more: bool
 
 
-class Place(NamedTuple):
-    """Where a chunk belongs."""
-
-    doc_id: str
-    chunk_index: int
-    span: Span
-
-
 @dataclass
 class Ranking:
     """The chunks found for one query so far, and the documents whose rank no further chunk can change."""
 
-    chunks: list[Place] = field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)
     scores: list[int] = field(default_factory=list)
     best: dict[str, int] = field(default_factory=dict)
     last: int | None = None
 
-    def add(self, found: Found, places: Mapping[int, Place]) -> None:
+    def add(self, found: Found, places: Mapping[int, Chunk]) -> None:
         """Take the next chunks of a search, none of which may score above those before; gone ones have no place."""
         for chunk_id, score in zip(found.ids, found.scores, strict=True):
             if chunk_id in places:
@@ -102,7 +94,7 @@ class Ranking:
         """Return the first RUN_DEPTH documents by their best chunk, in runner.retrieve.ranking's order of ties."""
         numbers = {doc_id: number for number, doc_id in enumerate(sorted(self.best))}
         documents = np.array([numbers[place.doc_id] for place in self.chunks], np.int64)
-        indices = np.array([place.chunk_index for place in self.chunks], np.int64)
+        indices = np.array([place.index for place in self.chunks], np.int64)
         order = rank(np.array(self.scores, np.int64), documents, indices)
         best = order[best_chunks(documents[order])][:RUN_DEPTH].tolist()
         return tuple(
@@ -251,14 +243,14 @@ class Searches:
         among, allowed = self._among
         candidates = self.oversample * RUN_DEPTH
         query = (
-            f"SELECT chunk_id, vec_distance_{self.substrate.metric}(embedding, ?) FROM {{vectors}} "  # noqa: S608
+            f"SELECT chunk_id, vec_distance_{self.substrate.facts.metric}(embedding, ?) FROM {{vectors}} "
             "WHERE embedding_bq MATCH vec_quantize_binary(?) AND k = ?" + among
         )
         return self._found(self.substrate.rows(query, (vector, vector, candidates, *allowed)), candidates)
 
     def _found(self, rows: Iterable[tuple[Any, ...]], count: int) -> Found:
         """Return the rows by score; without those whose distance is NULL, since a vector is not finite."""
-        similarity = SIMILARITY[self.substrate.metric]
+        similarity = SIMILARITY[self.substrate.facts.metric]
         every = list(rows)
         scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in every if distance is not None]
         scored.sort(key=lambda pair: -pair[0])
@@ -292,8 +284,8 @@ class Searches:
             "rank option to bm25()."
         )
 
-    def _places(self, ids: Sequence[int]) -> dict[int, Place]:
-        """Return places by chunk_id, without chunks that are gone; an InputError if a chunk has no place.
+    def _places(self, ids: Sequence[int]) -> dict[int, Chunk]:
+        """Return the places of chunks by chunk_id, without chunks that are gone; an InputError if a chunk has no place.
 
         A document outside the eval set keeps the substrate's id.
         """
@@ -311,7 +303,7 @@ class Searches:
                     f"{self.substrate.names['chunks']}: chunk {chunk_id} has document_id, chunk_index, char_start and "
                     f"char_end {shown}. A chunk needs a document, a place in it, and characters."
                 )
-            places[chunk_id] = Place(self._names.get(document, document), index, Span(start, end))
+            places[chunk_id] = Chunk(self._names.get(document, document), index, Span(start, end), "", 0)
         return places
 
 

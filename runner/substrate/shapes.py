@@ -11,6 +11,9 @@ from runner.eval_set.shapes.decision import Chosen
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult
 from runner.eval_set.shapes.plan import Plan
 
+Metric = Literal["l2", "l1", "cosine"]
+"""How a vec0 column declares its distance; l2 if it declares none."""
+
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -90,12 +93,12 @@ class CoverageResult(FrozenModel):
 
 
 class SubstrateFacts(FrozenModel):
-    """What the substrate says of itself; `tokenizer` is what its FTS5 table declares."""
+    """What the substrate says of itself; `dim` and `metric` are its vec0 table's, `tokenizer` is its FTS5 table's."""
 
     version: str
     chunks: Count
     dim: Annotated[int, Field(ge=1)]
-    metric: str
+    metric: Metric
     tokenizer: str
 
 
@@ -141,12 +144,20 @@ EXAMPLES = 5
 
 
 def finding(
-    name: str, count: int, of: int, what: str, so: str = "", examples: Iterable[str] = (), *, fault: bool = True
+    name: str,
+    count: int,
+    of: int,
+    what: str = "",
+    so: str = "",
+    examples: Iterable[str] = (),
+    *,
+    sentence: str = "",
+    fault: bool = True,
 ) -> FindingResult:
-    """Return a finding that says "{count} of {of} {what}" and, if there are any, what follows of it.
+    """Return a finding with a sentence of its own, else "{count} of {of} {what}" and, if there are any, what follows.
 
     It is a fault if `count` is above 0, unless it is a note, which is never one.
     """
-    sentence = f"{count:,} of {of:,} {what}{f': {so}' if count and so else ''}."
+    sentence = sentence or f"{count:,} of {of:,} {what}{f': {so}' if count and so else ''}."
     few = list(islice(examples, EXAMPLES))
     return FindingResult(name=name, fault=fault and count > 0, count=count, of=of, sentence=sentence, examples=few)

@@ -6,12 +6,10 @@ an assumption that `open_substrate` holds every database to before anything is r
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, cast
 
 from runner.base.given_files import printable
-
-Metric = Literal["l2", "l1", "cosine"]
-"""How a vec0 column declares its distance; l2 if it declares none."""
+from runner.substrate.shapes import Metric, SubstrateFacts
 
 Rows = Callable[..., Iterator[tuple[Any, ...]]]
 """Answers a statement, whose tables are named by the keys of `table_names` in braces, with its bindings."""
@@ -48,17 +46,8 @@ def table_names(source: str) -> dict[str, str]:
     return {word: f"{source}_{end}" for word, end in own.items()} | shared
 
 
-class Declared(NamedTuple):
-    """What a database says of its own indexes and of itself; `tokenizer` is FTS5's default if none is declared."""
-
-    dim: int
-    metric: Metric
-    tokenizer: str
-    version: str
-
-
-def declared(names: Mapping[str, str], rows: Rows) -> tuple[Declared | None, list[str]]:
-    """Return what the tables declare, and every way in which they are not the ones assumed; None if one is."""
+def declared(names: Mapping[str, str], rows: Rows) -> tuple[SubstrateFacts | None, list[str]]:
+    """Return the facts of a substrate, and every way in which its tables are not the ones assumed; None if one is."""
     schema = {name: sql or "" for name, sql in rows("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")}
     problems = []
     for word, wanted in COLUMNS.items():
@@ -77,7 +66,10 @@ def declared(names: Mapping[str, str], rows: Rows) -> tuple[Declared | None, lis
     problems += of_vectors + of_fts
     if problems:
         return None, problems
-    return Declared(dim, cast("Metric", metric), tokenizer, _version(names["meta"] in schema, rows)), []
+    version = _version(names["meta"] in schema, rows)
+    ((count,),) = rows("SELECT count(*) FROM {chunks}")
+    metric = cast("Metric", metric)
+    return SubstrateFacts(version=version, chunks=count, dim=dim, metric=metric, tokenizer=tokenizer), []
 
 
 def _version(has_table: bool, rows: Rows) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from runner.base.figures import p_text, round4
 from runner.substrate.search import BINARY, EXACT
-from runner.substrate.shapes import ArmResult, Beside, FindingResult, PostBulk, Quantisation
+from runner.substrate.shapes import ArmResult, Beside, FindingResult, PostBulk, Quantisation, finding
 
 
 def compared_findings(arms: Sequence[ArmResult], lost: Quantisation, alpha: float) -> list[FindingResult]:
@@ -17,18 +17,13 @@ def _quantisation_loss(lost: Quantisation) -> FindingResult:
     short = [recall for recall in lost.recall if round4(recall.mean) < recall.floor]
     shares = " and ".join(f"{recall.mean:.4f} of the first {recall.depth}" for recall in lost.recall)
     floors = " and ".join(f"{recall.floor:g} at {recall.depth}" for recall in lost.recall)
-    return FindingResult(
-        name="quantisation loss",
-        fault=bool(short),
-        count=len(short),
-        of=len(lost.recall),
-        sentence=(
-            f"The binary index with rescoring keeps {shares} chunks of exact search (at least {floors} is asked for); "
-            f"nDCG@10 of the eval set's documents among all changes by {lost.difference.mean:+.4f} "
-            f"(p {p_text(lost.test.p)})."
-        ),
-        examples=list(dict.fromkeys(query_id for recall in short for query_id in recall.worst)),
+    worst = dict.fromkeys(query_id for recall in short for query_id in recall.worst)
+    sentence = (
+        f"The binary index with rescoring keeps {shares} chunks of exact search (at least {floors} is asked for); "
+        f"nDCG@10 of the eval set's documents among all changes by {lost.difference.mean:+.4f} "
+        f"(p {p_text(lost.test.p)})."
     )
+    return finding("quantisation loss", len(short), len(lost.recall), sentence=sentence, examples=worst)
 
 
 def _score_loss(arms: Sequence[ArmResult], alpha: float) -> FindingResult:
@@ -46,14 +41,7 @@ def _score_loss(arms: Sequence[ArmResult], alpha: float) -> FindingResult:
     if short:
         listed = "; ".join(short)
         sentence = f"nDCG@10 is below the record's, and would be if every unjudged hit were perfect: {listed}."
-    return FindingResult(
-        name="vector scores below the record",
-        fault=bool(short),
-        count=len(short),
-        of=len(vectors),
-        sentence=sentence,
-        examples=[],
-    )
+    return finding("vector scores below the record", len(short), len(vectors), sentence=sentence)
 
 
 def _falls_short(arm: ArmResult, beside: Beside, alpha: float) -> bool:
