@@ -68,7 +68,7 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
     with _timed(seconds, "index recall"):
         recall = everywhere.index_recall()
     with _timed(seconds, "latency"):
-        times = {arm: _milliseconds(spent) for arm, spent in everywhere.latencies().items()}
+        times = {arm: milliseconds(spent) for arm, spent in everywhere.latencies().items()}
     beside = counterparts(record.cells, spec.name, known.chunker, known.cut)
     arms = [arm_result(record, arm, run, beside.get(arm)) for arm, run in runs.items()]
     lost = quantisation(record, wide_runs, recall)
@@ -114,7 +114,7 @@ def _model(known: Decided, substrate: Substrate) -> ModelFacts:
     )
 
 
-def _milliseconds(seconds: Sequence[float]) -> dict[str, float]:
+def milliseconds(seconds: Sequence[float]) -> dict[str, float]:
     """Return how many calls there were, and what 50, 95 and 99 % of them stay within, interpolated linearly."""
     shares = (50, 95, 99)
     within = np.percentile(seconds, shares).tolist()

@@ -5,7 +5,6 @@ import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,7 +25,6 @@ from runner.eval_set.lock import report_folders, verify_lock
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.paired import Difference
-from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_queries
 from runner.evening.post_bulk import post_bulk
 from runner.report.page_frame import LONGEST_TEXT
@@ -37,7 +35,7 @@ from runner.substrate.measure import measured
 from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_result, counterparts
 from runner.substrate.record import decided as decided_record
 from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD
-from runner.substrate.shapes import ArmResult, IndexRecallResult, PostBulk, Quantisation
+from runner.substrate.shapes import ArmResult, FindingResult, IndexRecallResult, PostBulk, Quantisation
 from runner.substrate.verdict import compared_findings
 from tests.support.evening_process import run
 from tests.support.outline import Outline
@@ -52,8 +50,8 @@ FILLERS = 1500
 
 @pytest.fixture(autouse=True)
 def _one_round(monkeypatch):
-    """Latency is measured once a query instead of three times."""
-    monkeypatch.setattr("runner.substrate.measure.latencies", partial(latencies, repeats=1))
+    """Latency is measured once a query instead of twice."""
+    monkeypatch.setattr("runner.substrate.search.REPEATS", 1)
 
 
 @pytest.fixture(name="evening", scope="module")
@@ -111,6 +109,14 @@ def report(version: Version) -> PostBulk:
     return PostBulk.model_validate(read_json(reports(version)[-1] / "post_bulk.json"))
 
 
+def newest_page(version: Version) -> str:
+    return (reports(version)[-1] / "post-bulk.html").read_text(encoding="utf-8")
+
+
+def named(name: str, version: Version) -> FindingResult:
+    return next(finding for finding in report(version).findings if finding.name == name)
+
+
 def bytes_below(folder: Path) -> dict[str, str]:
     """Every file of a version but its post-bulk reports, by digest."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
@@ -162,7 +168,7 @@ def test_a_substrate_in_another_version_than_last_time_is_noted_and_no_fault(dec
     post_bulk(decided, path, encoders=fake_encoders)
     edit(path, "UPDATE substrate_meta SET value = '2026-12'")
     post_bulk(decided, path, encoders=fake_encoders)
-    note = next(finding for finding in report(decided).findings if finding.name == "substrate version")
+    note = named("substrate version", decided)
     assert (note.fault, note.count) == (False, 1)
     assert note.sentence == "The substrate's version is '2026-12', not '2026-11'."
     (reports(decided)[-1] / "post_bulk.json").write_bytes(b"{}")
@@ -247,7 +253,7 @@ def test_a_planted_fault_is_named_by_the_verdict_and_by_the_page(decided, fillin
         post_bulk(decided, substrate(tmp_path, filling, fault), encoders=fake_encoders)
     fault = fault.partition(",")[0]
     assert fault in [finding.name for finding in report(decided).faults]
-    page = (reports(decided)[-1] / "post-bulk.html").read_text(encoding="utf-8")
+    page = newest_page(decided)
     sentence = re.search(r'<p class="sentence">(.+?)</p>', page)[1]
     assert sentence.startswith("The substrate has ")
     assert fault in sentence
@@ -263,7 +269,7 @@ def test_a_substrate_filled_with_another_chunker_than_the_decided_one_has_other_
     assert missing
     with pytest.raises(NegativeVerdict, match="other chunks"):
         post_bulk(decided, substrate(tmp_path, made), encoders=fake_encoders)
-    fault = next(finding for finding in report(decided).faults if finding.name == "other chunks")
+    fault = named("other chunks", decided)
     assert (fault.count, fault.of) == (len({chunk.doc_id for chunk in missing + surplus}), len(made.documents))
     counted = f"{missing.total()} of its chunks are missing, and {surplus.total()} stored ones are not its own"
     assert f" are not cut as fixed_token_512_50 cuts them: {counted}" in fault.sentence
@@ -273,14 +279,13 @@ def test_a_binary_index_that_misses_what_exact_search_finds_is_a_quantisation_lo
     made = filling(make_version(evening), FILLERS)
     with pytest.raises(NegativeVerdict, match="quantisation loss"):
         post_bulk(decided, substrate(tmp_path, made, "quantisation differs"), encoders=fake_encoders)
-    found = report(decided)
-    fault = next(finding for finding in found.faults if finding.name == "quantisation loss")
+    found, fault = report(decided), named("quantisation loss", decided)
     assert found.quantisation.difference.mean < 0
     assert f" among all changes by {found.quantisation.difference.mean:+.4f} " in fault.sentence
     first = found.quantisation.recall[0]
     assert first.mean < INDEX_RECALL_FLOORS[10] == first.floor
     assert fault.examples[0] == first.worst[0]
-    page = (reports(decided)[-1] / "post-bulk.html").read_text(encoding="utf-8")
+    page = newest_page(decided)
     assert f"{first.mean:.4f} <strong>below</strong>" in page
 
 
@@ -317,7 +322,7 @@ def test_what_a_hostile_substrate_holds_is_shown_and_never_interpreted(decided, 
     with pytest.raises(NegativeVerdict) as raised:
         post_bulk(decided, path, encoders=fake_encoders)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", str(raised.value))
-    page = (reports(decided)[-1] / "post-bulk.html").read_text(encoding="utf-8")
+    page = newest_page(decided)
     assert "\x1b" not in page
     assert "\u202e" not in page
     elements = Outline(page).elements
@@ -347,10 +352,10 @@ def test_a_run_that_dies_at_any_file_leaves_nothing_half_written(decided, fillin
     searched = []
 
     def once(*arguments):
-        searched[:] = searched or [search_substrate(*arguments)]
+        searched[:] = searched or [measured(*arguments)]
         return searched[0]
 
-    monkeypatch.setattr("runner.evening.post_bulk.search_substrate", once)
+    monkeypatch.setattr("runner.evening.post_bulk.measured", once)
 
     class Killed(BaseException):
         pass
@@ -425,10 +430,10 @@ def test_the_vectors_of_a_cut_cell_are_held_to_their_length(decided, filling, tm
     known = replace(decided_record(decided, fake_encoders), cut="24")
     path = substrate(tmp_path, replace(filling, vectors=cut_rows(filling.vectors, 24)))
     with open_substrate(path, "demo") as opened:
-        found = search_substrate(known, opened, None)
+        found = measured(known, opened, None).report
         with pytest.raises(InputError, match="have 24 dimensions, and those of minilm-l6-v2 have 48"):
-            search_substrate(replace(known, cut=""), opened, None)
-    assert [finding.name for finding in found.checks.findings if finding.fault] == []
+            measured(replace(known, cut=""), opened, None)
+    assert found.faults == []
 
 
 def test_an_encoder_that_cannot_be_had_ends_with_the_backends_error(decided, filling, tmp_path):
@@ -459,7 +464,7 @@ def test_a_chosen_cell_without_an_encoder_has_its_vectors_held_to_the_baselines(
     assert found.model.of_baseline
     assert found.model.encoder == "minilm-l6-v2"
     assert next(row for row in found.arms if row.arm == EXACT).beside.cell == CHOSEN
-    page = (reports(decided)[-1] / "post-bulk.html").read_text(encoding="utf-8")
+    page = newest_page(decided)
     assert "the chosen cell has none" in page
 
 
@@ -485,7 +490,7 @@ def test_an_arm_stands_beside_the_cell_of_as_little_of_a_vector():
     assert cut[EXACT] == cut[BINARY] == "a@256 x one"
 
 
-def hand_made(version: Version, found: dict[str, list[str]], grades: dict[str, int]) -> tuple[list[ArmResult], Plan]:
+def hand_made(version: Version, found: dict[str, list[str]], grades: dict[str, int]) -> tuple[list[ArmResult], float]:
     """The rows of arms that retrieve the same list for every query, beside a cell that retrieves the first grade."""
     queries = load_queries(version.queries_path)
     ranked = {arm: tuple(Hit(doc, 9.0 - n, Span(0, 1)) for n, doc in enumerate(docs)) for arm, docs in found.items()}
@@ -493,7 +498,7 @@ def hand_made(version: Version, found: dict[str, list[str]], grades: dict[str, i
     recorded = Run(CHOSEN, {query.query_id: (Hit(next(iter(grades)), 1.0, Span(0, 1)),) for query in queries})
     plan = version.plan(rehearsal=False)
     record = Record(plan, [CHOSEN], queries, {query.query_id: grades for query in queries}, lambda _: recorded)
-    return arm_results(record, runs, dict.fromkeys(runs, CHOSEN)), plan
+    return [arm_result(record, arm, run, CHOSEN) for arm, run in runs.items()], plan.significance.alpha
 
 
 NOTHING_LOST = Quantisation.model_construct(
@@ -504,26 +509,26 @@ NOTHING_LOST = Quantisation.model_construct(
 
 
 def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(version):
-    rows, plan = hand_made(version, {EXACT: ["unjudged", "good"], BINARY: ["bad", "good"]}, {"good": 3, "bad": 0})
+    rows, alpha = hand_made(version, {EXACT: ["unjudged", "good"], BINARY: ["bad", "good"]}, {"good": 3, "bad": 0})
     holes, judged = rows
     assert (holes.unjudged, judged.unjudged) == (25, 0)
     assert holes.scores["ndcg@10"].mean == judged.scores["ndcg@10"].mean < 1
     assert holes.bounds == [pytest.approx(0.6309, abs=1e-4), 1.0]
     assert judged.bounds[0] == judged.bounds[1]
-    (loss,) = [finding for finding in compared_findings(rows, NOTHING_LOST, plan) if finding.fault]
+    (loss,) = [finding for finding in compared_findings(rows, NOTHING_LOST, alpha) if finding.fault]
     assert (loss.name, loss.count, loss.of) == ("vector scores below the record", 1, 2)
     assert loss.sentence.endswith("vec0 bq + rescore -0.3691 to minilm-l6-v2 x fixed_token_512_50 (p 0.0010).")
 
 
 def test_full_text_is_never_held_to_the_records_score(version):
-    rows, plan = hand_made(version, {KEYWORD: ["bad"], FUSED: ["bad"]}, {"good": 3, "bad": 0})
+    rows, alpha = hand_made(version, {KEYWORD: ["bad"], FUSED: ["bad"]}, {"good": 3, "bad": 0})
     assert rows[0].beside.differences["ndcg@10"].mean == -1
-    assert not any(finding.fault for finding in compared_findings(rows, NOTHING_LOST, plan))
+    assert not any(finding.fault for finding in compared_findings(rows, NOTHING_LOST, alpha))
 
 
 @pytest.mark.parametrize(("mean", "fault"), [(0.9499, True), (0.94996, False), (0.95, False)])
-def test_the_floor_of_index_recall_is_compared_at_the_four_places_of_the_page(version, mean, fault):
+def test_the_floor_of_index_recall_is_compared_at_the_four_places_of_the_page(mean, fault):
     recall = IndexRecallResult(depth=10, mean=mean, least=0.0, worst=["q01"], floor=INDEX_RECALL_FLOORS[10])
     lost = NOTHING_LOST.model_copy(update={"recall": [recall]})
-    found = compared_findings([], lost, version.plan(rehearsal=False))
+    found = compared_findings([], lost, 0.05)
     assert [finding.fault for finding in found] == [fault, False]

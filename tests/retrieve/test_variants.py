@@ -24,7 +24,7 @@ from runner.retrieve.variants import (
     variant_run,
 )
 from runner.substrate.database import load_vec0, open_substrate
-from runner.substrate.search import BINARY, Search, search_runs
+from runner.substrate.search import BINARY, Searches
 from tests.support.substrate_builder import Build, build, fictional, unit_rows
 
 DIM = 32
@@ -123,7 +123,7 @@ def production(tmp_path_factory):
     path = build(tmp_path_factory.mktemp("production") / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS))
     doc_ids = [document.doc_id for document in DOCUMENTS]
     with open_substrate(path, "bills") as substrate:
-        return search_runs(substrate, Search(QUERIES, ASKED, doc_ids, restricted=False))
+        return Searches(substrate, QUERIES, ASKED, doc_ids, restricted=False).runs()
 
 
 def places(run):

@@ -1,5 +1,6 @@
 import sqlite3
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,21 +13,17 @@ from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
 from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
 from runner.retrieve.retrieve import RRF_K, DenseArm, dense_run
 from runner.substrate.database import open_substrate
+from runner.substrate.measure import milliseconds
 from runner.substrate.search import (
     ARMS,
     BINARY,
     EXACT,
     FUSED,
     KEYWORD,
-    Search,
+    Searches,
     fused,
-    index_recall,
-    latencies,
     match_expression,
-    percentiles,
-    search_runs,
 )
-from runner.substrate.searches import MOST_NEAREST
 from tests.support.substrate_builder import Build, build, edit, fictional, unit_rows
 
 DIM = 32
@@ -43,13 +40,20 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("search") / "substrate.db", Build(DOCUMENTS, CHUNKS, VECTORS))
 
 
-def search(doc_ids=IDS, *, restricted=True, **more) -> Search:
-    return Search(QUERIES, QUERY_VECTORS, doc_ids, restricted, **more)
-
-
-def runs(path: Path, asked: Search):
+@contextmanager
+def searches(path: Path, doc_ids=IDS, texts=QUERIES, vectors=QUERY_VECTORS, **more) -> Iterator[Searches]:
     with open_substrate(path, "bills") as substrate:
-        return search_runs(substrate, asked)
+        yield Searches(substrate, texts, vectors, doc_ids, **more)
+
+
+def runs(path: Path, *given, **more):
+    with searches(path, *given, **more) as asked:
+        return asked.runs()
+
+
+def recall(path: Path, *given, **more):
+    with searches(path, *given, **more) as asked:
+        return asked.index_recall()
 
 
 def brute_force(vectors=VECTORS, queries=QUERY_VECTORS, chunks=CHUNKS, query_ids=QUERIES):
@@ -80,57 +84,51 @@ def same_but_for_last_step(found: tuple[Hit, ...], wanted: tuple[Hit, ...]) -> N
 
 @pytest.mark.parametrize("metric", ["", "cosine", "l2"])
 def test_exact_search_is_brute_force_over_all_chunks(metric, tmp_path):
-    found = runs(build(tmp_path / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS, metric=metric)), search())
+    found = runs(build(tmp_path / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS, metric=metric)))
     same_runs(found[EXACT], brute_force())
 
 
 def test_exact_search_of_a_sample_is_brute_force_over_the_samples_chunks(path):
     rows = [row for row, chunk in enumerate(CHUNKS) if chunk.doc_id in set(SAMPLE)]
     wanted = brute_force(VECTORS[rows], chunks=[CHUNKS[row] for row in rows])
-    same_runs(runs(path, search(SAMPLE))[EXACT], wanted)
+    same_runs(runs(path, SAMPLE)[EXACT], wanted)
 
 
 def test_without_restriction_documents_outside_the_eval_set_are_found_under_their_own_ids(path):
-    found = runs(path, search(SAMPLE, restricted=False))
+    found = runs(path, SAMPLE, restricted=False)
     names = {doc_id: doc_id if doc_id in set(SAMPLE) else f"bill:118-hr-{doc_id[11:-2]}" for doc_id in IDS}
     wanted = {query_id: {names[hit.doc_id] for hit in hits} for query_id, hits in brute_force().hits.items()}
     for query_id, hits in found[EXACT].hits.items():
         assert len({hit.doc_id for hit in hits} & wanted[query_id]) >= RUN_DEPTH - 1
-    restricted = runs(path, search(SAMPLE))
+    restricted = runs(path, SAMPLE)
     for run in restricted.values():
         assert {hit.doc_id for hits in run.hits.values() for hit in hits} <= set(SAMPLE)
 
 
-def test_a_document_with_thousands_of_near_chunks_does_not_hide_the_hundredth(tmp_path):
-    """More of the nearest chunks belong to two documents than one search of sqlite-vec can return."""
-    documents, _ = fictional(130, words=1200)
-    spans = [Span(place, place + 1) for place in range(4500)]
-    long = [Chunk(documents[n].doc_id, place, span, "", 1) for n in (0, 1) for place, span in enumerate(spans)]
-    chunks = long + [Chunk(document.doc_id, 0, Span(0, 5), "", 1) for document in documents[2:]]
-    query = unit_rows(1, DIM, seed=8)
-    vectors = unit_rows(len(chunks), DIM, seed=9)
-    vectors[: len(long)] = vectors[: len(long)] * 0.05 + query
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert len(long) > 2 * MOST_NEAREST
-    path = build(tmp_path / "s.db", Build(documents, chunks, vectors))
-    asked = Search({"q": "none"}, query, [document.doc_id for document in documents])
-    found = runs(path, asked)[EXACT].hits["q"]
-    same_but_for_last_step(found, brute_force(vectors, query, chunks, ["q"]).hits["q"])
-    assert runs(path, Search(asked.texts, query, asked.doc_ids, restricted=False))[EXACT].hits["q"] == found
+def _beside(query: np.ndarray, n: int, noise: float, seed: int = 9) -> np.ndarray:
+    rows = unit_rows(n, DIM, seed=seed) * noise + query
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_the_hundredth_document_may_lie_just_beyond_the_first_search(tmp_path):
-    """The 400 chunks that exact search begins with are five each of 80 documents."""
-    documents, _ = fictional(140)
-    near = [Chunk(document.doc_id, n, Span(n, n + 1), "", 1) for document in documents[:80] for n in range(5)]
-    chunks = near + [Chunk(document.doc_id, 0, Span(0, 1), "", 1) for document in documents[80:]]
+@pytest.mark.parametrize(
+    ("n_near", "each", "noise", "n_far"),
+    [
+        pytest.param(2, 4500, 0.05, 128, id="more than one search of sqlite-vec can return"),
+        pytest.param(80, 5, 0.25, 60, id="400 chunks, which exact search begins with, are of 80 documents"),
+    ],
+)
+def test_documents_with_many_near_chunks_do_not_hide_the_hundredth(n_near, each, noise, n_far, tmp_path):
+    documents, _ = fictional(n_near + n_far)
+    near = [Chunk(d.doc_id, n, Span(n, n + 1), "", 1) for d in documents[:n_near] for n in range(each)]
+    chunks = near + [Chunk(document.doc_id, 0, Span(0, 1), "", 1) for document in documents[n_near:]]
     query = unit_rows(1, DIM, seed=8)
-    vectors = unit_rows(len(chunks), DIM, seed=9) * 0.5 + query * np.repeat([2, 0], [len(near), 60])[:, None]
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    vectors = np.concatenate([_beside(query, len(near), noise), unit_rows(n_far, DIM, seed=10)]).astype(np.float32)
     path = build(tmp_path / "s.db", Build(documents, chunks, vectors))
-    found = runs(path, Search({"q": "none"}, query, [document.doc_id for document in documents]))[EXACT].hits["q"]
-    assert {hit.doc_id for hit in found[:80]} == {document.doc_id for document in documents[:80]}
+    ids = [document.doc_id for document in documents]
+    found = runs(path, ids, {"q": "none"}, query)[EXACT].hits["q"]
+    assert {hit.doc_id for hit in found[:n_near]} == set(ids[:n_near])
     same_but_for_last_step(found, brute_force(vectors, query, chunks, ["q"]).hits["q"])
+    assert runs(path, ids, {"q": "none"}, query, restricted=False)[EXACT].hits["q"] == found
 
 
 def test_equal_vectors_rank_by_document_id_descending_and_by_their_first_chunk(tmp_path):
@@ -140,7 +138,7 @@ def test_equal_vectors_rank_by_document_id_descending_and_by_their_first_chunk(t
     vectors = np.repeat(unit_rows(1, DIM, seed=1), len(chunks), axis=0)
     order = np.random.default_rng(0).permutation(len(chunks))
     path = build(tmp_path / "s.db", Build(documents, [chunks[i] for i in order], vectors))
-    found = runs(path, Search({"q": "Section"}, vectors[:1], [d.doc_id for d in documents]))[EXACT].hits["q"]
+    found = runs(path, [d.doc_id for d in documents], {"q": "Section"}, vectors[:1])[EXACT].hits["q"]
     wanted = sorted((document.doc_id for document in documents), reverse=True)[:RUN_DEPTH]
     assert [(hit.doc_id, hit.span, hit.score) for hit in found] == [(doc_id, Span(0, 1), 1.0) for doc_id in wanted]
 
@@ -155,7 +153,7 @@ def nearest_by_bits(query: np.ndarray, candidates: int) -> tuple[list[int], list
 
 def test_binary_search_rescores_the_nearest_by_bits(path):
     """Which of the candidates that tie at the last Hamming distance are taken is sqlite-vec's choice."""
-    found = runs(path, search(oversample=1))
+    found = runs(path, oversample=1)
     for query_id, query in zip(QUERIES, QUERY_VECTORS, strict=True):
         sure, tied = nearest_by_bits(query, RUN_DEPTH)
         hits = {(hit.doc_id, hit.span): hit.score for hit in found[BINARY].hits[query_id]}
@@ -171,11 +169,9 @@ def test_binary_search_rescores_the_nearest_by_bits(path):
 
 
 def test_with_as_many_candidates_as_chunks_binary_search_is_exact(path):
-    found = runs(path, search(oversample=40))
+    found = runs(path, oversample=40)
     assert found[BINARY].hits == found[EXACT].hits
-    with open_substrate(path, "bills") as substrate:
-        recall = index_recall(substrate, search(oversample=40))
-    assert recall == {10: (1.0,) * 4, 100: (1.0,) * 4}
+    assert recall(path, oversample=40) == {10: (1.0,) * 4, 100: (1.0,) * 4}
 
 
 def fts_reference(text_query: str, doc_ids: list[str]) -> list[str]:
@@ -197,7 +193,7 @@ def fts_reference(text_query: str, doc_ids: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("doc_ids", [IDS, SAMPLE])
 def test_keyword_search_is_fts5_bm25_by_the_best_chunk(path, doc_ids):
-    found = runs(path, search(doc_ids))[KEYWORD].hits
+    found = runs(path, doc_ids)[KEYWORD].hits
     for query_id, words in {
         "q1": '"bramonl" OR "clotine" OR "Section"',
         "q2": '"dreskul" OR "ficlo" OR "dreral" OR "AND"',
@@ -208,16 +204,16 @@ def test_keyword_search_is_fts5_bm25_by_the_best_chunk(path, doc_ids):
 
 
 def test_a_query_that_matches_every_chunk_is_ranked_to_the_depth(path):
-    found = runs(path, Search({"q": "Act"}, QUERY_VECTORS[:1], IDS))[KEYWORD].hits["q"]
+    found = runs(path, IDS, {"q": "Act"}, QUERY_VECTORS[:1])[KEYWORD].hits["q"]
     assert [hit.doc_id for hit in found] == fts_reference('"Act"', IDS)
     assert len(found) == RUN_DEPTH
 
 
 def test_keyword_search_ranks_as_the_substrates_maker_weighted_it(tmp_path):
     path = build(tmp_path / "s.db", Build(DOCUMENTS, CHUNKS, VECTORS))
-    even = runs(path, search())[KEYWORD].hits["q3"]
+    even = runs(path)[KEYWORD].hits["q3"]
     edit(path, "INSERT INTO bills_fts(bills_fts, rank) VALUES ('rank', 'bm25(50.0, 1.0)')")
-    weighted = runs(path, search())[KEYWORD].hits["q3"]
+    weighted = runs(path)[KEYWORD].hits["q3"]
     assert weighted[0].doc_id == "BILLS-118hr17ih"  # its context is "Act 17"
     assert weighted != even
 
@@ -227,11 +223,11 @@ def test_a_rank_function_that_makes_no_number_is_refused(tmp_path):
     edit(path, "INSERT INTO bills_fts(bills_fts, rank) VALUES ('rank', 'highlight(1, ''<'', ''>'')')")
     for restricted in (True, False):
         with pytest.raises(InputError, match="no number"):
-            runs(path, search(IDS[:1], restricted=restricted))
+            runs(path, IDS[:1], restricted=restricted)
 
 
 def test_fusion_is_the_reciprocal_rank_of_both_arms(path):
-    found = runs(path, search())
+    found = runs(path)
     for query_id in QUERIES:
         places = [
             {hit.doc_id: place for place, hit in enumerate(found[arm].hits[query_id], start=1)}
@@ -260,19 +256,17 @@ def test_vectors_whose_signs_are_all_alike_lose_the_binary_index_and_not_exact_s
     lossy = build(tmp_path / "lossy.db", Build(DOCUMENTS, CHUNKS, VECTORS, faults=["quantisation loss"]))
     recalls, exact = [], []
     for path in (healthy, lossy):
-        with open_substrate(path, "bills") as substrate:
-            recalls.append(float(np.mean(index_recall(substrate, search(oversample=2))[10])))
-        exact.append([hit.doc_id for hit in runs(path, search())[EXACT].hits["q1"][:20]])
+        recalls.append(float(np.mean(recall(path, oversample=2)[10])))
+        exact.append([hit.doc_id for hit in runs(path)[EXACT].hits["q1"][:20]])
     assert recalls[0] > recalls[1] + 0.3
     assert len(set(exact[0]) & set(exact[1])) >= 14
 
 
 def test_index_recall_counts_what_bits_found_of_exact_search(path):
-    with open_substrate(path, "bills") as substrate:
-        recall = index_recall(substrate, search(oversample=1))
+    shares = recall(path, oversample=1)
     for place, query in enumerate(QUERY_VECTORS):
         sure, tied = nearest_by_bits(query, RUN_DEPTH)
-        for depth, share in ((10, recall[10][place]), (100, recall[100][place])):
+        for depth, share in ((10, shares[10][place]), (100, shares[100][place])):
             nearest = set(np.argsort(-(VECTORS @ query), kind="stable")[:depth].tolist())
             fewest = len(nearest & set(sure))
             most = fewest + min(len(nearest & set(tied)), RUN_DEPTH - len(sure))
@@ -280,16 +274,15 @@ def test_index_recall_counts_what_bits_found_of_exact_search(path):
 
 
 def test_every_query_is_in_every_run_also_without_documents(path):
-    for run in runs(path, search([])).values():
+    for run in runs(path, []).values():
         assert run.hits == dict.fromkeys(QUERIES, ())
-    with open_substrate(path, "bills") as substrate:
-        assert index_recall(substrate, search([]))[10] == (1.0,) * 4
-        assert index_recall(substrate, Search({}, np.zeros((0, DIM), np.float32), IDS)) == {10: (), 100: ()}
+    assert recall(path, [])[10] == (1.0,) * 4
+    assert recall(path, IDS, {}, np.zeros((0, DIM), np.float32)) == {10: (), 100: ()}
 
 
 def test_every_call_of_every_arm_is_timed(path):
-    with open_substrate(path, "bills") as substrate:
-        seconds = latencies(substrate, search(), repeats=2)
+    with searches(path) as asked:
+        seconds = asked.latencies()
     assert list(seconds) == list(ARMS)
     assert {len(spent) for spent in seconds.values()} == {8}
     for keyword, binary, both in zip(seconds[KEYWORD], seconds[BINARY], seconds[FUSED], strict=True):
@@ -297,23 +290,8 @@ def test_every_call_of_every_arm_is_timed(path):
 
 
 def test_percentiles_are_linear_between_calls():
-    found = percentiles([0.1 * second for second in range(101)])
-    assert found == pytest.approx({50: 5.0, 95: 9.5, 99: 9.9})
-    assert percentiles([2.0])[99] == 2.0
-    with pytest.raises(ValueError, match="no call"):
-        percentiles([])
-
-
-def test_what_does_not_fit_is_refused(path):
-    with pytest.raises(InputError, match="8 dimensions, the substrate's 32"):
-        runs(path, Search(QUERIES, unit_rows(4, 8, seed=1), IDS))
-    with pytest.raises(ValueError, match="4 queries need"):
-        runs(path, Search(QUERIES, unit_rows(3, DIM, seed=1), IDS))
-    with pytest.raises(ValueError, match="finite"):
-        runs(path, Search(QUERIES, np.full((4, DIM), np.nan, np.float32), IDS))
-    for oversample in (0, 41):
-        with pytest.raises(ValueError, match="candidates"):
-            runs(path, search(oversample=oversample))
+    found = milliseconds([0.1 * second for second in range(101)])
+    assert found == {"p50_ms": 5000, "p95_ms": 9500, "p99_ms": 9900, "calls": 101}
 
 
 # What people type.

@@ -90,7 +90,6 @@ def report(found, *arms, findings=()):
         quantisation=Quantisation(recall=[recall], difference=difference, test=row(BETTER).test),
         coverage=CoverageResult(documents=3, with_chunks=2, characters=10, covered=9),
         findings=list(findings),
-        limits=["Some hits were never graded."],
         results_sha256=sha256(json_bytes(found.model_dump())),
         lock_sha256=SHA,
     )

@@ -121,6 +121,8 @@ def _fill(connection: apsw.Connection, made: Build) -> None:
 
 # Each plants one fault and no other, but for "missing chunks", which takes a whole document out of every table.
 
+REBUILD = "INSERT INTO bills_fts(bills_fts) VALUES ('rebuild')"
+
 FAULTY_TOKENIZER = "unicode61 tokenchars '-–'"
 
 Plant = Callable[[apsw.Connection, Build], None]
