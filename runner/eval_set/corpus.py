@@ -157,7 +157,7 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
 
 
 def _source_file(source: str, doc_id: str, digest: str) -> SourceFile | None:
-    from samplers.feeds.table import package_file
+    from samplers.feeds.names import package_file
 
     found = package_file(source, doc_id)
     return None if found is None else SourceFile(**found._asdict(), sha256=digest)

@@ -20,7 +20,7 @@ MAX_PAGES = 1_000
 
 class _Row(Listing):
     id: str = Field(pattern=f"^(?:{_ID})$")
-    published: str = Field("", alias="publishDate")
+    published: str | None = Field(None, alias="publishDate")
 
 
 class _Page(Listing):
@@ -42,7 +42,7 @@ def reports(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     """Return all reports published in the time asked for, by series; their addresses are not listed."""
     rows = _listed(client)
     since, until = str(request.since or ""), str(request.until or "9999")
-    kept = [row.id for row in rows if since <= row.published[:10] <= until]
+    kept = [row.id for row in rows if since <= (row.published or "")[:10] <= until]
     say(f"listed {len(rows):,} reports, {len(kept):,} of them published in the time asked for")
     return [Item(name, "", "html", re.sub(r"[^A-Z]", "", name) or "old") for name in kept]
 

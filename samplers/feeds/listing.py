@@ -12,7 +12,7 @@ from samplers.feeds.endpoints import without_key
 class Listing(BaseModel):
     """What a feed reads of an answer; the rest of it may be anything."""
 
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
 
 
 Shape = TypeVar("Shape", bound=Listing)

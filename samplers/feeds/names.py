@@ -100,7 +100,8 @@ def first_item(names: Iterable[Name], name: str) -> Item | None:
     return next((item for kind in names if (item := kind.item(name))), None)
 
 
-def bill_file(doc_id: str) -> PackageFile | None:
-    """Return the file of a bill's package, of the edition that the id names; None for an id of another kind."""
-    found, item = re.fullmatch(_BILL, doc_id), BILL.item(doc_id)
+def package_file(source: str, doc_id: str) -> PackageFile | None:
+    """Return the publisher's file that holds this document and no other, None if nothing says so."""
+    found = re.fullmatch(_BILL, doc_id) if source == "bills" else None
+    item = BILL.item(doc_id)
     return PackageFile(doc_id, found["stage"], item.url) if found and item else None

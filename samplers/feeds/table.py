@@ -9,8 +9,8 @@ from samplers.feeds import congress_gov, ecfr, federal_register, olrc
 from samplers.feeds.client import Client
 from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.govinfo import Bulk, granules, prints
-from samplers.feeds.names import BILL, GRANULE, ISSUE, LAWS, PRINT, TITLE, VOLUME, bill_file, by_name
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, PackageFile, Say
+from samplers.feeds.names import BILL, GRANULE, ISSUE, LAWS, PRINT, TITLE, VOLUME, by_name
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say
 from samplers.registry import SOURCES
 
 _DATES = ("since", "until")
@@ -90,8 +90,3 @@ def feed_of(source: str, request: FetchRequest) -> tuple[str, Feed]:
         taken = ", ".join(f"--{flag}" for flag in sorted(feeds[name].takes)) or "no such flag"
         raise InputError(f"The feed {name} of {source} cannot be narrowed by --{unused[0]}; it takes {taken}.")
     return name, feeds[name]
-
-
-def package_file(source: str, doc_id: str) -> PackageFile | None:
-    """Return the publisher's file that holds this document and no other, None if nothing says so."""
-    return bill_file(doc_id) if source == "bills" else None

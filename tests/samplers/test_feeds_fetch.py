@@ -177,6 +177,9 @@ def test_a_second_run_asks_for_nothing_but_what_was_altered_or_lost_since(run, s
     assert sorted(asked(site)) == sorted(NAMES[:2])
     assert (report.n_fetched, report.n_kept) == (2, 3)
     assert files(tmp_path / "out")[NAMES[0]] == content(NAMES[0])
+    site.log.clear()
+    run(documents=digests(NAMES[2]))  # which has another address there
+    assert asked(site) == [NAMES[2]]
 
 
 def test_a_draw_that_was_begun_is_finished_even_if_more_is_published_by_then(run, site, tmp_path):

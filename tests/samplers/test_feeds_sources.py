@@ -16,7 +16,7 @@ from samplers.feeds.ecfr import part_of
 from samplers.feeds.endpoints import Endpoints, Refused
 from samplers.feeds.federal_register import WINDOW
 from samplers.feeds.folder import Folder
-from samplers.feeds.names import BILL, GRANULE, LAWS, PRINT, STATUS, first_item
+from samplers.feeds.names import BILL, GRANULE, LAWS, PRINT, STATUS, first_item, package_file
 from samplers.feeds.olrc import unzipped
 from samplers.feeds.request import FetchRequest, Item
 from samplers.feeds.table import feed_of, source_feeds
@@ -599,8 +599,9 @@ def test_a_name_of_govinfo_says_where_its_file_lies_and_names_of_other_kinds_are
 
 def test_every_bill_of_the_committed_manifest_names_the_file_of_its_package():
     _, rows = load_corpus(CHECKOUT / "eval-sets" / "bills" / "v1" / "corpus.jsonl")
-    assert [BILL.item(row.doc_id).url for row in rows] == [row.file.url for row in rows]
-    assert all(row.file.package == row.doc_id and row.doc_id.endswith(row.file.edition) for row in rows)
+    for row in rows:
+        assert package_file("bills", row.doc_id) == (row.file.package, row.file.edition, row.file.url)
+    assert package_file("us_code", rows[0].doc_id) is None
     assert {row.file.edition for row in rows} >= {"ih", "rh", "eh", "enr", "rs"}
     assert len(rows) == 400
 
