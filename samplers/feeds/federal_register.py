@@ -57,13 +57,13 @@ def documents(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     """Return all rules, proposed rules and presidential documents, and notices if the options ask for them."""
     types = ["RULE", "PRORULE", "PRESDOCU", *(["NOTICE"] if "notices" in request.options else [])]
     since, until = request.since or FIRST_DAY, request.until or client.clock.utc().date()
-    rows: list[_Document] = []
+    listed: list[Item | None] = []
     while since <= until:
         last = min(since + SLICE, until)
-        rows += _published(client, types, since, last)
+        listed += [row.item for row in _published(client, types, since, last)]
         since = last + _ONE_DAY
-    items = [item for row in rows if (item := row.item)]
-    say(f"listed {len(items):,} documents; {len(rows) - len(items):,} without a text in XML")
+    items = [item for item in listed if item]
+    say(f"listed {len(items):,} documents; {len(listed) - len(items):,} without a text in XML")
     return items
 
 

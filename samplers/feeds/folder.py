@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.base.canonical import JSON, file_sha256, jsonl_bytes, read_jsonl, remove_stale, sha256, write_atomic
+from runner.base.canonical import JSON, jsonl_bytes, read_jsonl, remove_stale, sha256, write_atomic
 from runner.base.errors import BackendError, InputError
 from samplers.feeds.answers import FORMS
 from samplers.feeds.client import Answer
@@ -49,8 +49,10 @@ class Folder:
     def read(self, item: Item) -> bytes | None:
         """Return the item's file if it is here as recorded, from the same address."""
         row, path = self.rows.get(item.path), self.root / item.path
-        is_here = row and row.url == item.url and path.is_file() and file_sha256(path) == row.sha256
-        return path.read_bytes() if is_here else None
+        if row is None or row.url != item.url or not path.is_file():
+            return None
+        data = path.read_bytes()
+        return data if sha256(data) == row.sha256 else None
 
     def put(self, item: Item, answer: Answer, when: str) -> None:
         """Write the file, then its row; raise a BackendError if the folder would hold more than it may."""

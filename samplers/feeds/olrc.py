@@ -44,7 +44,7 @@ def locate_titles(_: Client, doc_ids: Iterable[str]) -> Located:
     is_mixed = len({key[1:] for key in keys.values()}) > 1
     for doc_id in sorted(keys, key=lambda doc_id: keys[doc_id]):
         yield doc_id, _item(*keys[doc_id], is_mixed=is_mixed)
-    for doc_id in named.keys() - keys.keys():
+    for doc_id in sorted(named.keys() - keys.keys()):
         yield doc_id, "its id does not say which title and release point it is from"
 
 
