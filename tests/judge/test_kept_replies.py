@@ -30,18 +30,15 @@ def _files(tmp_path):
     return ReplyFiles(tmp_path / "judging", "Claude/Example 1")
 
 
-def test_replies_lie_in_a_folder_a_model_and_a_file_a_batch(files, tmp_path):
-    assert files.path("batch-0007") == tmp_path / "judging" / "replies" / "claude-example-1" / "batch-0007.jsonl"
-    assert files.read("batch-0007") == []
-
-
 @pytest.mark.parametrize("model", ["..", ".", "../..", "/", "…"])
 def test_no_model_id_leads_out_of_the_folder_of_replies(tmp_path, model):
     folder = ReplyFiles(tmp_path, model).folder.resolve()
     assert folder.parent == tmp_path.resolve() / "replies"
 
 
-def test_a_line_says_whose_reply_it_is_when_it_came_what_it_used_and_all_that_was_received(files):
+def test_a_line_says_whose_reply_it_is_when_it_came_what_it_used_and_all_that_was_received(files, tmp_path):
+    assert files.path("batch-0001") == tmp_path / "judging" / "replies" / "claude-example-1" / "batch-0001.jsonl"
+    assert files.read("batch-0001") == []
     files.append("batch-0001", kept())
     [line] = files.path("batch-0001").read_text().splitlines()
     assert json.loads(line) == {
@@ -57,21 +54,14 @@ def test_a_line_says_whose_reply_it_is_when_it_came_what_it_used_and_all_that_wa
     }
 
 
-def test_a_reply_comes_back_as_it_was(files):
-    first, second = reply(), reply("", key="ef" * 32, problem="refused")
-    for one in (first, second):
-        files.append("batch-0001", KeptReply.of(one, "q01", "d1", "2026-01-31"))
-    assert [one.reply for one in files.read("batch-0001")] == [first, second]
-
-
-def test_attempts_are_added_and_earlier_bytes_stay(files):
+def test_attempts_are_added_earlier_bytes_stay_and_replies_come_back_as_they_were(files):
     path = files.path("batch-0001")
-    written = b""
-    for text in ("prose", "prose again", said()):
-        files.append("batch-0001", kept(text))
+    written, replies = b"", [reply("prose"), reply("", key="ef" * 32, problem="refused"), reply()]
+    for one in replies:
+        files.append("batch-0001", KeptReply.of(one, "q01", "d1", "2026-01-31"))
         assert path.read_bytes().startswith(written)
         written = path.read_bytes()
-    assert [one.text for one in files.read("batch-0001")] == ["prose", "prose again", said()]
+    assert [one.reply for one in files.read("batch-0001")] == replies
 
 
 @given(st.text(st.characters()), st.floats(), st.text(st.characters()))
