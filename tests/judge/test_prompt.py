@@ -26,7 +26,7 @@ def ask_of(one):
 
 
 def read(text, one=None, **more):
-    return parse(Reply("k", text, SERVED, **more), one or row(), JUDGE)
+    return parse(Reply(key="k", text=text, model=SERVED, **more), one or row(), JUDGE)
 
 
 def fenced(user):
@@ -228,7 +228,7 @@ def test_a_reason_is_one_line_that_a_terminal_may_be_shown():
 
 
 def test_the_model_that_was_asked_stands_where_a_service_does_not_say_which_answered():
-    assert parse(Reply("k", said(), ""), row(), JUDGE).model == JUDGE
+    assert parse(Reply(key="k", text=said()), row(), JUDGE).model == JUDGE
 
 
 junk = st.recursive(

@@ -321,7 +321,7 @@ class Parrot(JudgeClient):
 
     def read(self, ask: Ask, answer: JSON) -> Reply:
         """The reply in them."""
-        return Reply(ask.key, answer["text"], self.model)
+        return Reply(key=ask.key, text=answer["text"], model=self.model)
 ''',
     )
     checkout.replace("runner/eval_set/shapes/labels.py", r"^APIS = \(", 'APIS = ("parrot", ')

@@ -115,7 +115,13 @@ def right(ask: Ask) -> Reply:
 def as_reply(ask: Ask, text: str, problem: str = "", *, final: bool = False) -> Reply:
     """A reply as a service would have it."""
     return Reply(
-        ask.key, text, SERVED, Usage(read=900, cache_read=600, written=40), {"id": f"msg-{ask.key[:6]}"}, problem, final
+        key=ask.key,
+        text=text,
+        model=SERVED,
+        usage=Usage(read=900, cache_read=600, written=40),
+        raw={"id": f"msg-{ask.key[:6]}"},
+        problem=problem,
+        final=final,
     )
 
 

@@ -119,7 +119,7 @@ class JudgeClient(ABC):
                 return error.reply
             # Refused, so that asking again would not help; a busy server may answer yet.
             is_final = not (error.is_charged or isinstance(error, Busy))
-            return Reply(ask.key, problem=str(error), final=is_final)
+            return Reply(key=ask.key, problem=str(error), final=is_final)
         with self.lock:
             self._in_a_row = 0
         return reply

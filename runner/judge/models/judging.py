@@ -174,7 +174,7 @@ class _Job:
         name, row = self.rows[kept.key]
         where = f"{self.files.path(name)} (query {row.query_id} and {row.doc_id})"
         try:
-            answer = parse(kept.reply, row, self.model.model)
+            answer = parse(kept, row, self.model.model)
         except UnreadableReply as error:
             self.troubles[kept.key] = str(error)
             return False

@@ -3,49 +3,31 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, BinaryIO, Self
 
 from pydantic import Field
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError
-from runner.base.schema import FrozenModel, Sha256, checked
+from runner.base.schema import Sha256, checked
 from runner.base.store import disk_errors
 from runner.judge.models.requests import Reply, Usage
 
 
-class KeptReply(FrozenModel):
-    """One attempt at one pair: a line of a reply file. `raw` is the whole answer as received, without secrets."""
+class KeptReply(Reply):
+    """One attempt at one pair: a line of a reply file."""
 
     key: Sha256
     query_id: str
     doc_id: str
     received_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-    model: str
     usage: Usage
-    text: str
-    problem: str
-    raw: dict[str, Any]
 
     @classmethod
-    def of(cls, reply: Reply, query_id: str, doc_id: str, received_on: str) -> "KeptReply":
-        """A reply about a pair, as it is kept."""
-        return cls(
-            key=reply.key,
-            query_id=query_id,
-            doc_id=doc_id,
-            received_on=received_on,
-            model=reply.model,
-            usage=reply.usage or Usage(),
-            text=reply.text,
-            problem=reply.problem,
-            raw=dict(reply.raw),
-        )
-
-    @property
-    def reply(self) -> Reply:
-        """The reply as it came."""
-        return Reply(self.key, self.text, self.model, self.usage, self.raw, self.problem)
+    def of(cls, reply: Reply, query_id: str, doc_id: str, received_on: str) -> Self:
+        """Return a reply about a pair, as it is kept; what nobody says the use of is kept as no use."""
+        fields = {**dict(reply), "usage": reply.usage or Usage()}
+        return cls(**fields, query_id=query_id, doc_id=doc_id, received_on=received_on)
 
 
 class ReplyFiles:

@@ -1,7 +1,6 @@
 """A language model asked through an OpenAI-compatible server: POST /chat/completions."""
 
 import json
-from dataclasses import replace
 
 from runner.base.canonical import JSON
 from runner.base.http_client import Client, Service
@@ -66,7 +65,7 @@ class OpenAIChat(JudgeClient):
         if reply.model == self._answering:
             return reply
         other = f"{reply.model or 'a model without a name'} answered, another one did before"
-        return replace(reply, text="", problem=reply.problem or other)
+        return reply.model_copy(update={"text": "", "problem": reply.problem or other})
 
 
 def endpoint(url: str) -> str:
@@ -93,13 +92,14 @@ def request_body(model: str, ask: Ask) -> bytes:
 def reply_of(key: str, answer: JSON) -> Reply:
     """The reply in an answer; its problem if it is not what was asked for."""
     if not isinstance(answer, dict):
-        return Reply(key, problem="the answer is no JSON object")
+        return Reply(key=key, problem="the answer is no JSON object")
     named, choices = answer.get("model"), answer.get("choices")
     choice = _object(choices[0]) if isinstance(choices, list) and choices else {}
     message = _object(choice.get("message"))
     problem = _problem(choice, message)
     text = "" if problem else str(message["content"])
-    return Reply(key, text, named if isinstance(named, str) else "", usage_of(answer), answer, problem)
+    model = named if isinstance(named, str) else ""
+    return Reply(key=key, text=text, model=model, usage=usage_of(answer), raw=answer, problem=problem)
 
 
 def usage_of(answer: JSON) -> Usage | None:

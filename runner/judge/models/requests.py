@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel
 
@@ -36,8 +38,7 @@ class Usage(FrozenModel):
         return self.read + self.cache_written + self.cache_read + self.written
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(FrozenModel):
     """What came back for one ask: `text` is what the model wrote, `raw` the whole answer as received, without secrets.
 
     `usage` is None if nobody says. `problem` says why there is no text to use (refused, cut off, the request failed
@@ -48,9 +49,9 @@ class Reply:
     text: str = ""
     model: str = ""
     usage: Usage | None = None
-    raw: Mapping[str, Any] = field(default_factory=dict)
+    raw: dict[str, Any] = Field(default_factory=dict)
     problem: str = ""
-    final: bool = False
+    final: bool = Field(default=False, exclude=True)
 
 
 class LanguageModel(Protocol):

@@ -25,19 +25,19 @@ class Results(NamedTuple):
     def reply(self, name: str, key: str, model: str) -> Reply:
         """Return the reply to one request, as the ask of `key`; its problem if there is none to use."""
         if name in self.contradicted:
-            return Reply(key, problem="the batch has two different results for it")
+            return Reply(key=key, problem="the batch has two different results for it")
         if name not in self.by_id:
-            return Reply(key, problem="the batch has no result for it")
+            return Reply(key=key, problem="the batch has no result for it")
         result = self.by_id[name]
         kind = str(result.get("type"))
         if kind == "succeeded":
             return reply_of(key, model, result.get("message"))
         if kind != "errored":
-            return Reply(key, raw=result, problem=_ENDS.get(kind, "the batch has a result of no known kind"))
+            return Reply(key=key, raw=result, problem=_ENDS.get(kind, "the batch has a result of no known kind"))
         # The error stands in an envelope of the same name.
         error = _object(_object(result.get("error")).get("error"))
         problem = f"the request failed: {error.get('type', 'unknown')}: {str(error.get('message', ''))[:300]}"
-        return Reply(key, raw=result, problem=problem, final=error.get("type") == "invalid_request_error")
+        return Reply(key=key, raw=result, problem=problem, final=error.get("type") == "invalid_request_error")
 
     def usages(self, names: Iterable[str]) -> list[Usage | None]:
         """Return a usage for each request that was charged, None where its cost is not known."""

@@ -201,7 +201,7 @@ class AnthropicBatches(AnthropicMessages):
             kept.set(settled=True, delivered=True)
             if hold is not None:
                 self.meter.settle(hold, [None] * hold.n_asks)
-            yield from (Reply(each.ask.key, problem=f"the batch is gone: {error}") for each in part.values())
+            yield from (Reply(key=each.ask.key, problem=f"the batch is gone: {error}") for each in part.values())
             return
         if results.refused:
             say(f"{results.refused:,} lines of message batch {batch_id} are no results of it, and are left out.")

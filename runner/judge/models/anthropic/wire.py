@@ -112,18 +112,18 @@ _WHOLE = frozenset(("end_turn", "stop_sequence"))
 def reply_of(key: str, asked: str, message: JSON) -> Reply:
     """The reply in a message as it was received; its problem if it is not what was asked for."""
     if not isinstance(message, dict):
-        return Reply(key, problem="the answer is no JSON object")
+        return Reply(key=key, problem="the answer is no JSON object")
     named = message.get("model")
     model = named if isinstance(named, str) else ""
     text = _text(message)
     problem = _problem(asked, model, message) or ("" if text.strip() else "the answer has no text")
     return Reply(
-        key,
-        "" if problem else text,
-        model,
-        usage_of(message),
-        message,
-        problem,
+        key=key,
+        text="" if problem else text,
+        model=model,
+        usage=usage_of(message),
+        raw=message,
+        problem=problem,
         final=str(message.get("stop_reason")) in _FINAL,
     )
 
