@@ -113,8 +113,8 @@ def patiently(
             return once(tries)
         except Busy as error:
             # Up to a second by chance, so that clients that were turned away together do not come back together.
-            own_pause = min(2.0 ** min(tries - 1, 30) + random.random(), patience.longest_pause)  # noqa: S311
-            pause = own_pause if error.wait is None else error.wait
+            own = min(2.0 ** min(tries - 1, 30) + random.random(), patience.longest_pause)  # noqa: S311  # no secret
+            pause = own if error.wait is None else error.wait
             elapsed = max(waited, time.monotonic() - began)
             if (
                 tries >= min(patience.tries, error.tries)
