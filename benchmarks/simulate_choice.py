@@ -12,8 +12,8 @@ evening, "all worse" from an exponential of mean -.02, "equal" has 0. A switch i
 The frontier is the same over other priors and costs. The planted worlds have a first challenger that truly gains, with
 normal differences of standard deviation .2, alone or beside seven others that equal the baseline or are worse by .05
 and correlate by .5; and the seven of SciFact, moved to equal the baseline. RUNS / 10 evenings each, 999 draws a test;
-RUNS of those in which nothing gains, of which only the choice is counted. All is by the prior that a new plan states,
-and the first two tables also by that of plans which name no model. Part of `make simulate`. Seeds are fixed.
+RUNS of those in which nothing gains, of which only the choice is counted. All is by the prior that a new plan states.
+Part of `make simulate`. Seeds are fixed.
 """
 
 import os
@@ -42,7 +42,7 @@ from runner.score.gain_test import gain_tests
 SIZES = (25, 50, 100)
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE, PRIOR, COST = PLAN.rule, PLAN.prior, PLAN.switching_cost
-"""What new plans stated before they named a model."""
+"""What a new plan states."""
 
 
 class World(NamedTuple):

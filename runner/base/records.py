@@ -276,8 +276,7 @@ PEOPLE = ("person", "hand")
 def by_model(origin: str) -> bool:
     """Whether a language model wrote the queries of an origin.
 
-    An origin is "person", "harvested", "traffic" or the model's name. Older sets have "hand" for a person's and
-    "generated" for those of a model that nobody named.
+    An origin is "person" or "hand", "harvested", "traffic", or the model's name; "generated" if nobody named it.
     """
     return origin.casefold() not in (*PEOPLE, *ASKED)
 

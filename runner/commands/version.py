@@ -26,7 +26,7 @@ FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [-
 
 _VERIFY_EPILOG = """\
 Every digest that one file holds of another is compared too. Who can write every file can forge them all: --deep makes
-results.json, page and decision anew from the runs and labels, and says what it cannot of a version that an earlier
+results.json, page and decision anew from the runs and labels, and says what it cannot of a record that another
 release made. What no lock shows is who gave the labels, and that nothing was locked before.
 """
 

@@ -59,7 +59,7 @@ judges:
   first: {api: anthropic, model: claude-sonnet-4-6}
   second: {api: anthropic, model: claude-opus-4-6, share: 0.1}
 """
-"""Whom --judge asks: the models of the first phase's judges, which still take a temperature of 0."""
+"""Whom `judge` asks: the models of the first phase's judges, which still take a temperature of 0."""
 
 LOSS = """\
 switching_cost: 0.02

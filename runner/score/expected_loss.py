@@ -116,7 +116,7 @@ def beliefs(differences: Ints, prior: Prior) -> Beliefs:
 
     >>> rows = np.array([[-100_000_000, 300_000_000] * 50])
     >>> round(beliefs(rows, Prior(mean=-0.03, sd=0.05)).gains[0].gain.mean, 3)
-    0.09
+    0.087
     """
     n_queries = differences.shape[1]
     if n_queries < 2:

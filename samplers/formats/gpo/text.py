@@ -1,6 +1,6 @@
 """Blocks of GPO's SGML-like XML (Federal Register, CFR, eCFR) written through a TextWriter.
 
-A reader parses a file, calls `gpo_inline.settle`, makes a `GpoText`, adds its own elements to `handlers`, calls
+A reader parses a file, calls `inline.settle`, makes a `GpoText`, adds its own elements to `handlers`, calls
 `inside` on the body and takes the result from `finish`. An element without a handler is a line, or a row of blocks
 if it has no words of its own; inside a paragraph it runs on.
 

@@ -1,6 +1,6 @@
 """The blocks of one section or appendix of the Code of Federal Regulations, in file order.
 
-The file's inline elements are text already (`gpo_inline.settle`); what italic runs say about a paragraph's level is
+The file's inline elements are text already (`inline.settle`); what italic runs say about a paragraph's level is
 taken from it before (`marked_beginnings`).
 """
 
