@@ -10,8 +10,6 @@ _EPILOG = """\
 Without FOLDER, the newest locked version of every source of the roster. Each cell's gain over its source's baseline is
 taken as what its encoder adds, what its kind of chunker adds, and what is its own; the first two are the same in every
 source. Exit 3 if nothing is locked yet. docs/pooled.md says what the figures rest on.
-
-example: per-source-eval.py pooled --rehearse --json > pooled.json
 """
 
 

@@ -162,5 +162,5 @@ def _folder(given: str) -> Path:
 def _results(version: Version) -> "Results":
     """Return what the record holds."""
     if not version.results_path.exists():
-        raise InputError(f"{version.results_path} does not exist; run the driver first, or name another --version.")
+        raise InputError(f"{version.results_path} does not exist; `run` makes it. Or name another --version.")
     return load_results(version)

@@ -84,7 +84,7 @@ class RawRow:
 def _raw_rows(path: Path) -> Iterator[RawRow]:
     for number, fields in read_jsonl(path):
         if not (isinstance(fields.get("query_id"), str) and isinstance(fields.get("doc_id"), str)):
-            raise InputError(f"{path}:{number}: not a row of a batch. Delete {path} and run the driver again.")
+            raise InputError(f"{path}:{number}: not a row of a batch. Delete {path} and `run` again.")
         row = RawRow(path, path.stem, number, fields)
         if fields.get("row_sha256") != _binding(fields) or fields.get("batch") != row.batch:
             raise row.edited()

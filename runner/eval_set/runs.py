@@ -81,9 +81,7 @@ def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _P
     try:
         first, *lines = held(path).read_bytes().decode().split("\n")
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}). Restore it from git, or run the driver again."
-        ) from error
+        raise InputError(f"{path} cannot be read ({error.strerror}). Restore it from git, or `run` again.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error}). {_WAY_OUT}") from error
     if first != header or lines[-1:] != [""]:

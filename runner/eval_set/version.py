@@ -346,7 +346,7 @@ def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
     """The manifest's header and rows, documents in id order; an InputError names the line that is wrong."""
     lines = list(read_jsonl(held(path)))
     if not lines:
-        raise InputError(f"{path} is empty; delete it and run the driver with --corpus-path to sample again.")
+        raise InputError(f"{path} is empty; delete it and `run` with --corpus-path to sample again.")
     header = checked(CorpusHeader, lines[0][1], f"{path}:{lines[0][0]}")
     rows = tuple(checked(CorpusRow, row, f"{path}:{number}") for number, row in lines[1:])
     if len(rows) != header.n_documents or [r.doc_id for r in rows] != sorted({r.doc_id for r in rows}):

@@ -36,7 +36,7 @@ def page(rows: Sequence[BatchRow], prompt: str, *, title: str, judge: str = "") 
     if len({(row.batch, row.query_id, row.doc_id) for row in rows}) < len(rows):
         raise InputError("A batch is there twice. Name each batch once.")
     if any(row.prompt_sha256 != sha256(prompt) for row in rows):
-        raise InputError("Pairs were exported under another judge prompt. Run the driver, which exports anew.")
+        raise InputError("Pairs were exported under another judge prompt. `run` exports them anew.")
     captions = {int(grade): caption for grade, caption in _CAPTION.findall(prompt)}
     return rendered(
         "labels.html.j2",

@@ -28,7 +28,7 @@ def write_local_copy(version: Version, output: Path | None = None) -> Path:
     receipt_path = version.record / "receipt.json"
     for needed in (version.results_path, version.lists_path, receipt_path):
         if not needed.exists():
-            raise InputError(f"{needed} does not exist; run the driver first.")
+            raise InputError(f"{needed} does not exist; `run` makes it.")
     results, bare = load_results(version), load_lists(version)
     if bare.texts:
         raise InputError(

@@ -124,7 +124,7 @@ def test_an_empty_corpus_folder_is_named(tmp_path, command):
         (("choose", "bm25 x whole_doc"), "choose needs --reason TEXT and --by NAME"),
         (("choose", "bm25 x whole_doc", "--reason", "why"), "choose needs --reason TEXT and --by NAME"),
         (("--cells", "bm25 x whole_doc"), "not preregistered yet"),
-        (("view", "--passages"), "run the driver first"),
+        (("view", "--passages"), "`run` makes it"),
     ],
 )
 @pytest.mark.usefixtures("own_place")

@@ -320,5 +320,5 @@ def test_documents_other_than_the_manifest_names_are_refused(scored, monkeypatch
 
 def test_a_version_without_results_says_what_brings_them(scored):
     shutil.rmtree(scored.record)
-    with pytest.raises(InputError, match=r"results\.json does not exist; run the driver first"):
+    with pytest.raises(InputError, match=r"results\.json does not exist; `run` makes it"):
         write_local_copy(scored)

@@ -120,7 +120,7 @@ def test_the_command_writes_every_table_and_says_where(scored, tmp_path, capsys)
 
 def test_the_command_asks_for_a_run_where_nothing_is_scored(version, tmp_path):
     code, said = exported(version, tmp_path / "out")
-    assert (code, "run the driver first" in said) == (2, True)
+    assert (code, "`run` makes it" in said) == (2, True)
 
 
 def test_nothing_is_written_into_a_record(scored, tmp_path):

@@ -78,7 +78,8 @@ class CellFile(Provenance):
     """cells/<cell>.json: where the run comes from, what it answers and what embedded it.
 
     `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as they
-    are stored (float32 for a plain cell), 8 a posting of BM25; null for an imported run, which counts one chunk a document. `chunks_per_document` has a count per document, in the order of corpus.jsonl.
+    are stored (float32 for a plain cell), 8 a posting of BM25; null for an imported run, which counts one chunk a
+    document. `chunks_per_document` has a count per document, in the order of corpus.jsonl.
     """
 
     schema_version: Literal[1]

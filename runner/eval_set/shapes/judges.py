@@ -137,8 +137,8 @@ class CellUnderJudge(FrozenModel):
 class JudgeOutcome(FrozenModel):
     """What another judge's first grades, put in place of the scored ones of the same pairs, make of every cell.
 
-    `n_pairs` were graded by both, `n_changed` of them otherwise. `recommended` is what `choose SOURCE recommended` would
-    take, null gate and unjudged hits left aside.
+    `n_pairs` were graded by both, `n_changed` of them otherwise. `recommended` is what `choose SOURCE recommended`
+    would take, null gate and unjudged hits left aside.
     """
 
     judge: str

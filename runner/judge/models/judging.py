@@ -96,7 +96,7 @@ class _Job:
         if any((row.version, row.prompt_sha256) != self.bound_to for row in rows):
             raise InputError(
                 f"{name} was exported for another version or judge prompt than {self.bound_to[0]} has now. Delete "
-                f"{self.version.judging / name}.jsonl and run the driver again: it is exported anew. Nothing was asked."
+                f"{self.version.judging / name}.jsonl and `run` again: it is exported anew. Nothing was asked."
             )
         asks = asks_of(rows, self.system, self.model.model)
         self.asks |= {ask.key: ask for ask in asks}
