@@ -13,11 +13,10 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.records import Chunk, Document
 from runner.embed.encoder import UNIT_TOLERANCE
-from runner.retrieve.bm25 import lucene_tokens
+from runner.retrieve.words import stemmed_terms
 from runner.substrate.database import Substrate, json_array
 from runner.substrate.documents import document_findings
 from runner.substrate.search import match_expression
@@ -220,7 +219,7 @@ def _sample(substrate: Substrate, query: str, size: int, seed: int) -> tuple[str
 
 
 def embedded_again(substrate: Substrate, embed: Embed, seed: int) -> FindingResult:
-    """Return whether a sample of chunks has the vectors that `embed` makes; InputError for another dimension."""
+    """Return whether a sample of chunks has the vectors that `embed` makes, which has the substrate's dimension."""
     sample = _sample(substrate, "SELECT chunk_id FROM {vectors} ORDER BY chunk_id", REEMBEDDED, seed)
     stored: dict[int, bytes] = dict(
         substrate.rows(f"SELECT chunk_id, embedding FROM {{vectors}} WHERE chunk_id {_AMONG}", sample)
@@ -241,12 +240,6 @@ def embedded_again(substrate: Substrate, embed: Embed, seed: int) -> FindingResu
 def _cosines(stored: Mapping[int, bytes], texts: Mapping[int, str], embed: Embed) -> dict[int, float]:
     """Return by chunk the cosine of the stored vector and the one that `embed` makes; NaN if one is not finite or 0."""
     again = embed(list(texts.values()))
-    dim = len(next(iter(stored.values()))) // 4
-    if again.shape != (len(texts), dim):
-        raise InputError(
-            f"The encoder made vectors {again.shape} of {len(texts)} chunks, the substrate's have {dim} dimensions. "
-            "Give the encoder that the substrate was embedded with."
-        )
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         rows = np.array([np.frombuffer(stored[chunk_id], "<f4") for chunk_id in texts]).astype(np.float64)
         products = (rows * again).sum(axis=1)
@@ -268,10 +261,18 @@ CANARIES: dict[str, tuple[str, str]] = {
 
 def tokenizer_finding(declared: str) -> FindingResult:
     """Return whether the index is cut by TOKENIZER, by name and by the CANARIES that the harness' BM25 finds."""
-    harness = {name: _bm25_finds(*pair) for name, pair in CANARIES.items()}
-    index = {name: _fts5_finds(declared, *pair) for name, pair in CANARIES.items()}
-    lost = [name for name in CANARIES if harness[name] and not index[name]]
-    gained = [name for name in CANARIES if index[name] and not harness[name]]
+    cut = {name: [set(stemmed_terms(side)) for side in pair] for name, pair in CANARIES.items()}
+    harness = {name for name, (text, query) in cut.items() if text & query}
+    with _fts5(declared, ("text",)) as connection:
+        connection.executemany("INSERT INTO probe VALUES (?)", [(text,) for text, _ in CANARIES.values()])
+        asked = "SELECT 1 FROM probe WHERE rowid = ? AND probe MATCH ?"
+        index = {
+            name
+            for row, (name, (_, query)) in enumerate(CANARIES.items(), start=1)
+            if list(connection.execute(asked, (row, match_expression(query))))
+        }
+    lost = [name for name in CANARIES if name in harness - index]
+    gained = [name for name in CANARIES if name in index - harness]
     words = declared.lower().split()
     is_other = words != TOKENIZER.split() and words != ["porter"]  # which wraps unicode61 by itself
     sentence = f"The index is cut by {printable(declared)!r}{f', not by {TOKENIZER!r}' if is_other else ''}."
@@ -282,17 +283,6 @@ def tokenizer_finding(declared: str) -> FindingResult:
     examples = [f"{CANARIES[name][1]!r} does not find {CANARIES[name][0]!r}" for name in lost]
     wrong = len(lost) + is_other
     return finding("FTS tokenizer mismatch", wrong, len(CANARIES) + 1, sentence=sentence, examples=examples)
-
-
-def _bm25_finds(text: str, query: str) -> bool:
-    words, wanted = lucene_tokens([text, query])
-    return not set(words).isdisjoint(wanted)
-
-
-def _fts5_finds(tokenizer: str, text: str, query: str) -> bool:
-    with _fts5(tokenizer, ("text",)) as connection:
-        connection.execute("INSERT INTO probe VALUES (?)", (text,))
-        return bool(list(connection.execute("SELECT 1 FROM probe WHERE probe MATCH ?", (match_expression(query),))))
 
 
 LOOKED_UP = 200

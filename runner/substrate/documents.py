@@ -1,7 +1,7 @@
 """Findings on the archived documents in the substrate: their texts, and each chunk of the decided chunker once."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.base.records import Chunk, Document
@@ -10,6 +10,11 @@ from runner.substrate.shapes import CoverageResult, FindingResult, finding
 
 Place = tuple[object, object, object]
 """Start, end and context; of a chunk in the substrate whatever is stored there."""
+
+
+LACKING = "documents of the manifest have no chunk, or characters that no chunk covers"
+CHANGED = "documents of the manifest have a chunk whose text is not the archived one"
+AMENDED = "the document, or how it is read, has changed since, and its grades may no longer hold"
 
 
 class Stored(NamedTuple):
@@ -21,77 +26,74 @@ class Stored(NamedTuple):
     is_same: bool
 
 
+class Account(NamedTuple):
+    """What became of one document; `lacking`, `changed` and `other` are "" or an example of what is wrong with it."""
+
+    has_chunks: bool
+    characters: int
+    uncovered: int
+    lacking: str
+    changed: str
+    other: str
+    n_missing: int
+    n_surplus: int
+
+
 def document_findings(
     substrate: Substrate, documents: Sequence[Document], chunker: str, chunks: Sequence[Chunk]
 ) -> tuple[list[FindingResult], CoverageResult]:
-    """Return whether the documents are there whole, as archived and cut as the chunker cut them, and the coverage.
-
-    Chunks are compared by start, end and context; NULL is no context. Those of a document that is amended or not there
-    whole differ of necessity, so they are not compared.
-    """
-    stored = _read(substrate, documents)
+    """Return whether the documents are there whole, as archived and cut as the chunker cut them, and the coverage."""
     expected: defaultdict[str, list[Place]] = defaultdict(list)
     for chunk in chunks:
         expected[chunk.doc_id].append((chunk.span.start, chunk.span.end, chunk.context))
-    lacking, changed, others = [], [], []
-    characters = uncovered_characters = n_missing = n_surplus = n_compared = 0
-    for document in documents:
-        doc_id, rows = document.doc_id, stored.get(document.doc_id, [])
-        spans = [row.span for row in rows if row.span is not None]
-        length, uncovered = uncovered_of(document.text, spans)
-        characters, uncovered_characters = characters + length, uncovered_characters + uncovered
-        amended = next((row for row in rows if not row.is_same), None)
-        if not spans:
-            lacking.append(f"{doc_id}: no chunk")
-        elif uncovered:
-            lacking.append(f"{doc_id}: {uncovered:,} of {length:,} characters in no chunk")
-        if amended is not None:
-            changed.append(f"{doc_id}: chunk {amended.chunk_id}, {_characters(amended)}")
-        if not spans or uncovered or amended is not None:
-            continue
-        n_compared += 1
-        missing, surplus = differences(expected[doc_id], rows)
-        n_missing, n_surplus = n_missing + len(missing), n_surplus + len(surplus)
-        if missing or surplus:
-            others.append(f"{doc_id}: {_difference(expected[doc_id], missing, surplus)}")
-    total = len(documents)
+    stored = _read(substrate, documents)
+    accounts = [_account(document, stored[document.doc_id], expected[document.doc_id]) for document in documents]
+    # Chunks of a document that is amended or not there whole differ of necessity, so they are not compared.
+    whole = [account for account in accounts if not account.lacking and not account.changed]
+    lacking = [account.lacking for account in accounts if account.lacking]
+    changed = [account.changed for account in accounts if account.changed]
+    others = [account.other for account in whole if account.other]
+    characters = sum(account.characters for account in accounts)
     coverage = CoverageResult(
-        documents=total,
-        with_chunks=sum(any(row.span is not None for row in rows) for rows in stored.values()),
+        documents=len(documents),
+        with_chunks=sum(account.has_chunks for account in accounts),
         characters=characters,
-        covered=characters - uncovered_characters,
+        covered=characters - sum(account.uncovered for account in accounts),
     )
+    stored_otherwise = (
+        f"{sum(account.n_missing for account in whole):,} of its chunks are missing, and "
+        f"{sum(account.n_surplus for account in whole):,} stored ones are not its own or are stored again, "
+        "so what was decided is not what was embedded"
+    )
+    cut_otherwise = f"documents that are there whole and unchanged are not cut as {chunker} cuts them"
+    total = len(documents)
     return [
-        finding(
-            "missing chunks",
-            len(lacking),
-            total,
-            "documents of the manifest have no chunk, or characters that no chunk covers",
-            "what was graded there cannot be found",
-            lacking,
-        ),
-        finding(
-            "changed documents",
-            len(changed),
-            total,
-            "documents of the manifest have a chunk whose text is not the archived one",
-            "the document, or how it is read, has changed since, and its grades may no longer hold",
-            changed,
-        ),
-        finding(
-            "other chunks",
-            len(others),
-            n_compared,
-            f"documents that are there whole and unchanged are not cut as {chunker} cuts them",
-            f"{n_missing:,} of its chunks are missing, and {n_surplus:,} stored ones are not its own or are stored "
-            "again, so what was decided is not what was embedded",
-            others,
-        ),
+        finding("missing chunks", len(lacking), total, LACKING, "what was graded there cannot be found", lacking),
+        finding("changed documents", len(changed), total, CHANGED, AMENDED, changed),
+        finding("other chunks", len(others), len(whole), cut_otherwise, stored_otherwise, others),
     ], coverage
 
 
-def _read(substrate: Substrate, documents: Sequence[Document]) -> Mapping[str, list[Stored]]:
-    """Return every chunk of the documents, by chunk_id; each text is compared as it is read, and not kept."""
+def _account(document: Document, rows: Sequence[Stored], expected: Sequence[Place]) -> Account:
+    """Compare a document's chunks with its text, then by start, end and context with the expected ones."""
+    doc_id, lacking, changed, other = document.doc_id, "", "", ""
+    spans = [row.span for row in rows if row.span is not None]
+    characters, uncovered = uncovered_of(document.text, spans)
+    if not spans:
+        lacking = f"{doc_id}: no chunk"
+    elif uncovered:
+        lacking = f"{doc_id}: {uncovered:,} of {characters:,} characters in no chunk"
+    amended = next((row for row in rows if not row.is_same), None)
+    if amended is not None:
+        changed = f"{doc_id}: chunk {amended.chunk_id}, {_characters(amended)}"
+    missing, surplus = differences(expected, rows)
+    if missing or surplus:
+        other = f"{doc_id}: {_difference(expected, missing, surplus)}"
+    return Account(bool(spans), characters, uncovered, lacking, changed, other, len(missing), len(surplus))
+
+
+def _read(substrate: Substrate, documents: Sequence[Document]) -> defaultdict[str, list[Stored]]:
+    """Return every chunk of each document, by chunk_id; each text is compared as it is read, and not kept."""
     ids = substrate.ids_of([document.doc_id for document in documents])
     by_id = {ids[document.doc_id]: document for document in documents}
     stored: defaultdict[str, list[Stored]] = defaultdict(list)
@@ -104,7 +106,7 @@ def _read(substrate: Substrate, documents: Sequence[Document]) -> Mapping[str, l
         archived = by_id[document_id].text
         # A column holds anything in SQLite, so that a place need not be two numbers.
         is_within = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(archived)
-        place = (start, end, "" if context is None else context)
+        place = (start, end, "" if context is None else context)  # NULL is no context
         row = Stored(chunk_id, place, (start, end) if is_within else None, is_within and text == archived[start:end])
         stored[by_id[document_id].doc_id].append(row)
     return stored

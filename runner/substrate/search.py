@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
-from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
+from runner.retrieve.ranking import SCORE_STEPS, rank
 from runner.retrieve.retrieve import fused_ids
 from runner.retrieve.variants import OVERSAMPLE
 from runner.substrate.database import AMONG_DOCUMENTS, Substrate, json_array
@@ -66,40 +66,37 @@ class Found(NamedTuple):
 
 @dataclass
 class Ranking:
-    """The chunks found for one query so far, and the documents whose rank no further chunk can change."""
+    """The documents found for one query so far, each by its best chunk, and the score of the last chunk."""
 
-    chunks: list[Chunk] = field(default_factory=list)
-    scores: list[int] = field(default_factory=list)
-    best: dict[str, int] = field(default_factory=dict)
+    best: dict[str, tuple[int, int, Span]] = field(default_factory=dict)  # score negated, chunk index and span
     last: int | None = None
 
     def add(self, found: Found, places: Mapping[int, Chunk]) -> None:
         """Take the next chunks of a search, none of which may score above those before; gone ones have no place."""
         for chunk_id, score in zip(found.ids, found.scores, strict=True):
             if chunk_id in places:
-                self.chunks.append(places[chunk_id])
-                self.scores.append(score)
-                self.best.setdefault(places[chunk_id].doc_id, score)
+                place = places[chunk_id]
+                known = self.best.get(place.doc_id)
+                # Of chunks that score alike the first of the document is its evidence.
+                if known is None or (-score, place.index) < known[:2]:
+                    self.best[place.doc_id] = (-score, place.index, place.span)
             self.last = score
 
     def settled(self) -> list[str]:
         """Return the documents that score above the last chunk, and so above every chunk that is still to come."""
-        return [doc_id for doc_id, score in self.best.items() if self.last is not None and score > self.last]
+        return [doc_id for doc_id, chunk in self.best.items() if self.last is not None and -chunk[0] > self.last]
 
     def is_final(self) -> bool:
         """Return whether the first RUN_DEPTH documents, with their ties and evidence, are those of the whole search."""
         return len(self.settled()) >= RUN_DEPTH
 
     def hits(self) -> Hits:
-        """Return the first RUN_DEPTH documents by their best chunk, in runner.retrieve.ranking's order of ties."""
-        numbers = {doc_id: number for number, doc_id in enumerate(sorted(self.best))}
-        documents = np.array([numbers[place.doc_id] for place in self.chunks], np.int64)
-        indices = np.array([place.index for place in self.chunks], np.int64)
-        order = rank(np.array(self.scores, np.int64), documents, indices)
-        best = order[best_chunks(documents[order])][:RUN_DEPTH].tolist()
-        return tuple(
-            Hit(self.chunks[row].doc_id, self.scores[row] / SCORE_STEPS, self.chunks[row].span) for row in best
-        )
+        """Return the first RUN_DEPTH documents in runner.retrieve.ranking's order of ties."""
+        doc_ids = sorted(self.best)
+        scores = np.array([-self.best[doc_id][0] for doc_id in doc_ids], np.int64)
+        numbers = np.arange(len(doc_ids))
+        order = rank(scores, numbers, np.zeros_like(numbers))[:RUN_DEPTH].tolist()
+        return tuple(Hit(doc_ids[row], scores[row].item() / SCORE_STEPS, self.best[doc_ids[row]][2]) for row in order)
 
 
 @dataclass(frozen=True)

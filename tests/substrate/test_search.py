@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
-from runner.retrieve.retrieve import RRF_K, DenseArm, dense_run
+from runner.retrieve.retrieve import DenseArm, dense_run, fused_ids
 from runner.substrate.database import open_substrate
 from runner.substrate.measure import milliseconds
 from runner.substrate.search import (
@@ -226,23 +226,14 @@ def test_a_rank_function_that_makes_no_number_is_refused(tmp_path):
             runs(path, IDS[:1], restricted=restricted)
 
 
-def test_fusion_is_the_reciprocal_rank_of_both_arms(path):
+def test_fusion_is_the_harness_fusion_of_both_arms_with_the_spans_of_vectors(path):
     found = runs(path)
-    for query_id in QUERIES:
-        places = [
-            {hit.doc_id: place for place, hit in enumerate(found[arm].hits[query_id], start=1)}
-            for arm in (KEYWORD, BINARY)
-        ]
-        wanted = {
-            doc_id: round(sum(1 / (RRF_K + place[doc_id]) for place in places if doc_id in place), 9)
-            for doc_id in {*places[0], *places[1]}
-        }
-        hits = found[FUSED].hits[query_id]
-        order = sorted(sorted(wanted, reverse=True), key=lambda doc_id: -wanted[doc_id])[:RUN_DEPTH]
-        assert [hit.doc_id for hit in hits] == order
-        assert [hit.score for hit in hits] == pytest.approx([wanted[doc_id] for doc_id in order], abs=1.1e-9)
-        spans = {hit.doc_id: hit.span for hit in found[BINARY].hits[query_id]}
-        assert all(hit.span == spans.get(hit.doc_id, hit.span) for hit in hits)
+    for query_id, hits in found[FUSED].hits.items():
+        keyword, dense = (found[arm].hits[query_id] for arm in (KEYWORD, BINARY))
+        wanted = fused_ids([[hit.doc_id for hit in side] for side in (keyword, dense)])
+        assert [(hit.doc_id, round(hit.score * SCORE_UNIT)) for hit in hits] == wanted
+        spans = {hit.doc_id: hit.span for hit in (*keyword, *dense)}
+        assert all(hit.span == spans[hit.doc_id] for hit in hits)
 
 
 def test_fusing_nothing_with_nothing_is_nothing():

@@ -297,11 +297,6 @@ def test_vectors_that_are_nothing_but_nan_are_not_the_models(tmp_path):
     assert list(counted(path, embed=stored_vectors)) == ["vectors not finite", "stored vectors are not the model's"]
 
 
-def test_an_encoder_of_another_dimension_is_refused(healthy):
-    with pytest.raises(InputError, match="16 dimensions"):
-        checks(healthy, embed=lambda texts: unit_rows(len(texts), 8, seed=1))
-
-
 EN_DASH = "section number printed with an en dash"
 
 

@@ -144,18 +144,6 @@ _REBUILD = "INSERT INTO {f}({f}) VALUES ('rebuild')"
 _OF_FIRST = "WHERE chunk_id IN (SELECT chunk_id FROM {c} WHERE document_id = (SELECT min(document_id) FROM {c}))"
 
 
-def _other_chunks(connection: apsw.Connection, made: Build) -> None:
-    """The first chunk of a document reaches as far as the one after it."""
-    ahead = ((one, next_one) for one, next_one in pairwise(enumerate(made.chunks, 1)) if next_one[1].index == 1)
-    (number, first), (_, second) = next(ahead)
-    text = next(document.text for document in made.documents if document.doc_id == first.doc_id)
-    connection.execute(
-        f"UPDATE {made.source}_chunks SET char_end = ?, text = ? WHERE chunk_id = ?",
-        (second.span.end, text[first.span.start : second.span.end], number),
-    )
-    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
-
-
 def _repeated_chunks(connection: apsw.Connection, made: Build) -> None:
     """Every chunk is there twice, with its vector and its job."""
     chunks, jobs, more = f"{made.source}_chunks", "chunk_embedding_jobs", 1_000_000
@@ -166,18 +154,14 @@ def _repeated_chunks(connection: apsw.Connection, made: Build) -> None:
     )
     for number in range(1, len(made.chunks) + 1):
         _copy_vector(connection, made, number, number + more)
-    connection.execute(f"INSERT INTO {made.source}_fts({made.source}_fts) VALUES ('rebuild')")
+    _sql(_REBUILD)(connection, made)
 
 
 def _quantisation_differs(connection: apsw.Connection, made: Build) -> None:
     """Every third vector has the bits of the one before it: a quantisation that lost what it is to find."""
     vectors = made.vectors.astype("<f4")
     for row in range(2, len(vectors), 3):
-        connection.execute(f"DELETE FROM {made.source}_chunks_vec0 WHERE chunk_id = ?", (row + 1,))
-        connection.execute(
-            f"INSERT INTO {made.source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))",
-            (row + 1, vectors[row].tobytes(), vectors[row - 1].tobytes()),
-        )
+        replace_vector(connection, made.source, row + 1, vectors[row], vectors[row - 1])
 
 
 def _quantisation_loss(connection: apsw.Connection, made: Build) -> None:
@@ -189,8 +173,9 @@ def _quantisation_loss(connection: apsw.Connection, made: Build) -> None:
 
 def _fts_stale(connection: apsw.Connection, made: Build) -> None:
     """The index holds other words for every chunk than the chunk table."""
-    context, text = connection.execute(f"SELECT context, text FROM {made.source}_chunks WHERE chunk_id = 1").fetchone()
-    for (number,) in connection.execute(f"SELECT chunk_id FROM {made.source}_chunks").fetchall():
+    rows = connection.execute(f"SELECT chunk_id, context, text FROM {made.source}_chunks ORDER BY 1").fetchall()
+    _, context, text = rows[0]
+    for number, _, _ in rows:
         _leave_fts(connection, made, number)
         connection.execute(
             f"INSERT INTO {made.source}_fts(rowid, context, text) VALUES (?, ?, ?)",
@@ -206,16 +191,17 @@ def _leave_fts(connection: apsw.Connection, made: Build, number: int) -> None:
     )
 
 
-def replace_vector(connection: apsw.Connection, source: str, number: int, vector: np.ndarray) -> None:
-    """Another vector, with its own bits, for one chunk."""
-    data = vector.astype("<f4").tobytes()
+def replace_vector(
+    connection: apsw.Connection, source: str, number: int, vector: np.ndarray, of_bits: np.ndarray | None = None
+) -> None:
+    """Another vector for one chunk, with its own bits or with those of a third."""
+    data, bits = (row.astype("<f4").tobytes() for row in (vector, vector if of_bits is None else of_bits))
     connection.execute(f"DELETE FROM {source}_chunks_vec0 WHERE chunk_id = ?", (number,))
-    connection.execute(f"INSERT INTO {source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))", (number, data, data))
+    connection.execute(f"INSERT INTO {source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))", (number, data, bits))
 
 
 def _copy_vector(connection: apsw.Connection, made: Build, number: int, to: int) -> None:
-    data = made.vectors[number - 1].astype("<f4").tobytes()
-    connection.execute(f"INSERT INTO {made.source}_chunks_vec0 VALUES (?, ?, vec_quantize_binary(?))", (to, data, data))
+    replace_vector(connection, made.source, to, made.vectors[number - 1])
 
 
 FAULTS: dict[str, Plant] = {
@@ -231,13 +217,17 @@ FAULTS: dict[str, Plant] = {
         _REBUILD,
     ),
     "changed documents": _sql("UPDATE {c} SET text = 'amended ' || text WHERE chunk_id = 2", _REBUILD),
-    "other chunks": _other_chunks,
+    # The first chunk of a document reaches as far as the one after it.
+    "other chunks": _sql(
+        "UPDATE {c} AS own SET (char_end, text) = "
+        "(SELECT char_end, own.text || substr(text, own.char_end - char_start + 1) FROM {c} "
+        "WHERE chunk_id = own.chunk_id + 1) WHERE chunk_id = (SELECT min(chunk_id) - 1 FROM {c} WHERE chunk_index = 1)",
+        _REBUILD,
+    ),
     "other chunks, repeated": _repeated_chunks,
     "unfinished jobs": _sql(
-        *(
-            f"UPDATE chunk_embedding_jobs SET status = '{status}' WHERE chunk_id = {number}"
-            for number, status in enumerate(("pending", "running", "failed"), start=1)
-        )
+        "UPDATE chunk_embedding_jobs SET status = "
+        "CASE chunk_id WHEN 1 THEN 'pending' WHEN 2 THEN 'running' ELSE 'failed' END WHERE chunk_id < 4"
     ),
     "quantisation differs": _quantisation_differs,
     "quantisation loss": _quantisation_loss,
