@@ -156,8 +156,8 @@ _IN_PAGE = re.compile(r"<th scope=\"row\">(results\.json|post_bulk\.json)</th><t
 def contradictions(record: Path, files: Mapping[str, str]) -> list[str]:
     """What contradicts a digest that a locked file holds of another file; `files` are the locked ones by name.
 
-    Whichever release wrote them: what one did not write yet is not asked for. A file that is not there contradicts
-    nothing, but where runs are locked, all files of the record that another one names must be.
+    A file that is not there contradicts nothing, but if runs are locked, all files of the record that another one
+    names must be there.
     """
     problems, is_whole = [], any(name.startswith("runs/") for name in files)
     for holder, target, said in _claims(record, files):
