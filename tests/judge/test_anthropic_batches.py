@@ -142,6 +142,18 @@ HANDED_IN = {
     "HTTP 500": ({"created": [wire.broken()]}, 1),
     "no JSON": ({"created": [wire.not_json()]}, 1),
     "no id": ({"created": [wire.as_json({})]}, 1),
+    "a list that is none": (
+        {
+            "created": [wire.broken()],
+            "listed": [
+                wire.not_json(),
+                wire.as_json([1]),
+                wire.as_json({"data": [{"id": "b"}]}),
+                wire.Wire(b"<p>", type="text/html"),
+            ],
+        },
+        1,
+    ),
     "never arrived": ({"turned_away": [wire.reset()]}, 2),
 }
 

@@ -195,6 +195,8 @@ class AnthropicServer(Scripted):
     turned_away: list[Wire] = field(default_factory=list)
     """Answers to the creation of batches that are not made."""
     retrieved: list[Wire | None] = field(default_factory=list)
+    listed: list[Wire] = field(default_factory=list)
+    """Answers to a look at one batch, None for the right one, and at the list of them."""
     batches: dict[str, dict] = field(default_factory=dict)
     results: dict[str, list[dict]] = field(default_factory=dict)
     seen_systems: set[str] = field(default_factory=set)
@@ -213,7 +215,7 @@ class AnthropicServer(Scripted):
         if request.method == "POST" and path == "/v1/messages/batches":
             return self._create(request.body, version)
         if request.method == "GET" and path == "/v1/messages/batches":
-            return self._list(parse_qs(urlsplit(request.path).query))
+            return self.listed.pop(0) if self.listed else self._list(parse_qs(urlsplit(request.path).query))
         found = re.fullmatch(r"/v1/messages/batches/(\w+)(/results)?", path)
         if request.method == "GET" and found and found[1] in self.batches:
             return self._results(found[1]) if found[2] else self._retrieve(found[1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError
@@ -59,13 +59,6 @@ class _Unconfirmed(Exception):
     """A batch was handed in, and nobody says whether it arrived."""
 
 
-class _Request(NamedTuple):
-    """An ask as it is sent, and its fields."""
-
-    ask: Ask
-    fields: Mapping[str, Any]
-
-
 @dataclass(eq=False)
 class AnthropicBatches(AnthropicMessages):
     """The model; `folder` keeps a record of every batch, and `meter` has the price of batches.
@@ -89,7 +82,7 @@ class AnthropicBatches(AnthropicMessages):
         A BackendError if the service is lost: its batch goes on, and the next run finds it.
         """
         unique(asks)
-        wanted = self._requests(asks)
+        wanted = {custom_id(ask, self._fields(ask)): ask for ask in map(self.sent, asks)}
         for kept in [kept for kept in records(self.folder) if not kept.record.delivered]:
             part = {name: wanted[name] for name in kept.record.custom_ids if name in wanted}
             if part and self._is_there(kept):
@@ -104,26 +97,22 @@ class AnthropicBatches(AnthropicMessages):
             self._create(kept, part, hold)
             yield from self._delivered(kept, part, hold)
 
-    def _requests(self, asks: Sequence[Ask]) -> dict[str, _Request]:
-        """Return the requests by custom id."""
-        made = {}
-        for ask in map(self.sent, asks):
-            fields = {**params(self.model, ask), **beyond_sdk(self.model)}
-            made[custom_id(ask, fields)] = _Request(ask, fields)
-        return made
+    def _fields(self, ask: Ask) -> dict[str, Any]:
+        """Return the fields of a request, the same as of one outside of a batch."""
+        return {**params(self.model, ask), **beyond_sdk(self.model)}
 
-    def _affordable(self, wanted: Mapping[str, _Request]) -> tuple[list[str], Hold]:
+    def _affordable(self, wanted: Mapping[str, Ask]) -> tuple[list[str], Hold]:
         """Return the first requests that fit into one batch and under the ceiling, and what is held for them."""
         names: list[str] = []
         n_bytes = 0
-        for name, request in wanted.items():
-            n_bytes += len(request.ask.system.encode()) + len(request.ask.user.encode()) + 2_000
+        for name, ask in wanted.items():
+            n_bytes += len(ask.system.encode()) + len(ask.user.encode()) + 2_000
             if names and (len(names) == MOST_REQUESTS or n_bytes > MOST_BYTES):
                 break
             names.append(name)
         while True:
             try:
-                return names, self.meter.reserve([wanted[name].ask for name in names])
+                return names, self.meter.reserve([wanted[name] for name in names])
             except BudgetError:
                 if len(names) <= FEWEST_REQUESTS:
                     raise
@@ -131,9 +120,9 @@ class AnthropicBatches(AnthropicMessages):
 
     # A batch's life: handed in, found again, delivered.
 
-    def _create(self, kept: KeptRecord, part: Mapping[str, _Request], hold: Hold) -> None:
+    def _create(self, kept: KeptRecord, part: Mapping[str, Ask], hold: Hold) -> None:
         """Hand the batch in; if nobody says whether it arrived, the service's list does."""
-        requests = [{"custom_id": name, "params": request.fields} for name, request in part.items()]
+        requests = [{"custom_id": name, "params": self._fields(ask)} for name, ask in part.items()]
         for _ in range(CREATE_TRIES):
             try:
                 batch_id = self._handed_in(requests)
@@ -189,7 +178,7 @@ class AnthropicBatches(AnthropicMessages):
         kept.set(ledger=self.meter.path.name)
         return hold
 
-    def _delivered(self, kept: KeptRecord, part: Mapping[str, _Request], hold: Hold | None = None) -> Iterator[Reply]:
+    def _delivered(self, kept: KeptRecord, part: Mapping[str, Ask], hold: Hold | None = None) -> Iterator[Reply]:
         """Yield the replies to `part`, once the batch has ended; its cost is counted once, however often it is read."""
         if hold is None and not kept.record.settled:
             hold = self._taken_over(kept)
@@ -201,15 +190,15 @@ class AnthropicBatches(AnthropicMessages):
             kept.set(settled=True, delivered=True)
             if hold is not None:
                 self.meter.settle(hold, [None] * hold.n_asks)
-            yield from (Reply(key=each.ask.key, problem=f"the batch is gone: {error}") for each in part.values())
+            yield from (Reply(key=ask.key, problem=f"the batch is gone: {error}") for ask in part.values())
             return
         if results.refused:
             say(f"{results.refused:,} lines of message batch {batch_id} are no results of it, and are left out.")
         if hold is not None:
             kept.set(settled=True)
             self.meter.settle(hold, results.usages(names))
-        for name, request in part.items():
-            yield results.reply(name, request.ask.key, self.model)
+        for name, ask in part.items():
+            yield results.reply(name, ask.key, self.model)
         kept.set(delivered=True)
 
     def _results(self, batch_id: str, names: Sequence[str]) -> Results:
@@ -277,9 +266,12 @@ class AnthropicBatches(AnthropicMessages):
         pages = self.http.sdk.messages.batches.list
 
         def recent() -> "list[MessageBatch]":
-            # The SDK asks for a further page when the one before is used up.
-            newest = islice(pages(limit=PAGE), MOST_LISTED)
-            return list(takewhile(lambda batch: batch.created_at >= earliest, newest))
+            try:
+                # The SDK asks for a further page when the one before is used up; what it reads it does not check.
+                newest = islice(pages(limit=PAGE), MOST_LISTED)
+                return list(takewhile(lambda batch: batch.created_at >= earliest, newest))
+            except (AttributeError, TypeError, ValueError) as error:
+                raise Unusable(f"the answer is no list of batches ({type(error).__name__})") from None
 
         return self._looked(lambda: self.http.attempt(recent), "the list of message batches")
 
