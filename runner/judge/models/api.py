@@ -32,7 +32,7 @@ def open_model(
     max_usd: float,
     price: Price | None = None,
 ) -> JudgeClient:
-    """The model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
+    """Return the model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
 
     Nothing is sent yet. An InputError for a judge that answers by file, for a missing or bad key or address, for a key
     that would go unencrypted to a public one, and for an unknown price; a BudgetError for a ledger
@@ -60,11 +60,11 @@ def open_model(
 
 
 def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
-    """The table's price of an Anthropic model; FREE for an OpenAI-compatible server at a private address, or none yet.
+    """Return what a judge's service charges.
 
-    BY_FILE for one that answers by file.
-
-    An InputError for any other service, which may charge, and for a model that the table does not have.
+    The table's price for an Anthropic model, BY_FILE for one that answers by file, FREE for an OpenAI-compatible
+    server at a private address, or none yet. An InputError for any other service, which may charge, and for a model
+    that the table does not have.
     """
     if spec.by_file:
         return BY_FILE
@@ -81,5 +81,5 @@ def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
 
 @cache
 def _say_uncounted(url: str) -> None:
-    """Said once for each address, however often it is opened."""
+    """Say so once for each address, however often it is opened."""
     say(f"{url} is taken for a server of one's own: nothing is counted against --max-usd without {PRICE_FLAG}.")

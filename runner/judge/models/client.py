@@ -157,7 +157,7 @@ DEEPEST = 50
 
 
 def received(text: str) -> JSON:
-    """What a text of JSON holds; Unusable for no JSON, NaN, infinity, half a surrogate pair, and DEEPEST exceeded."""
+    """Return what a text of JSON holds; Unusable for no JSON, NaN, infinity, half a surrogate pair, beyond DEEPEST."""
     value = parsed(text)
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -184,7 +184,7 @@ URL_FLAG = "--judge-url"
 
 
 def judge_address(url: str) -> Place:
-    """The parts of an address; an InputError, which repeats nothing of it, for a bad one."""
+    """Return the parts of an address; an InputError, which repeats nothing of it, for a bad one."""
     place = plain_address(url, URL_FLAG, f"{ANTHROPIC_KEY} or {JUDGE_KEY}")
     for variable in (ANTHROPIC_KEY, JUDGE_KEY):
         key = os.environ.get(variable, "").strip()

@@ -38,11 +38,11 @@ class ReplyFiles:
         self.folder = judging / "replies" / (slug(model).strip(".") or "model")
 
     def path(self, batch: str) -> Path:
-        """Where the replies to a batch lie."""
+        """Return where the replies to a batch lie."""
         return self.folder / f"{batch}.jsonl"
 
     def read(self, batch: str) -> list[KeptReply]:
-        """All attempts as they arrived; a torn last line is passed over, an InputError names any other damaged one."""
+        """Return all attempts as they arrived; a torn last line is passed over, any other damaged one an InputError."""
         path = self.path(batch)
         if not path.exists():
             return []

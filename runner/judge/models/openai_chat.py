@@ -33,14 +33,14 @@ class OpenAIChat(JudgeClient):
     http: Client
 
     def connected(self) -> tuple[Client, str]:
-        """The server at its address; its key is sent if there is one."""
+        """Return the server at its address; its key is sent if there is one."""
         self._answering = ""
         way = self.way
         http = Client(way.timeout, way.patience, JUDGE, judge_address(way.url))
         return http, endpoint(way.url)
 
     def check(self) -> None:
-        """As JudgeClient has it: by the list of models, or without a key by a word, which nobody can be charged for.
+        """Ask for the list of models, or without a key for a word, which nobody can be charged for.
 
         Some services show their models to anybody.
         """
@@ -50,16 +50,16 @@ class OpenAIChat(JudgeClient):
             self.http.check_key(self.url, request_body(self.model, Ask("", "", "word", {"type": "object"}, 1)))
 
     def send(self, ask: Ask) -> JSON:
-        """One completion, as received."""
+        """Return one completion, as received."""
         got = self.http.once("POST", self.url, request_body(self.model, ask), MAX_BYTES)
         return received(self.http.secret.without(got.body.decode("utf-8", "replace")))
 
     def read(self, ask: Ask, answer: JSON) -> Reply:
-        """The reply in a completion."""
+        """Return the reply in a completion."""
         return reply_of(ask.key, answer)
 
     def accepted(self, reply: Reply) -> Reply:
-        """The reply, with a problem if another model answered before."""
+        """Return the reply, with a problem if another model answered before."""
         with self.lock:
             self._answering = self._answering or reply.model
         if reply.model == self._answering:
@@ -69,7 +69,7 @@ class OpenAIChat(JudgeClient):
 
 
 def endpoint(url: str) -> str:
-    """Where the chat is asked; an InputError for a bad address."""
+    """Return where the chat is asked; an InputError for a bad address."""
     base = judge_address(url).url
     if base.endswith("/chat/completions"):
         return base
@@ -77,7 +77,7 @@ def endpoint(url: str) -> str:
 
 
 def request_body(model: str, ask: Ask) -> bytes:
-    """The JSON that asks for one answer in the schema's form."""
+    """Return the JSON that asks for one answer in the schema's form."""
     form = {"name": "answer", "strict": True, "schema": dict(ask.schema)}
     body = {
         "model": model,
@@ -90,7 +90,7 @@ def request_body(model: str, ask: Ask) -> bytes:
 
 
 def reply_of(key: str, answer: JSON) -> Reply:
-    """The reply in an answer; its problem if it is not what was asked for."""
+    """Return the reply in an answer; its problem if it is not what was asked for."""
     if not isinstance(answer, dict):
         return Reply(key=key, problem="the answer is no JSON object")
     named, choices = answer.get("model"), answer.get("choices")
@@ -103,7 +103,7 @@ def reply_of(key: str, answer: JSON) -> Reply:
 
 
 def usage_of(answer: JSON) -> Usage | None:
-    """The tokens that an answer says it cost, None if it does not say."""
+    """Return the tokens that an answer says it cost, None if it does not say."""
     usage = _object(_object(answer).get("usage"))
     details = _object(usage.get("prompt_tokens_details"))
     read, written = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))

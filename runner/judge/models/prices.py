@@ -46,18 +46,18 @@ class Price(NamedTuple):
         return not (self.read or self.written)
 
     def in_batches(self) -> Self:
-        """The price of the same in a message batch."""
+        """Return the price of the same in a message batch."""
         return self._replace(read=self.read * BATCH_SHARE, written=self.written * BATCH_SHARE)
 
     def usd(self, usage: Usage) -> float:
-        """Dollars of one request."""
+        """Return the dollars of one request."""
         prompt = usage.read + usage.cache_written + usage.cache_read
         read = self.read * (usage.read + CACHE_WRITE * usage.cache_written + self.cached * usage.cache_read)
         factor = self.long if prompt > LONG_PROMPT else 1.0
         return factor * (read + self.written * usage.written) / 1e6
 
     def worst_usd(self, ask: Ask) -> float:
-        """Dollars that one request costs at most: its whole prompt written to the cache, the longest answer.
+        """Return the dollars that one request costs at most: its whole prompt written to the cache, the longest answer.
 
         Every byte counts as a token, the most that any tokenizer makes of a text: tables of digits come near it.
         """
@@ -90,7 +90,7 @@ CLAUDE: dict[str, Price] = {
 
 
 def price_of(model: str) -> Price:
-    """The table's price of a Claude model; an InputError for one that it does not have."""
+    """Return the table's price of a Claude model; an InputError for one that it does not have."""
     price = CLAUDE.get(undated(model))
     if price is None:
         raise InputError(
@@ -101,7 +101,7 @@ def price_of(model: str) -> Price:
 
 
 def given_price(text: str) -> Price:
-    """The price that an operator gives as IN,OUT; an InputError for anything else. Cached tokens cost a tenth."""
+    """Return the price that an operator gives as IN,OUT, cached tokens at a tenth; an InputError for any other text."""
     try:
         read, written = (float(part) for part in text.split(","))
     except ValueError:

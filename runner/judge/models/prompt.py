@@ -64,7 +64,7 @@ class UnreadableReply(BackendError):
 
 
 def instructions(path: Path) -> str:
-    """The system text of every ask: the version's judge prompt whole, then the form of an answer."""
+    """Return the system text of every ask: the version's judge prompt whole, then the form of an answer."""
     try:
         return f"{path.read_bytes().decode().rstrip()}\n{FORM}"
     except UnicodeDecodeError as error:
@@ -74,7 +74,7 @@ def instructions(path: Path) -> str:
 
 
 def asks_of(rows: Sequence[BatchRow], system: str, model: str) -> list[Ask]:
-    """One ask per row, in their order; an ask's key is a digest of all that it depends on."""
+    """Return one ask per row, in their order; an ask's key is a digest of all that it depends on."""
     return [_ask(row, system, model) for row in rows]
 
 
@@ -85,7 +85,7 @@ def _ask(row: BatchRow, system: str, model: str) -> Ask:
 
 
 def _user_text(row: BatchRow) -> str:
-    """The pair between marked lines; of query, title and passages every character as it is."""
+    """Return the pair between marked lines; of query, title and passages every character as it is."""
     parts = [("query", row.query), ("title", row.title)]
     shown = len(row.evidence)
     parts += [(f"passage {passage.number} of {shown}", passage.text) for passage in row.evidence]
@@ -98,12 +98,12 @@ def _user_text(row: BatchRow) -> str:
 
 
 def _mark(texts: Sequence[str], seed: str) -> str:
-    """A word that occurs in none of the texts, whatever they hold; the same for the same row."""
+    """Return a word that occurs in none of the texts, whatever they hold; the same for the same row."""
     made = (f"~{sha256(f'{seed} mark {number}')[:12]}~" for number in count())
     return next(mark for mark in made if not any(mark in text for text in texts))
 
 
-class _Said(FrozenModel):
+class _Written(FrozenModel):
     """A reply's JSON."""
 
     grade: Grade
@@ -112,24 +112,25 @@ class _Said(FrozenModel):
 
 
 def parse(reply: Reply, row: BatchRow, judge: str) -> Answer:
-    """The answer to a row of a judge, named as it was asked; an UnreadableReply if the text is not SCHEMA's object.
+    """Return the answer to a row of a judge, named as it was asked.
 
-    A reason is put on one line, and cut visibly if it is too long.
+    An UnreadableReply if the text is not SCHEMA's object. A reason is put on one line, and cut visibly
+    if it is too long.
     """
     if reply.problem:
         raise UnreadableReply(printable(reply.problem))
-    said = _said(reply.text)
+    written = _written(reply.text)
     known = {passage.number for passage in row.evidence}
-    if unknown := [number for number in said.passages if number not in known]:
+    if unknown := [number for number in written.passages if number not in known]:
         raise UnreadableReply(f"it names passage {printable(str(unknown[0]), 20)}, of {len(known)} that it was shown")
     return Answer(
         query_id=row.query_id,
         doc_id=row.doc_id,
-        grade=said.grade,
-        reason=_short(said.reason),
+        grade=written.grade,
+        reason=_short(written.reason),
         judge=judge,
         model=printable(reply.model) or judge,
-        passages=sorted(set(said.passages)),
+        passages=sorted(set(written.passages)),
         batch=row.batch,
         version=row.version,
         prompt_sha256=row.prompt_sha256,
@@ -137,18 +138,18 @@ def parse(reply: Reply, row: BatchRow, judge: str) -> Answer:
     )
 
 
-def _said(text: str) -> _Said:
+def _written(text: str) -> _Written:
     if not text.strip():
         raise UnreadableReply("it is empty")
     try:
-        return checked(_Said, parsed(text, "its text", ""), "its JSON")
+        return checked(_Written, parsed(text, "its text", ""), "its JSON")
     except InputError as error:
-        said = printable(str(error).rstrip(" ."), 300)
-        raise UnreadableReply(f'{said}; it begins "{printable(text, 60)}"') from error
+        trouble = printable(str(error).rstrip(" ."), 300)
+        raise UnreadableReply(f'{trouble}; it begins "{printable(text, 60)}"') from error
 
 
 def _short(reason: str) -> str:
-    """The reason on one line, as a terminal may be shown it, and cut where it is too long."""
+    """Return the reason on one line, as a terminal may be shown it, and cut where it is too long."""
     words = " ".join(reason.split())
     line = printable(words, len(words))
     return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - len(CUT)].rstrip() + CUT

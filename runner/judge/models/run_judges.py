@@ -35,12 +35,12 @@ class JudgeOptions:
     price: Price | None = None
 
     def opened(self, judge: JudgeSpec, work: Path) -> JudgeClient:
-        """The judge's model, to be closed; `work` is the version's. Raises as `open_model` does."""
+        """Return the judge's model, to be closed; `work` is the version's. Raises as `open_model` does."""
         return open_model(judge, self.how, self.url, work, self.max_usd, self.price)
 
 
 def named_judges(version: Version, plan: Plan) -> Judges:
-    """The judges of the plan; an InputError says how they are named if it has none."""
+    """Return the judges of the plan; an InputError says how they are named if it has none."""
     if plan.judges is not None:
         return plan.judges
     way = "that takes a new version (`version new`), since this one is frozen"
@@ -50,7 +50,7 @@ def named_judges(version: Version, plan: Plan) -> Judges:
 
 
 def asked_judges(version: Version, plan: Plan) -> list[JudgeSpec]:
-    """The judges of the plan that a service is asked for; an InputError if it names none, or all answer by file."""
+    """Return the judges that a service is asked for; an InputError if the plan names none, or all answer by file."""
     judges = named_judges(version, plan).each
     if not (asked := [judge for judge in judges if not judge.by_file]):
         raise InputError(
@@ -76,7 +76,7 @@ TRIAL_TEXT = "Sec. 1. The Secretary shall award grants to counties to repair rur
 
 
 def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
-    """A judge's grade of one made-up pair, asked and paid for in earnest, and kept nowhere.
+    """Return a judge's grade of one made-up pair, asked and paid for in earnest, and kept nowhere.
 
     Raises as `check_judges` does, and a BackendError for a reply that is no answer.
     """

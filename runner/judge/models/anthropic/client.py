@@ -108,7 +108,7 @@ class AnthropicClient:
         self.sdk.close()
 
     def patiently(self, once: Callable[[], _Result], stopped: threading.Event, url: str = "") -> _Result:
-        """What `once` returns, tried again for a Busy, which is raised in the end."""
+        """Return what `once` returns, tried again for a Busy, which is raised in the end."""
         return patiently(lambda _: once(), self._patience, stopped)
 
     def check_key(self, model: str) -> None:
@@ -203,20 +203,20 @@ class AnthropicMessages(JudgeClient):
     http: AnthropicClient
 
     def connected(self) -> tuple[AnthropicClient, str]:
-        """The service at its own address or another one."""
+        """Return the service at its own address or another one."""
         http = AnthropicClient(self.way)
         return http, http.url
 
     def check(self) -> None:
-        """As JudgeClient has it: the model is looked up, which costs nothing."""
+        """Look the model up, which costs nothing; raise as JudgeClient says."""
         self.http.check_key(self.model)
 
     def sent(self, ask: Ask) -> Ask:
-        """With room to think, if the model cannot be kept from it."""
+        """Return the ask with room to think, if the model cannot be kept from it."""
         return with_room(self.model, ask)
 
     def send(self, ask: Ask) -> JSON:
-        """One message, as received."""
+        """Return one message, as received."""
         create = self.http.sdk.messages.with_raw_response.create
         fields, beyond = params(self.model, ask), beyond_sdk(self.model)
         return self.http.json(
@@ -224,11 +224,11 @@ class AnthropicMessages(JudgeClient):
         )
 
     def read(self, ask: Ask, answer: JSON) -> Reply:
-        """The reply in a message."""
+        """Return the reply in a message."""
         return reply_of(ask.key, self.model, answer)
 
     def accepted(self, reply: Reply) -> Reply:
-        """The reply; Astray from another model."""
+        """Return the reply; Astray from another model."""
         if reply.model and not is_same_model(self.model, reply.model):
             raise Astray(reply)
         return reply

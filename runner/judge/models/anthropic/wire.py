@@ -46,24 +46,24 @@ THINKING_ROOM = 2048
 
 
 def is_cold(model: str) -> bool:
-    """Whether the model is asked at temperature 0."""
+    """Return whether the model is asked at temperature 0."""
     return undated(model) in COLD
 
 
 def headers(model: str) -> dict[str, str]:
-    """What its requests are sent with beside the SDK's own headers."""
+    """Return what its requests are sent with beside the SDK's own headers."""
     return {"anthropic-version": COLD_VERSION} if is_cold(model) else {}
 
 
 def with_room(model: str, ask: Ask) -> Ask:
-    """The ask as it is sent and paid: with room to think where the model may."""
+    """Return the ask as it is sent and paid: with room to think where the model may."""
     if THINKING.get(undated(model), "unknown") in ("always", "unknown"):
         return replace(ask, max_tokens=ask.max_tokens + THINKING_ROOM)
     return ask
 
 
 def params(model: str, ask: Ask) -> "MessageCreateParamsNonStreaming":
-    """The fields of a request, without the temperature, which the SDK no longer knows."""
+    """Return the fields of a request, without the temperature, which the SDK no longer knows."""
     from anthropic import transform_schema
 
     thinking = THINKING.get(undated(model), "unknown")
@@ -85,12 +85,12 @@ def params(model: str, ask: Ask) -> "MessageCreateParamsNonStreaming":
 
 
 def beyond_sdk(model: str) -> dict[str, float]:
-    """Fields of a request that the SDK does not know."""
+    """Return the fields of a request that the SDK does not know."""
     return {"temperature": 0.0} if is_cold(model) else {}
 
 
 def custom_id(ask: Ask, fields: Mapping[str, Any]) -> str:
-    """What names a request within a message batch: 64 characters, the most that the API takes."""
+    """Return what names a request within a message batch: 64 characters, the most that the API takes."""
     return digest({"key": ask.key, "params": fields})
 
 
@@ -110,7 +110,7 @@ _WHOLE = frozenset(("end_turn", "stop_sequence"))
 
 
 def reply_of(key: str, asked: str, message: JSON) -> Reply:
-    """The reply in a message as it was received; its problem if it is not what was asked for."""
+    """Return the reply in a message as it was received; its problem if it is not what was asked for."""
     if not isinstance(message, dict):
         return Reply(key=key, problem="the answer is no JSON object")
     named = message.get("model")
@@ -129,7 +129,7 @@ def reply_of(key: str, asked: str, message: JSON) -> Reply:
 
 
 def usage_of(message: JSON) -> Usage | None:
-    """The tokens that a message says it cost, None if it does not say."""
+    """Return the tokens that a message says it cost, None if it does not say."""
     usage = message.get("usage") if isinstance(message, dict) else None
     if not isinstance(usage, dict):
         return None
@@ -164,5 +164,5 @@ def _text(message: dict[str, JSON]) -> str:
 
 
 def token_count(value: JSON) -> int | None:
-    """A number of tokens, None for what is none."""
+    """Return a number of tokens, None for what is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
