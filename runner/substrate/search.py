@@ -186,6 +186,8 @@ class Searches:
         seen = list(found.ids)
         while found.more and not ranking.is_final():
             found = self._nearest(vector, MOST_NEAREST, seen, ranking.settled())
+            if not found.ids:
+                break  # vectors that are not finite alone: they would come again for ever
             ranking.add(found, self._places(found.ids))
             seen += found.ids
         return ranking.hits()

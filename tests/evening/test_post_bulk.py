@@ -209,37 +209,30 @@ def test_a_report_is_whole_and_locked_and_its_runs_are_those_it_names(decided, f
     assert str(raised.value).endswith(way_out)
 
 
-def test_verify_of_an_edited_report_ends_with_the_reports_own_way_out(decided, filling, tmp_path, capsys):
-    post_bulk(decided, substrate(tmp_path, filling), encoders=fake_encoders)
-    arguments = ["verify", "--source=demo", f"--eval-set-path={decided.folder.parent}"]
-    assert cli.main(arguments) == 0
-    (reports(decided)[0] / "lock.json").write_bytes(b"{}")
-    assert cli.main(arguments) == 4
+def test_a_report_that_is_not_as_its_lock_says_has_its_own_way_out(decided, filling, tmp_path, capsys):
+    path = substrate(tmp_path, filling)
+    post_bulk(decided, path, encoders=fake_encoders)
+    (folder,) = reports(decided)
+    (folder / ".DS_Store").write_bytes(b"")
+    verify = ["verify", "--source=demo", f"--eval-set-path={decided.folder.parent}"]
+    assert cli.main(verify) == 0
+    others = [folder / "runs" / "vec0-better.tsv", folder / "none"]
+    others[0].write_bytes(b"")
+    others[1].symlink_to(tmp_path / "none")
+    with pytest.raises(IntegrityError) as raised:
+        verify_lock(folder)
+    for other in others:
+        assert f"\n  {other}: not in the report's lock; move it away\n" in str(raised.value)
+        other.unlink()
+    (folder / "lock.json").write_bytes(b"{}")
+    assert cli.main(verify) == 4
     said = capsys.readouterr().err
     assert "make a new report with --post-bulk" in said
     assert "next version" not in said
-
-
-def test_a_file_in_a_report_that_its_lock_does_not_name_is_an_integrity_error(decided, filling, tmp_path):
-    post_bulk(decided, substrate(tmp_path, filling), encoders=fake_encoders)
-    (folder,) = reports(decided)
-    (folder / ".DS_Store").write_bytes(b"")
-    assert verify_lock(folder)
-    (folder / "runs" / "vec0-better.tsv").write_bytes(b"")
-    (folder / "none").symlink_to(tmp_path / "none")
-    with pytest.raises(IntegrityError) as raised:
-        verify_lock(folder)
-    for name in ("runs/vec0-better.tsv", "none"):
-        assert f"\n  {folder / name}: not in the report's lock; move it away\n" in str(raised.value)
-
-
-def test_a_report_without_its_lock_is_an_integrity_error_for_the_next_report_too(decided, filling, tmp_path):
-    path = substrate(tmp_path, filling)
-    post_bulk(decided, path, encoders=fake_encoders)
-    (reports(decided)[0] / "lock.json").unlink()
+    (folder / "lock.json").unlink()
     with pytest.raises(IntegrityError, match=r"has lost its lock\.json\. Restore it \(git"):
         post_bulk(decided, path, encoders=fake_encoders)
-    shutil.rmtree(reports(decided)[0])
+    shutil.rmtree(folder)
     post_bulk(decided, path, encoders=fake_encoders)
 
 

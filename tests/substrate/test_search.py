@@ -20,6 +20,7 @@ from runner.substrate.search import (
     EXACT,
     FUSED,
     KEYWORD,
+    MOST_NEAREST,
     Searches,
     fused,
     match_expression,
@@ -141,6 +142,14 @@ def test_equal_vectors_rank_by_document_id_descending_and_by_their_first_chunk(t
     found = runs(path, [d.doc_id for d in documents], {"q": "Section"}, vectors[:1])[EXACT].hits["q"]
     wanted = sorted((document.doc_id for document in documents), reverse=True)[:RUN_DEPTH]
     assert [(hit.doc_id, hit.span, hit.score) for hit in found] == [(doc_id, Span(0, 1), 1.0) for doc_id in wanted]
+
+
+def test_more_vectors_that_are_not_finite_than_a_search_returns_end_it(tmp_path):
+    documents, _ = fictional(1)
+    chunks = [Chunk(IDS[0], place, Span(place, place + 1), "", 1) for place in range(MOST_NEAREST + 1)]
+    vectors = np.full((len(chunks), DIM), np.nan, np.float32)
+    path = build(tmp_path / "s.db", Build(documents, chunks, vectors))
+    assert runs(path, IDS[:1], {"q": "none"}, QUERY_VECTORS[:1], restricted=False)[EXACT].hits["q"] == ()
 
 
 def nearest_by_bits(query: np.ndarray, candidates: int) -> tuple[list[int], list[int]]:
