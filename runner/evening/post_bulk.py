@@ -31,9 +31,9 @@ def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], En
         known = decided(version, encoders)
         before = _version_before(version)
         with open_substrate(substrate, version.source.name) as opened:
-            found = measured(known, opened, before)
-        folder = place_report(version.record, found, check=partial(verify_version, version))
-    report = found.report
+            outcome = measured(known, opened, before)
+        folder = place_report(version.record, outcome, check=partial(verify_version, version))
+    report = outcome.report
     lines = [f"{version.name}: {verdict(report)}", *(f"  {fault.name}: {fault.sentence}" for fault in report.faults)]
     answer = "\n".join([*(printable(line, LONGEST_LINE) for line in lines), f"page: {folder / PAGE}"])
     if report.faults:

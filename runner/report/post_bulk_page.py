@@ -43,7 +43,7 @@ PAGE = "post-bulk.html"
 LIBRARIES = ("apsw", "sqlite-vec")
 
 
-def place_report(record: Path, found: Measured, *, check: Callable[[], object]) -> Path:
+def place_report(record: Path, outcome: Measured, *, check: Callable[[], object]) -> Path:
     """Return the folder of a new report: made under a name that nothing reads, renamed if `check` raises nothing.
 
     The caller holds the version's lock. Whatever ends this before the rename leaves no report.
@@ -51,7 +51,7 @@ def place_report(record: Path, found: Measured, *, check: Callable[[], object]) 
     partial = record / REPORTS / ".tmp-report"  # git leaves such names out
     _remove(partial)  # of a run that was killed
     try:
-        _write(partial, found)
+        _write(partial, outcome)
         check()
         return rename_synced(partial, _free(record / REPORTS))
     except BaseException:
@@ -59,15 +59,15 @@ def place_report(record: Path, found: Measured, *, check: Callable[[], object]) 
         raise
 
 
-def _write(folder: Path, found: Measured) -> None:
-    receipt = make_receipt(found.times, found.seconds, {})
+def _write(folder: Path, outcome: Measured) -> None:
+    receipt = make_receipt(outcome.times, outcome.seconds, {})
     used = {name: metadata.version(name) for name in LIBRARIES}
     receipt = receipt.model_copy(update={"libraries": receipt.libraries | used})
-    for arm, run in found.runs.items():
+    for arm, run in outcome.runs.items():
         write_atomic(folder / "runs" / f"{slug(arm)}.tsv", run_bytes(run))
-    write_atomic(folder / "post_bulk.json", json_bytes(found.report.model_dump()))
+    write_atomic(folder / "post_bulk.json", json_bytes(outcome.report.model_dump()))
     write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
-    write_atomic(folder / PAGE, post_bulk_page(found.report, receipt))
+    write_atomic(folder / PAGE, post_bulk_page(outcome.report, receipt))
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     write_atomic(folder / LOCK_NAME, json_bytes(lock_over(folder, names).model_dump()))
 

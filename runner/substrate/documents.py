@@ -106,8 +106,10 @@ def _read(substrate: Substrate, documents: Sequence[Document]) -> defaultdict[st
         archived = by_id[document_id].text
         # A column holds anything in SQLite, so that a place need not be two numbers.
         is_within = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(archived)
-        place = (start, end, "" if context is None else context)  # NULL is no context
-        row = Stored(chunk_id, place, (start, end) if is_within else None, is_within and text == archived[start:end])
+        as_stored = (start, end, "" if context is None else context)  # NULL is no context
+        row = Stored(
+            chunk_id, as_stored, (start, end) if is_within else None, is_within and text == archived[start:end]
+        )
         stored[by_id[document_id].doc_id].append(row)
     return stored
 

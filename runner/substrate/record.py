@@ -69,16 +69,20 @@ def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = ""
     documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
-    own = {cell: p for cell, p in parsed.items() if not isinstance(p, WITHOUT_VECTORS) and p.encoder == encoder}
+    own = {
+        cell: parts
+        for cell, parts in parsed.items()
+        if not isinstance(parts, WITHOUT_VECTORS) and parts.encoder == encoder
+    }
     own = dict(sorted(own.items(), key=lambda item: item[1].chunker != chunker))  # stable: best first within each
-    dense = [cell for cell, p in own.items() if isinstance(p, DenseCell) and p.variant == cut]
+    dense = [cell for cell, parts in own.items() if isinstance(parts, DenseCell) and parts.variant == cut]
     # Bits of a vector that is cut are no cell.
     bits = [] if cut else [cell for cell in own if cell == str(DenseCell(encoder, chunker, "bit"))]
     wanted = {
         EXACT: dense,
         BINARY: [*bits, *dense],
         KEYWORD: [cell for cell in cells if cell == str(BM25Cell("bm25", "whole_doc"))],
-        FUSED: [cell for cell, p in own.items() if isinstance(p, HybridCell) and p.method == "rrf"],
+        FUSED: [cell for cell, parts in own.items() if isinstance(parts, HybridCell) and parts.method == "rrf"],
     }
     return {arm: candidates[0] for arm, candidates in wanted.items() if candidates}
 

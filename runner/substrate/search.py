@@ -56,7 +56,7 @@ IndexRecall = Mapping[int, tuple[float, ...]]
 """By depth, 10 and 100, each query's share of exact search's first chunks that bq + rescore finds, in query order."""
 
 
-class Found(NamedTuple):
+class RankedChunks(NamedTuple):
     """Chunk ids, and their scores in whole steps of 1e-5, which never rise; `more` if others may follow."""
 
     ids: list[int]
@@ -71,15 +71,15 @@ class Ranking:
     best: dict[str, tuple[int, int, Span]] = field(default_factory=dict)  # score negated, chunk index and span
     last: int | None = None
 
-    def add(self, found: Found, places: Mapping[int, Chunk]) -> None:
+    def add(self, ranked: RankedChunks, places: Mapping[int, Chunk]) -> None:
         """Take the next chunks of a search, none of which may score above those before; gone ones have no place."""
-        for chunk_id, score in zip(found.ids, found.scores, strict=True):
+        for chunk_id, score in zip(ranked.ids, ranked.scores, strict=True):
             if chunk_id in places:
-                place = places[chunk_id]
-                known = self.best.get(place.doc_id)
+                chunk = places[chunk_id]
+                known = self.best.get(chunk.doc_id)
                 # Of chunks that score alike the first of the document is its evidence.
-                if known is None or (-score, place.index) < known[:2]:
-                    self.best[place.doc_id] = (-score, place.index, place.span)
+                if known is None or (-score, chunk.index) < known[:2]:
+                    self.best[chunk.doc_id] = (-score, chunk.index, chunk.span)
             self.last = score
 
     def settled(self) -> list[str]:
@@ -168,8 +168,8 @@ class Searches:
         seconds: dict[str, float] = {}
         calls: dict[str, Callable[[], Hits]] = {
             EXACT: lambda: self._exact(vector),
-            BINARY: lambda: self._ranked([self._rescored(vector)]),
-            KEYWORD: lambda: self._ranked(self._matching(match_expression(text))),
+            BINARY: lambda: self._documents([self._rescored(vector)]),
+            KEYWORD: lambda: self._documents(self._matching(match_expression(text))),
             FUSED: lambda: fused(answers[KEYWORD], answers[BINARY]),
         }
         for arm, call in calls.items():
@@ -181,22 +181,22 @@ class Searches:
 
     def _exact(self, vector: bytes) -> Hits:
         ranking = Ranking()
-        found = self._nearest(vector, FIRST_NEAREST)
-        ranking.add(found, self._places(found.ids))
-        seen = list(found.ids)
-        while found.more and not ranking.is_final():
-            found = self._nearest(vector, MOST_NEAREST, seen, ranking.settled())
-            if not found.ids:
+        ranked = self._nearest(vector, FIRST_NEAREST)
+        ranking.add(ranked, self._places(ranked.ids))
+        seen = list(ranked.ids)
+        while ranked.more and not ranking.is_final():
+            ranked = self._nearest(vector, MOST_NEAREST, seen, ranking.settled())
+            if not ranked.ids:
                 break  # vectors that are not finite alone: they would come again for ever
-            ranking.add(found, self._places(found.ids))
-            seen += found.ids
+            ranking.add(ranked, self._places(ranked.ids))
+            seen += ranked.ids
         return ranking.hits()
 
-    def _ranked(self, batches: Iterable[Found]) -> Hits:
+    def _documents(self, batches: Iterable[RankedChunks]) -> Hits:
         """Return the documents of the batches, which are asked for as long as more chunks could change them."""
         ranking = Ranking()
-        for found in batches:
-            ranking.add(found, self._places(found.ids))
+        for ranked in batches:
+            ranking.add(ranked, self._places(ranked.ids))
             if ranking.is_final():
                 break
         return ranking.hits()
@@ -219,7 +219,9 @@ class Searches:
         rows = self.substrate.rows(chunks, (json_array(self._ids.values()),))
         return " AND chunk_id IN (SELECT value FROM json_each(?))", (json_array(row[0] for row in rows),)
 
-    def _nearest(self, vector: bytes, count: int, seen: Sequence[int] = (), settled: Sequence[str] = ()) -> Found:
+    def _nearest(
+        self, vector: bytes, count: int, seen: Sequence[int] = (), settled: Sequence[str] = ()
+    ) -> RankedChunks:
         """Return the `count` chunks nearest by the declared distance.
 
         Chunks that were seen, and all of documents that are settled, are left out, since they would only take places.
@@ -235,9 +237,9 @@ class Searches:
             documents = json_array(self._ids.get(doc_id, doc_id) for doc_id in settled)
             bindings = (json_array(seen), documents, *bindings)
         query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + clause
-        return self._found(self.substrate.rows(query, (vector, count, *bindings)), count)
+        return self._by_score(self.substrate.rows(query, (vector, count, *bindings)), count)
 
-    def _rescored(self, vector: bytes) -> Found:
+    def _rescored(self, vector: bytes) -> RankedChunks:
         """Return the candidates nearest by Hamming distance of bits, by the declared distance of their floats."""
         among, allowed = self._among
         candidates = self.oversample * RUN_DEPTH
@@ -245,17 +247,19 @@ class Searches:
             f"SELECT chunk_id, vec_distance_{self.substrate.facts.metric}(embedding, ?) FROM {{vectors}} "
             "WHERE embedding_bq MATCH vec_quantize_binary(?) AND k = ?" + among
         )
-        return self._found(self.substrate.rows(query, (vector, vector, candidates, *allowed)), candidates)
+        return self._by_score(self.substrate.rows(query, (vector, vector, candidates, *allowed)), candidates)
 
-    def _found(self, rows: Iterable[tuple[Any, ...]], count: int) -> Found:
+    def _by_score(self, rows: Iterable[tuple[Any, ...]], count: int) -> RankedChunks:
         """Return the rows by score; without those whose distance is NULL, since a vector is not finite."""
         similarity = SIMILARITY[self.substrate.facts.metric]
         every = list(rows)
         scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in every if distance is not None]
         scored.sort(key=lambda pair: -pair[0])
-        return Found([chunk_id for _, chunk_id in scored], [score for score, _ in scored], more=len(every) == count)
+        return RankedChunks(
+            [chunk_id for _, chunk_id in scored], [score for score, _ in scored], more=len(every) == count
+        )
 
-    def _matching(self, expression: str) -> Iterator[Found]:
+    def _matching(self, expression: str) -> Iterator[RankedChunks]:
         """Yield all chunks that match, best first by the table's own rank function; InputError if it makes no numbers.
 
         Nothing matches "".
@@ -272,14 +276,14 @@ class Searches:
             )
         rows = self.substrate.rows(query, (expression, *allowed))
         while batch := list(islice(rows, BATCH)):
-            scores = [_steps(-self._number(ranked)) for _, ranked in batch]
-            yield Found([chunk_id for chunk_id, _ in batch], scores, more=len(batch) == BATCH)
+            scores = [_steps(-self._number(value)) for _, value in batch]
+            yield RankedChunks([chunk_id for chunk_id, _ in batch], scores, more=len(batch) == BATCH)
 
-    def _number(self, ranked: object) -> float:
-        if isinstance(ranked, float):
-            return ranked
+    def _number(self, value: object) -> float:
+        if isinstance(value, float):
+            return value
         raise InputError(
-            f"{self.substrate.names['fts']} ranks its rows by {printable(repr(ranked))}, which is no number. Set its "
+            f"{self.substrate.names['fts']} ranks its rows by {printable(repr(value))}, which is no number. Set its "
             "rank option to bm25()."
         )
 
