@@ -131,7 +131,7 @@ FORMAT = SourceFormat(read, (".txt",))
         text = f"PRESS RELEASE {number}\nBerth {number} is opened for {number} ferries of the {number}th kind.\n"
         (corpus / f"{number}.txt").write_text(text, encoding="utf-8")
     given = ("--source=press_releases", f"--corpus-path={corpus}")
-    assert "30 .txt files" in checkout.driver(*given, "--dry-run", code=1)
+    assert "undecided: documents" in checkout.driver(*given, "--dry-run", code=1)
     assert "30 documents sampled" in checkout.driver(*given, code=3)
     form = checkout.root / ".work/press_releases/v1/reading/queries.yaml.template"
     assert "topic 15:" in form.read_text(encoding="utf-8")
@@ -374,7 +374,7 @@ def first_three(run: Run, qrels: Qrels, relevant_grade: int) -> float:
         "    first_three: float | None = None\n",
     )
     path = "runner/decide/cell_results.py"
-    checkout.insert(path, "from runner.score.other", "from runner.score.first_three import first_three\n")
+    checkout.insert(path, "from runner.score.score", "from runner.score.first_three import first_three\n")
     line = "        first_three=first_three(run, comparison.qrels, plan.relevant_grade),\n"
     checkout.insert(path, "        provenance=_provenance(", line)
     template = "templates/_why.html.j2"

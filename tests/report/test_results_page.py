@@ -170,7 +170,7 @@ def test_an_address_that_names_nothing_opens_nothing_and_breaks_nothing(show):
 
 def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(shown, results):
     assert len(rows(shown)) == AT_FIRST < len(results.queries)
-    hidden = [row.query for row in matrix(results).rows][AT_FIRST]
+    hidden = [row.query for row in matrix(results, LISTS).rows][AT_FIRST]
     shown.fill("#queries-text", hidden.text)
     assert rows(shown) == [hidden.id]
     assert shown.text("#queries-count") == f"1 of {len(results.queries)}"
