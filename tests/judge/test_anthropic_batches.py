@@ -175,6 +175,15 @@ def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(op
     assert len(server.batches) == 2
 
 
+def test_a_batch_of_the_same_asks_that_came_to_nothing_is_not_taken_for_the_one_that_did_not_arrive(opened, server):
+    server.by_text = {f"dues {number}": ["expired"] for number in range(3)}
+    model = opened()
+    assert all(reply.problem for reply in answered(model, asks(3)).values())
+    server.turned_away = [wire.broken()]
+    assert not any(reply.problem for reply in answered(model, asks(3)).values())
+    assert len(server.batches) == 2
+
+
 def test_the_list_is_read_page_by_page_until_before_the_batch_was_meant(opened, server, monkeypatch):
     monkeypatch.setattr("runner.judge.models.anthropic.batches.PAGE", 2)
     for number in range(5):
@@ -190,18 +199,19 @@ def test_the_list_is_read_page_by_page_until_before_the_batch_was_meant(opened, 
 
 def test_an_interrupted_wait_says_that_the_batch_goes_on_and_the_next_run_takes_it(opened, server, capsys, tmp_path):
     server.polls = 10**9
-    model = opened()
 
     class Interrupted:
         def wait(self, seconds):
             raise KeyboardInterrupt
 
-    model._never = Interrupted()
-    with pytest.raises(KeyboardInterrupt):
-        list(model.replies(asks(4)))
-    assert "goes on" in capsys.readouterr().err
-    model.close()
-    assert spent(tmp_path) == pytest.approx(4 * WORST)
+    for _ in range(3):
+        model = opened()
+        model._never = Interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            list(model.replies(asks(4)))
+        assert "goes on" in capsys.readouterr().err
+        model.close()
+        assert spent(tmp_path) == pytest.approx(4 * WORST)
     server.polls = 0
     again = opened()
     replies = answered(again, asks(4))

@@ -190,17 +190,27 @@ def test_a_rate_limit_is_waited_out_as_long_as_it_says(opened, server):
 def test_an_answer_that_does_not_come_in_time_is_asked_for_again(opened, server):
     until = threading.Event()
     server.faults = [wire.hang(until)]
-    reply = only(opened(timeout=0.3))
+    model = opened(timeout=0.3)
+    reply = only(model)
     until.set()
     assert reply.problem == ""
     assert len(server.requests) == 2
+    assert model.meter.usd() == pytest.approx(CLAUDE.price.worst_usd(ask()) + CLAUDE.price.usd(reply.usage))
 
 
-def test_a_request_that_fails_again_and_again_is_a_reply_that_says_so(opened, server):
-    server.always = {"dues 3": wire.broken()}
+@pytest.mark.parametrize(
+    ("kind", "fault", "words"),
+    [
+        (CLAUDE, wire.overloaded(), r"HTTP 529 \(Overloaded\), 5 times"),
+        (CLAUDE, wire.broken(), r"HTTP 500 \(Internal server error\), 5 times"),
+        (CHAT, wire.broken(), r"HTTP 500 \(.*Internal server error.*\), 5 times"),
+    ],
+)
+def test_a_request_that_fails_again_and_again_is_a_reply_that_says_so(opened, server, fault, words):
+    server.always = {"dues 3": fault}
     replies = answered(opened(), asks(6))
     bad = replies.pop("key 3")
-    assert re.search(r"HTTP 500 \(.*Internal server error.*\), 5 times", bad.problem)
+    assert re.search(words, bad.problem)
     assert (bad.text, bad.final) == ("", False)
     assert not any(reply.problem for reply in replies.values())
 
@@ -221,6 +231,12 @@ def test_what_all_requests_seem_to_meet_is_not_paid_for_a_thousand_times(opened,
     with pytest.raises(BackendError, match="5 requests in a row"):
         list(opened(parallel=1).replies(asks(100)))
     assert len(server.requests) == 5
+
+
+@claude
+def test_an_answer_in_between_shows_that_not_all_requests_meet_it(opened, server):
+    server.always = {f"dues {number}": wire.not_json() for number in (1, 2, 3, 4, 6, 7, 8, 9)}
+    assert len(answered(opened(parallel=1), asks(10))) == 10
 
 
 @claude
