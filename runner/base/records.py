@@ -270,15 +270,13 @@ TRAFFIC = "traffic"
 ASKED = (HARVESTED, TRAFFIC)
 """Origins of queries that somebody asked; nobody wrote them for an evaluation."""
 
-PEOPLE = ("person", "hand")
+PERSON = "person"
+"""The origin of a query that a person wrote for the evaluation."""
 
 
 def by_model(origin: str) -> bool:
-    """Whether a language model wrote the queries of an origin.
-
-    An origin is "person" or "hand", "harvested", "traffic", or the model's name; "generated" if nobody named it.
-    """
-    return origin.casefold() not in (*PEOPLE, *ASKED)
+    """Return whether a language model wrote the queries of an origin, which is then the model's name."""
+    return origin.casefold() not in (PERSON, *ASKED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,10 +196,9 @@ def _models(queries: Sequence[QueryRow], labels: LabelFacts, panel: JudgePanel |
     if not generated:
         return said
     apart = " The slices show them apart." if generated < len(queries) else ""
-    by = f" ({names})" if names else ""
     return [
         *said,
-        f"{generated} of {len(queries)} queries were generated{by} and language models judged: where author and "
+        f"{generated} of {len(queries)} queries were generated ({names}) and language models judged: where author and "
         f"judge are of one family, the judge may favour what its own kind asked for.{apart}",
     ]
 
@@ -227,7 +226,7 @@ def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
     ][: bool(drawn)]
     if not written:
         return from_log
-    how = f"{generated} by language models: {names}" if names else f"{generated} are marked as generated"
+    how = f"{generated} by language models: {names}" if names else "none by a language model"
     return [
         f"{written} of {len(queries)} queries were written for this evaluation ({how}); "
         "they are what an author thinks people ask, not what people asked.",
@@ -236,9 +235,9 @@ def _query_origin(queries: Sequence[QueryRow]) -> list[str]:
 
 
 def _by_models(queries: Sequence[QueryRow]) -> tuple[int, str]:
-    """How many queries language models wrote, and the models' names; "" if none is named."""
+    """Return how many queries language models wrote, and the models' names."""
     models = [query.origin for query in queries if by_model(query.origin)]
-    return len(models), ", ".join(sorted({*models} - {"generated"}))
+    return len(models), ", ".join(sorted({*models}))
 
 
 def _small_sample(n_documents: int) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.base.errors import InputNeeded
 from runner.base.given_files import display
 from runner.base.places import DRIVER
-from runner.base.records import PEOPLE
+from runner.base.records import PERSON
 from runner.decide.decide import decision_sentence, needs_choice
 from runner.eval_set.batches import Pair, batch_files, read_batch
 from runner.eval_set.corpus import archive_path
@@ -78,7 +78,7 @@ def doubts(version: Version) -> list[str]:
         if version.queries_path.exists():
             found += missing_documents(version)
     if version.queries_path.exists() and not version.preregistration_path.exists():
-        own = sum(query.origin in PEOPLE for query in load_queries(version.queries_path))
+        own = sum(query.origin == PERSON for query in load_queries(version.queries_path))
         if own < WANTED_HAND:
             found.append(
                 f"{own} queries are a person's own, and {WANTED_HAND} are wanted: what a model writes is near to the "

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from runner.base.errors import InputError
-from runner.base.records import PEOPLE, Chunk, Document, Run, Span, by_model
+from runner.base.records import PERSON, Chunk, Document, Run, Span, by_model
 from runner.eval_set import catalog
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
@@ -241,7 +241,7 @@ def _beside(version: Version, rows: Sequence[FileRow]) -> list[QueryRow]:
 def _counts(rows: Sequence[FileRow], beside: Sequence[QueryRow]) -> list[Finding]:
     """What is missing of the queries wanted, and of a person's own."""
     every, found = [*(each.row for each in rows), *beside], []
-    hand = sum(row.origin in PEOPLE for row in every)
+    hand = sum(row.origin == PERSON for row in every)
     if len(every) < MIN_QUERIES:
         now = counted(len(every), "query", "queries")
         found.append(Finding("too few", [], f"{now}; at least {MIN_QUERIES} are needed."))

@@ -88,8 +88,8 @@ def test_long_readers_in_short_windows_and_an_encoder_that_was_never_compared_ar
 
 
 def test_queries_that_were_made_for_the_evaluation_are_declared():
-    written = [query.model_copy(update={"origin": "generated"}) for query in QUERIES[:5]] + QUERIES[5:]
-    assert "5 of 25 queries were written for this evaluation (5 are marked" in said_of(row(BASELINE), queries=written)
+    written = [query.model_copy(update={"origin": "claude"}) for query in QUERIES[:5]] + QUERIES[5:]
+    assert "5 of 25 queries were written for this evaluation (5 by language models: claude)" in said_of(row(BASELINE), queries=written)
     assert "were written" not in said_of(row(BASELINE))
     named = [query.model_copy(update={"origin": ("person", "claude")[i % 2]}) for i, query in enumerate(QUERIES[:24])]
     said = said_of(row(BASELINE), queries=named, labels=JUDGED_BY_A_MODEL)
@@ -173,13 +173,13 @@ def test_models_that_judged_are_named_with_what_people_graded():
 
 
 def test_generated_queries_that_a_model_judged_are_declared_and_those_that_people_judged_are_not():
-    generated = [query.model_copy(update={"origin": "generated"}) for query in QUERIES]
+    generated = [query.model_copy(update={"origin": "claude"}) for query in QUERIES]
     mixed = generated[:5] + QUERIES[5:]
     said = said_of(row(BASELINE), labels=JUDGED_BY_A_MODEL, queries=mixed)
-    assert "5 of 25 queries were generated and language models judged: where author and judge" in said
+    assert "5 of 25 queries were generated (claude) and language models judged: where author and judge" in said
     assert "The slices show them apart." in said
     everywhere = said_of(row(BASELINE), labels=JUDGED_BY_A_MODEL, queries=generated)
-    assert "25 of 25 queries were generated and language models judged" in everywhere
+    assert "25 of 25 queries were generated (claude) and language models judged" in everywhere
     assert "show them apart" not in everywhere
     assert "of one family" not in said_of(row(BASELINE), queries=mixed)
     assert "of one family" not in said_of(row(BASELINE), labels=JUDGED_BY_A_MODEL)

@@ -138,7 +138,7 @@ def test_queries_come_in_the_order_of_the_file(version):
     queries = load_queries(version.queries_path)
     assert [query.query_id for query in queries] == [row["id"] for row in query_rows()]
     first = query_rows()[0]
-    assert queries[0] == Query(first["id"], first["text"], "topic", "generated", first["source_document"])
+    assert queries[0] == Query(first["id"], first["text"], "topic", "claude", first["source_document"])
 
 
 @pytest.mark.parametrize(

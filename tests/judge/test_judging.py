@@ -22,7 +22,7 @@ def _version(tmp_path_factory):
     version = make_version(folder)
     write_plans(version)
     write_queries(version.folder)
-    asked = {"id": "q26", "text": "lighthouse keeper trims the wick", "kind": "topic", "origin": "hand"}
+    asked = {"id": "q26", "text": "lighthouse keeper trims the wick", "kind": "topic", "origin": "person"}
     rows = {"schema_version": 1, "queries": [*query_rows(), asked]}
     version.queries_path.write_text(yaml.safe_dump(rows, sort_keys=False))
     corpus = write_corpus(folder / "corpus")

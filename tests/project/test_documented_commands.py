@@ -51,9 +51,7 @@ ELSEWHERE = {
     r"YOUR_CHUNKER|explorations/": "names what a reader would have made",
 }
 
-DRAFTED = (
-    "schema_version: 1\nqueries: [{id: q90, text: who may harvest cod in spring, kind: topic, origin: generated}]\n"
-)
+DRAFTED = "schema_version: 1\nqueries: [{id: q90, text: who may harvest cod in spring, kind: topic, origin: claude}]\n"
 BATCH = "eval-sets/demo/.work/demo/v1/judging/batch-0001.jsonl"
 
 BEGUN = ("queries", "init")

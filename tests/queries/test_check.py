@@ -15,7 +15,7 @@ from tests.support.query_fixtures import by_id, document
 from tests.support.small_set import query_rows
 
 
-def row(text, source="", kind="topic", origin="generated", **more):
+def row(text, source="", kind="topic", origin="claude", **more):
     fields = {"id": "x1", "text": text, "kind": kind, "origin": origin, "source_document": source, **more}
     return FileRow("f.yaml", QueryRow(**fields))
 
@@ -153,7 +153,7 @@ def test_generated_queries_that_lean_on_their_documents_are_told_once(version):
         "Queries of the origin generated share 1.00 of their words with their documents, citations and quotes left "
         "out; above 0.6 they favour retrieval by words."
     ]
-    own = [replace(each, row=each.row.model_copy(update={"origin": "hand"})) for each in rows]
+    own = [replace(each, row=each.row.model_copy(update={"origin": "person"})) for each in rows]
     assert "close to documents" not in rules(checked(version, *own).findings)
 
 

@@ -24,7 +24,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lamb
 
 
 def row(text="which ferry runs in winter", **more):
-    return QueryRow(**{"id": "q01", "text": text, "kind": "topic", "origin": "hand", **more})
+    return QueryRow(**{"id": "q01", "text": text, "kind": "topic", "origin": "person", **more})
 
 
 def write(path, *texts, **more):
@@ -56,12 +56,12 @@ def test_words_that_yaml_takes_for_something_else_come_back_as_words(tmp_path):
 
 HEAD = "schema_version: 1\nqueries:\n"
 STYLES = {
-    "indented": f"# mine\n{HEAD}  # first\n  - id: a\n    text: one two\n    kind: topic\n    origin: hand\n",
-    "flush": f"{HEAD}- id: a\n  text: one two\n  kind: topic\n  origin: hand\n",
-    "deep": f"{HEAD}      - {{id: a, text: one two, kind: topic, origin: hand}}\n",
-    "no newline": f"{HEAD}  - id: a\n    text: one two\n    kind: topic\n    origin: hand",
-    "comment last": f"{HEAD}  - {{id: a, text: one two, kind: topic, origin: hand}}\n# end\n",
-    "dash in a block": f"{HEAD}  - id: a\n    text: |\n      - not an item\n    kind: t\n    origin: hand\n",
+    "indented": f"# mine\n{HEAD}  # first\n  - id: a\n    text: one two\n    kind: topic\n    origin: person\n",
+    "flush": f"{HEAD}- id: a\n  text: one two\n  kind: topic\n  origin: person\n",
+    "deep": f"{HEAD}      - {{id: a, text: one two, kind: topic, origin: person}}\n",
+    "no newline": f"{HEAD}  - id: a\n    text: one two\n    kind: topic\n    origin: person",
+    "comment last": f"{HEAD}  - {{id: a, text: one two, kind: topic, origin: person}}\n# end\n",
+    "dash in a block": f"{HEAD}  - id: a\n    text: |\n      - not an item\n    kind: t\n    origin: person\n",
 }
 
 
@@ -83,10 +83,10 @@ def test_every_byte_that_was_there_is_kept(tmp_path, style, newline, mark):
     "content",
     [
         "queries: []\nschema_version: 1\n",
-        "queries:\n  - {id: a, text: one two, kind: topic, origin: hand}\nschema_version: 1\n",
-        "schema_version: 1\nqueries: [{id: a, text: one two, kind: topic, origin: hand}]\n",
+        "queries:\n  - {id: a, text: one two, kind: topic, origin: person}\nschema_version: 1\n",
+        "schema_version: 1\nqueries: [{id: a, text: one two, kind: topic, origin: person}]\n",
         '{"schema_version": 1, "queries": []}\n',
-        "schema_version: 1\nqueries:\n  - {id: a, text: one two, kind: topic, origin: hand}\n...\n",
+        "schema_version: 1\nqueries:\n  - {id: a, text: one two, kind: topic, origin: person}\n...\n",
     ],
 )
 def test_a_list_that_nothing_can_be_put_after_is_said_and_left_as_it_is(tmp_path, content):
@@ -121,7 +121,7 @@ def test_ids_go_on_after_the_highest():
 
 def test_the_count_names_origins():
     assert count_line([]) == "no queries"
-    assert count_line([row(), row(origin="generated"), row()]) == "3 queries (2 hand, 1 generated)"
+    assert count_line([row(), row(origin="claude"), row()]) == "3 queries (2 person, 1 claude)"
     mixed = [row(origin=origin) for origin in ("harvested", "claude", "person", "gpt-oss:120b", "claude")]
     assert count_line(mixed) == "5 queries (1 person, 2 claude, 1 gpt-oss:120b, 1 harvested)"
 
@@ -134,7 +134,7 @@ def test_an_origin_is_a_name_in_one_word(origin):
 
 def test_a_huge_file_is_refused(tmp_path):
     path = tmp_path / "huge.yaml"
-    lines = (f"- {{id: q{n}, text: t{n}, kind: topic, origin: hand}}\n" for n in range(MOST_QUERIES + 1))
+    lines = (f"- {{id: q{n}, text: t{n}, kind: topic, origin: person}}\n" for n in range(MOST_QUERIES + 1))
     path.write_text("schema_version: 1\nqueries:\n" + "".join(lines))
     with pytest.raises(InputError, match="Split the file"):
         read_queries(path)
@@ -145,7 +145,7 @@ def test_added_queries_get_ids_of_their_own_and_the_count_is_told(version, tmp_p
     path = write(tmp_path / "more.yaml", "zeppelin moorings in fog", "licence for a lighthouse dog")
     said = add_queries(version, path)
     assert "2 queries added as q26 to q27" in said
-    assert "27 queries (14 hand, 13 generated)" in said
+    assert "27 queries (14 person, 13 claude)" in said
     assert version.queries_path.read_bytes().startswith(before)
     assert [one.id for one in read_queries(version.queries_path)[-2:]] == ["q26", "q27"]
 
@@ -153,7 +153,7 @@ def test_added_queries_get_ids_of_their_own_and_the_count_is_told(version, tmp_p
 def test_adding_begins_the_file_and_says_how_many_are_needed(version, tmp_path):
     version.queries_path.unlink()
     said = add_queries(version, write(tmp_path / "more.yaml", "zeppelin moorings in fog"))
-    assert said.endswith("has 1 query (1 hand); 24 more are needed")
+    assert said.endswith("has 1 query (1 person); 24 more are needed")
 
 
 def test_adding_twice_adds_once(version, tmp_path):

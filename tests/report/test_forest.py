@@ -164,7 +164,7 @@ def small(*cells: list[tuple[float, float]], kind: str = "production") -> dict[s
             each["scores"][measure]["per_query"] = [round((0.5 + value) * 10**9) for value in values]
         if each["recall_bound"]:
             each["recall_bound"] |= {"low": -0.1, "high": 0.1}
-    query = {"text": "a need", "kind": "topic", "origin": "hand"}
+    query = {"text": "a need", "kind": "topic", "origin": "person"}
     return found | {"queries": [{"id": f"q{number}", **query} for number in range(count)]}
 
 

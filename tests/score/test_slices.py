@@ -21,13 +21,13 @@ def sliced(queries):
 
 
 def test_a_part_that_holds_every_query_is_no_slice():
-    assert sliced([Query(name, name, "topic", "hand") for name in NAMES]) == []
+    assert sliced([Query(name, name, "topic", "person") for name in NAMES]) == []
 
 
 def test_means_by_origin_are_those_of_its_queries():
-    made = [Query(q, q, "topic", "hand" if int(q[1:]) < 3 else "generated") for q in NAMES]
-    hand = next(one for one in sliced(made) if one.name == "hand")
-    generated = next(one for one in sliced(made) if one.name == "generated")
+    made = [Query(q, q, "topic", "person" if int(q[1:]) < 3 else "claude") for q in NAMES]
+    hand = next(one for one in sliced(made) if one.name == "person")
+    generated = next(one for one in sliced(made) if one.name == "claude")
     assert (hand.by, hand.queries, generated.queries) == ("origin", 3, 9)
     assert hand.cells[BASELINE].ndcg == hand.cells[BASELINE].recall == 1
     assert hand.cells[SPARSE].ndcg == pytest.approx(2 / 3)
@@ -35,7 +35,7 @@ def test_means_by_origin_are_those_of_its_queries():
 
 
 def test_kinds_are_sliced_if_there_are_several_and_strata_are_not():
-    made = [Query(q, q, "quote" if i % 2 else "topic", "hand", stratum=f"s{i % 2}") for i, q in enumerate(NAMES)]
+    made = [Query(q, q, "quote" if i % 2 else "topic", "person", stratum=f"s{i % 2}") for i, q in enumerate(NAMES)]
     assert [(one.by, one.name, one.cells[SPARSE].ndcg) for one in sliced(made)] == [
         ("kind", "quote", 0.0),
         ("kind", "topic", 1.0),

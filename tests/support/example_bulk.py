@@ -25,7 +25,7 @@ FAULT = FindingResult(name="torn chunks", fault=True, count=2, of=9, sentence="T
 
 def asked(number=N, *, changed=()):
     return [
-        QueryRow(id=f"q{n:02d}", text=f"{'another' if n in changed else 'a'} need {n}", kind="topic", origin="hand")
+        QueryRow(id=f"q{n:02d}", text=f"{'another' if n in changed else 'a'} need {n}", kind="topic", origin="person")
         for n in range(number)
     ]
 

@@ -63,7 +63,7 @@ def _query(number: int, made: Invented) -> QueryRow:
         id=f"q{number + 1:02d}",
         text=made.query if number == 0 else f"need number {number + 1}",
         kind=("topic", "citation", "paraphrase")[number % 3],
-        origin=("hand", "generated")[number % 2],
+        origin=("person", "claude")[number % 2],
         note=made.note if number == 0 else "",
     )
 

@@ -155,8 +155,8 @@ def spans(cells, baseline, n_queries):
 def slices(cells):
     means = {cell: SliceMeans(ndcg=0.6187, recall=0.7149) for cell in sorted(cells)}
     return [
-        Slice(by="origin", name="generated", queries=20, cells=means),
-        Slice(by="origin", name="hand", queries=10, cells=means),
+        Slice(by="origin", name="claude", queries=20, cells=means),
+        Slice(by="origin", name="person", queries=10, cells=means),
         Slice(by="kind", name="citation", queries=4, cells=means),
     ]
 

@@ -273,7 +273,7 @@ def _query(number: int, name: str) -> QueryRow:
         id=name,
         text=NEEDS[number % len(NEEDS)],
         kind=("topic", "citation", "authority", "paraphrase")[number % 4],
-        origin=("hand", "generated", "harvested")[number % 3],
+        origin=("person", "claude", "harvested")[number % 3],
     )
 
 
@@ -360,7 +360,7 @@ def big_scored(
     generator = np.random.default_rng(np.random.PCG64(seed))
     names = [NAMES[number] if number < len(NAMES) else f"{NAMES[number % 6]}-{number}" for number in range(cells)]
     rows = [
-        QueryRow(id=f"q{number:03}", text=_words(generator, 14).capitalize() + "?", kind="topic", origin="hand")
+        QueryRow(id=f"q{number:03}", text=_words(generator, 14).capitalize() + "?", kind="topic", origin="person")
         for number in range(1, queries + 1)
     ]
     found = full_results(n_queries=queries, names=names, source="demo")

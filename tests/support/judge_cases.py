@@ -24,7 +24,7 @@ def plan(draws=999, **fields):
 
 
 def queries(n_queries):
-    return [Query(f"q{i:03}", "words", "topic", "hand") for i in range(n_queries)]
+    return [Query(f"q{i:03}", "words", "topic", "person") for i in range(n_queries)]
 
 
 def comparison_of(rankings, qrels, *, settings=None):
@@ -36,7 +36,7 @@ def comparison_of(rankings, qrels, *, settings=None):
     first = next(iter(rankings.values()))
     return Comparison(
         plan=settings or plan(),
-        queries=[Query(query_id, "words", "topic", "hand") for query_id in first],
+        queries=[Query(query_id, "words", "topic", "person") for query_id in first],
         runs=runs,
         qrels=qrels,
         facts={},

@@ -19,7 +19,7 @@ def comparison(rankings, qrels, *, queries=None, lengths=None, published=False, 
     first = next(iter(rankings.values()))
     return Comparison(
         plan=PLAN.model_copy(update={"bootstrap": BOOTSTRAP, **plan}),
-        queries=queries or [Query(query_id, query_id, "topic", "hand") for query_id in first],
+        queries=queries or [Query(query_id, query_id, "topic", "person") for query_id in first],
         runs={cell: ranked(cell, found) for cell, found in rankings.items()},
         qrels=qrels,
         facts={},

@@ -215,7 +215,7 @@ def query_rows() -> list[dict[str, str]]:
             "id": f"q{place + 1:02d}",
             "text": text,
             "kind": kind,
-            "origin": "hand" if place % 2 else "generated",
+            "origin": "person" if place % 2 else "claude",
             "source_document": f"BILLS-117hr{BILLS[place % len(BILLS)][0]}ih",
         }
         for place, (kind, text) in enumerate(QUERIES)

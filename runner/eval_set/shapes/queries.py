@@ -11,10 +11,7 @@ QueryId = Annotated[str, Field(pattern=r"^[^\s\x00-\x1f\x7f-\x9f]+$")]
 
 
 Origin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}$")]
-"""Who wrote a query: `person`, the name of the language model, `traffic` or `harvested` for one that somebody asked.
-
-`hand` is a person's too, and `generated` a model's that nobody named.
-"""
+"""Who wrote a query: `person`, the name of the language model, `traffic` or `harvested` for one that somebody asked."""
 
 
 class QueryRow(FrozenModel):
