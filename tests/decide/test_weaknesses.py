@@ -89,7 +89,9 @@ def test_long_readers_in_short_windows_and_an_encoder_that_was_never_compared_ar
 
 def test_queries_that_were_made_for_the_evaluation_are_declared():
     written = [query.model_copy(update={"origin": "claude"}) for query in QUERIES[:5]] + QUERIES[5:]
-    assert "5 of 25 queries were written for this evaluation (5 by language models: claude)" in said_of(row(BASELINE), queries=written)
+    assert "5 of 25 queries were written for this evaluation (5 by language models: claude)" in said_of(
+        row(BASELINE), queries=written
+    )
     assert "were written" not in said_of(row(BASELINE))
     named = [query.model_copy(update={"origin": ("person", "claude")[i % 2]}) for i, query in enumerate(QUERIES[:24])]
     said = said_of(row(BASELINE), queries=named, labels=JUDGED_BY_A_MODEL)

@@ -150,7 +150,7 @@ def test_generated_queries_that_lean_on_their_documents_are_told_once(version):
     rows = [replace(row(text, f"BILLS-117hr{number}ih", id=number)) for number, text in LEANING.items()]
     report = checked(version, *rows)
     assert [one.message for one in report.findings if one.rule == "close to documents"] == [
-        "Queries of the origin generated share 1.00 of their words with their documents, citations and quotes left "
+        "Queries of the origin claude share 1.00 of their words with their documents, citations and quotes left "
         "out; above 0.6 they favour retrieval by words."
     ]
     own = [replace(each, row=each.row.model_copy(update={"origin": "person"})) for each in rows]
