@@ -18,6 +18,7 @@ from samplers.feeds.request import FetchRequest
 from samplers.feeds.table import FEEDS
 from samplers.registry import source_format
 from tests.conftest import called
+from tests.support.corpora import real_file
 from tests.support.feed_server import FakeClock, Site, as_xml, as_zip, bulk_listing
 from tests.support.loopback import Wire, as_json, served
 
@@ -100,7 +101,7 @@ def test_bills_v1_comes_again_from_a_mirror_and_what_differs_there_is_named(shar
     folder, place = tmp_path / "again", {row.doc_id: urlsplit(row.file.url).path for row in rows}
     with served(Site()) as site:
         for row in rows:
-            data = (shared / "corpora" / "bills" / "bills-dtd" / f"{row.doc_id}.xml").read_bytes()
+            data = real_file(shared, f"bills/bills-dtd/{row.doc_id}.xml").read_bytes()
             site.at(place[row.doc_id], as_xml(data))
         again = ("bills", f"--again={MANIFEST}", f"--endpoint=govinfo={site.url}")
         assert called(fetch_command.fetch, *again, f"--to={folder}") == (0, "")

@@ -13,15 +13,17 @@ from runner.embed.local_encoder import encoder_for
 from runner.eval_set.catalog import SOURCES
 from samplers.corpus.parse import read_corpus
 from samplers.registry import SAMPLERS
+from tests.support.corpora import whole_corpora
 from tests.support.corpora_table import FOLDERS, PAGE, with_table
 from tests.support.reader_goldens import GOLDEN, fixtures
 
 
 @pytest.mark.slow
 @pytest.mark.shared
-def test_the_table_of_real_files_is_what_the_readers_make_of_them(shared):
+def test_the_table_of_real_files_is_what_the_readers_make_of_them(shared, tmp_path):
     text = PAGE.read_text(encoding="utf-8")
-    assert with_table(text, shared / "corpora") == text, "python -m tests.support.corpora_table CORPORA"
+    corpora = whole_corpora(shared, tmp_path / "corpora")
+    assert with_table(text, corpora) == text, "python -m tests.support.corpora_table SHARED"
 
 
 @pytest.mark.slow

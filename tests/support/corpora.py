@@ -3,6 +3,7 @@
 import csv
 import html
 import re
+import shutil
 import unicodedata
 from pathlib import Path
 
@@ -12,6 +13,27 @@ from samplers.formats.pdf.lines import pdf_pages
 from samplers.source_format import FileContent
 
 _TAG = re.compile(r"</?(?:html|head|title|body|pre|a|sup|inf)\b[^<>]*>", re.I)
+
+
+PARTS = ("corpora", "corpora-new")
+"""The folders of real files below the shared one; each has folders of sources, and the second may be missing."""
+
+
+def whole_corpora(shared: Path, place: Path) -> Path:
+    """Copy the real files of all PARTS into one folder, and return it."""
+    for part in PARTS:
+        for path in filter(Path.is_file, (shared / part).rglob("*")):
+            copy = place / path.relative_to(shared / part)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)  # without its mode: a folder that is read-only takes no second part
+    return place
+
+
+def real_file(shared: Path, name: str) -> Path:
+    """Return the path of a real file by its place below either part; AssertionError if neither has it."""
+    found = [path for part in PARTS if (path := shared / part / name).is_file()]
+    assert found, name
+    return found[0]
 
 
 def real_files(shared: Path, folder: str, pattern: str = "*") -> list[Path]:

@@ -1,9 +1,10 @@
 """The table of docs/sources.md: what the readers make of real files.
 
-`python -m tests.support.corpora_table CORPORA`.
+`python -m tests.support.corpora_table SHARED`, the folder that holds the parts of the corpora.
 """
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from chunkers.registry import chunker
 from runner.base.places import CHECKOUT
 from runner.eval_set.catalog import SOURCES
 from samplers.corpus.parse import read_corpus
+from tests.support.corpora import whole_corpora
 
 PAGE = CHECKOUT / "docs" / "sources.md"
 START, END = "<!-- corpora -->\n", "<!-- end of corpora -->"
@@ -56,4 +58,6 @@ def with_table(text: str, corpora: Path) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), Path(sys.argv[1])), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as scratch:
+        corpora = whole_corpora(Path(sys.argv[1]), Path(scratch))
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), corpora), encoding="utf-8")
