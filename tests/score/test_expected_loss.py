@@ -135,7 +135,8 @@ def test_the_regrets_differ_by_what_is_expected_less_the_cost(seed, n_cells, cos
         assert loss.switching - loss.keeping == pytest.approx(cost - loss.gain, abs=1e-12)
         assert min(loss.switching, loss.keeping) >= 0
         assert loss.p_above_0 >= loss.p_above_bar
-    assert believed.best(range(n_cells)) >= max(0.0, *(loss.gain for loss in losses)) - 1e-4
+    # The greatest gain is summed over points that take it to about 1 %.
+    assert believed.best(range(n_cells)) >= 0.99 * max(0.0, *(loss.gain for loss in losses)) - 1e-4
 
 
 def test_the_order_of_cells_changes_nothing_and_a_cell_twice_is_believed_twice():
