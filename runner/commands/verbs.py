@@ -4,7 +4,7 @@ Help and suggestions for misspelt words are made from it.
 """
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -164,11 +164,6 @@ def one_screen() -> str:
 def actions(name: str) -> dict[str, Verb]:
     """The actions of a verb by their own word; none for most verbs."""
     return {full.split()[1]: verb for full, verb in VERBS.items() if full.startswith(f"{name} ")}
-
-
-def runnable() -> Iterator[tuple[str, Verb]]:
-    """Every verb, or action of a verb, that has a function."""
-    return ((name, verb) for name, verb in VERBS.items() if verb.function)
 
 
 def near(word: str, known: Sequence[str]) -> str:

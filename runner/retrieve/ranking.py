@@ -122,11 +122,6 @@ def leading(scores: NDArray[np.generic], depth: int) -> NDArray[np.intp]:
     return np.flatnonzero(scores >= np.partition(scores, len(scores) - depth)[len(scores) - depth])
 
 
-def best_chunks(documents: Ints) -> NDArray[np.intp]:
-    """Positions of each document's first row in a ranked list, in ranked order (MaxP)."""
-    return np.sort(np.unique(documents, return_index=True)[1])
-
-
 def retrieval(
     cell: str,
     chunks: Sequence[Chunk],

@@ -14,8 +14,9 @@ from runner.base.errors import EvalError
 from runner.base.places import CHECKOUT
 from runner.commands import evening
 from runner.commands import main as cli
-from runner.commands.verbs import VERBS, runnable
+from runner.commands.verbs import VERBS
 from runner.eval_set.preregistration import preregister
+from tests.support.parsers import runnable
 from tests.support.small_set import begin, make_version, write_corpus
 
 CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "InputNeeded": 3}

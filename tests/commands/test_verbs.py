@@ -8,8 +8,8 @@ import pytest
 from runner.base import places
 from runner.base.places import DRIVER
 from runner.commands import main as cli
-from runner.commands.verbs import VERBS, command_of, found_verb, runnable
-from tests.support.parsers import parser_of
+from runner.commands.verbs import VERBS, command_of, found_verb
+from tests.support.parsers import parser_of, runnable
 from tests.support.small_set import answers, make_version, write_corpus
 
 ELSEWHERE = {

@@ -14,9 +14,8 @@ import yaml
 
 from runner.base.places import CHECKOUT
 from runner.commands import version
-from runner.commands.verbs import runnable
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
-from tests.support.parsers import parser_of
+from tests.support.parsers import parser_of, runnable
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -16,11 +16,11 @@ import pytest
 from runner.base import places
 from runner.base.places import CHECKOUT, DRIVER
 from runner.commands import main as cli
-from runner.commands.verbs import VERBS, found_verb, runnable
+from runner.commands.verbs import VERBS, found_verb
 from runner.decide.decide import decision_sentence
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.version import Workspace, load_decision, load_results, open_version
-from tests.support.parsers import parser_of
+from tests.support.parsers import parser_of, runnable
 from tests.support.small_set import answers, make_version
 
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md"))]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve import retrieve, shortlist
-from runner.retrieve.ranking import best_chunks, chunk_table, leading, rank
+from runner.retrieve.ranking import chunk_table, leading, rank
 from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run, reciprocal_ranks, rerank_run, rrf_run
 
 DIM = 24
@@ -383,12 +383,11 @@ def test_leading_keeps_everything_that_ties_with_the_last():
     assert leading(np.array([1, 1]), 3).tolist() == [0, 1]
 
 
-def test_rank_and_best_chunks_on_a_small_table():
+def test_rank_on_a_small_table():
     chunks = [Chunk(d, i, Span(0, 1), "", 1) for d, i in [("b", 1), ("a", 0), ("b", 0), ("c", 0)]]
     table = chunk_table(chunks)
     order = rank(np.array([5, 5, 5, 9]), table.documents, table.indices)
     assert order.tolist() == [3, 2, 0, 1]
-    assert best_chunks(table.documents[order]).tolist() == [0, 1, 3]
     assert table.rows_of(np.array([1, 0])).tolist() == [2, 0, 1]
 
 

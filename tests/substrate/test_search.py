@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
-from runner.retrieve.ranking import SCORE_STEPS, best_chunks, rank
+from runner.retrieve.ranking import SCORE_STEPS, rank
 from runner.retrieve.retrieve import DenseArm, dense_run, fused_ids
 from runner.substrate.database import open_substrate
 from runner.substrate.measure import milliseconds
@@ -196,7 +196,7 @@ def fts_reference(text_query: str, doc_ids: list[str]) -> list[str]:
     numbers = {doc_id: number for number, doc_id in enumerate(sorted(set(doc_ids)))}
     columns = np.array([(s, numbers[CHUNKS[r].doc_id], CHUNKS[r].index, r) for r, s in kept], np.int64).reshape(-1, 4)
     order = rank(columns[:, 0], columns[:, 1], columns[:, 2])
-    best = order[best_chunks(columns[order, 1])][:RUN_DEPTH]
+    best = order[np.sort(np.unique(columns[order, 1], return_index=True)[1])][:RUN_DEPTH]
     return [CHUNKS[row].doc_id for row in columns[best, 3]]
 
 

@@ -1,10 +1,11 @@
 """The parser of every verb, for tests that hold documents and helps to the flags."""
 
+from collections.abc import Iterator
 from typing import NoReturn
 from unittest import mock
 
 from runner.commands.console import Parser
-from runner.commands.verbs import command_of
+from runner.commands.verbs import VERBS, Verb, command_of
 
 
 class _Captured(Exception):
@@ -26,3 +27,8 @@ def parser_of(name: str) -> Parser:
         except _Captured as captured:
             return captured.parser
     raise AssertionError(f"{name} has no parser")
+
+
+def runnable() -> Iterator[tuple[str, Verb]]:
+    """Every verb, or action of a verb, that has a function."""
+    return ((name, verb) for name, verb in VERBS.items() if verb.function)
