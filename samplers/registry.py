@@ -80,17 +80,16 @@ _ROWS = (
         name="bills",
         trigger_order=3,
         structural_chunker="section_aware_bills_v1",
-        format="samplers.sources.bills.reader",
+        format="samplers.sources.bills",
         known_by=KnownBy(
             roots=("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"),
             identifiers=("bill",),
-            lines=("^- Origin chamber: ",),
         ),
         unread=(
             Unread(
-                "bills as htm or PDF",
+                "bills as htm, PDF or Markdown",
                 "take https://www.govinfo.gov/content/pkg/BILLS-117hr1ih/xml/BILLS-117hr1ih.xml and the like",
-                lines=(r"^\[Congressional Bills \d",),
+                lines=(r"^\[Congressional Bills \d", "^- Origin chamber: "),
                 names=(r"BILLS-\d{2,3}[a-z]{1,7}\d{1,5}[a-z]{2,4}\d?\.(?:html?|pdf)$",),
             ),
         ),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from samplers.feeds.client import Client
 from samplers.feeds.request import Item, Located, PackageFile
-from samplers.sources.bills.reader import VERSIONS
+from samplers.sources.bills import VERSIONS
 
 BULK = "https://www.govinfo.gov/bulkdata"
 _CONTENT = "https://www.govinfo.gov/content/pkg"

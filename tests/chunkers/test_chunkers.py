@@ -224,10 +224,10 @@ def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit
 @pytest.mark.slow
 @pytest.mark.shared
 def test_invariants_hold_for_real_bills(shared: Path) -> None:
-    from samplers.sources.bills.reader import read_bill
+    from samplers.sources.bills import FORMAT
 
     for path in real_files(shared, "bills"):
-        source = read_bill(path.read_bytes(), path.name)
+        (source,) = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents
         for name in CHUNKERS:
             check(source, name, chunker(name)(source))
 

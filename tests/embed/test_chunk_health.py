@@ -78,10 +78,10 @@ def test_boilerplate_that_was_counted_before_is_taken_as_it_is():
 
 @pytest.mark.shared
 def test_health_of_real_bills_reports_full_coverage(shared: Path):
-    from samplers.sources.bills.reader import read_bill
+    from samplers.sources.bills import FORMAT
 
     paths = sorted((shared / "corpora" / "bills").rglob("*.xml"))[:12]
-    documents = [read_bill(path.read_bytes(), path.name) for path in paths]
+    documents = [FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0] for path in paths]
     name = "section_aware_bills_v1"
     health = chunk_health(chunk_corpus(documents, name), documents, limit_of(name))
     assert health.coverage == 1.0

@@ -127,7 +127,7 @@ def test_a_file_of_another_source_is_named_as_such(tmp_path):
 
 @pytest.mark.parametrize("files", [{}, {"notes.txt": b"no bills here"}])
 def test_a_folder_without_bills_is_an_input_error(tmp_path, files):
-    with pytest.raises(InputError, match=r"holds no \.xml or \.md file"):
+    with pytest.raises(InputError, match=r"holds no \.xml file"):
         read(tmp_path, files)
 
 

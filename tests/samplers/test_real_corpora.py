@@ -30,7 +30,7 @@ def test_the_table_of_real_files_is_what_the_readers_make_of_them(shared, tmp_pa
 @pytest.mark.shared
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name != "cbo_cost_estimates"])
 def test_a_structural_chunker_covers_every_real_document_within_its_limit_and_is_not_degenerate(shared, folder):
-    source = SOURCES[FOLDERS[folder]]
+    source = SOURCES[folder]
     documents = read_corpus(shared / "corpora" / folder, source.reader).documents
     limit = limit_of(source.structural_chunker)
     health = chunk_health(chunk_corpus(documents, source.structural_chunker), documents, limit)
@@ -43,7 +43,7 @@ def test_a_structural_chunker_covers_every_real_document_within_its_limit_and_is
 @pytest.mark.shared
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name != "cbo_cost_estimates"])
 def test_minilm_reads_every_token_of_real_documents_cut_at_its_limit(shared, folder):
-    source = SOURCES[FOLDERS[folder]]
+    source = SOURCES[folder]
     documents = sorted(read_corpus(shared / "corpora" / folder, source.reader).documents, key=lambda each: each.doc_id)
     part = documents[:: max(1, len(documents) // 20)]
     narrow = next(name for name in NARROWED if uncut(name) == source.structural_chunker and limit_of(name) == 256)

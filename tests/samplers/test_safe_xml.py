@@ -4,7 +4,7 @@ import pytest
 
 from runner.base.errors import DocumentError
 from samplers.formats.uslm.walk import walk
-from samplers.sources.bills.reader import ROOTS
+from samplers.sources.bills import ROOTS
 
 
 def bill(body: str, form: str = "") -> bytes:

@@ -7,14 +7,15 @@ import pytest
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH
-from samplers.formats.stated import bucket
-from samplers.registry import source_format
-from samplers.source_format import FileContent
-from samplers.sources.bills.reader import read_bill
+from samplers.sources.bills import FORMAT, SIDECAR
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 BILLS = sorted(FIXTURES.glob("BILLS-*.xml"))
+
+
+def read_bill(data: bytes, name: str) -> Document:
+    return FORMAT.read(data, name, frozenset()).documents[0]
 
 
 def read(name: str, as_name: str = "") -> Document:
@@ -56,7 +57,7 @@ def test_what_names_another_bill_than_the_one_read_is_said(
 ) -> None:
     stated = f"<congress>{form}</congress>" if form else ""
     data = bill("x", title, f"{stated}<legis-num>H. R. 9</legis-num>")
-    content = source_format("bills").read(data, name, frozenset())
+    content = FORMAT.read(data, name, frozenset())
     assert content.documents[0].doc_id == doc_id
     assert content.contradictions == tuple(f"read as {doc_id}, but its {said}" for said in contradictions)
 
@@ -132,38 +133,6 @@ def test_a_catalogue_title_that_ends_with_a_printed_line_gives_way_to_the_whole_
     assert document.title.endswith("to light lamps, and for other purposes")
 
 
-def test_length_buckets_have_exclusive_upper_ends() -> None:
-    sizes = (1, 3_999, 4_000, 19_999, 20_000, 99_999, 100_000)
-    buckets = ["short", "short", "medium", "medium", "long", "long", "very-long"]
-    assert [bucket(size) for size in sizes] == buckets
-
-
-def markdown(name: str) -> FileContent:
-    return source_format("bills").read((FIXTURES / name).read_bytes(), f"some folder/{name}", frozenset())
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"# HR 1: x\n\n## Summary\n\nNone.\n", '"## Full Bill Text" is missing'),
-        (b"# HR 1: x\n\n## Full Bill Text\n\nwords\n", "no version"),
-        (b"## Full Bill Text\n\n### IH\n- Date: 2025\n\n## Timeline\n", "no version"),
-        (b"\xff\xfe## Full", r"not UTF-8 \(byte 0\)"),
-    ],
-)
-def test_markdown_without_a_bill_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(DocumentError, match=reason):
-        source_format("bills").read(data, "119hr1.md", frozenset())
-
-
-@pytest.mark.slow
-def test_a_long_hostile_line_of_markdown_is_read_in_one_pass() -> None:
-    for filler in (b" ", b"x", b"\n", b"*", b"#", b"(", b"**(a)**\n", b"### IH\n", b"\x01\x02"):
-        for before in (b"", b"#### ", b"##### (a) ", b"**("):
-            data = b"# HR 1: x\n## Full Bill Text\n### IH\n" + before + filler * (100_000 // len(filler)) + b"x\nend"
-            assert source_format("bills").read(data, "119hr1.md", frozenset()).documents
-
-
 def status(congress: int, kind: str, number: int, area: str, prefix: str = "") -> bytes:
     """A file in the present form, or in the older one, whose names begin with "bill"."""
     names = ("billType", "billNumber") if prefix else ("type", "number")
@@ -174,68 +143,46 @@ def status(congress: int, kind: str, number: int, area: str, prefix: str = "") -
 
 def test_bill_status_files_put_the_policy_area_behind_the_stratum() -> None:
     bills = [read(path.name) for path in BILLS if path.stem in ("BILLS-117hr9001ih", "BILLS-118s9002rs")]
-    (version, _) = markdown("119hr9007.md").documents
     files = {
         "status/BILLSTATUS-117hr9001.xml": status(117, "HR", 9001, "Water Resources", "bill"),
         "status/BILLSTATUS-118s9002.xml": status(118, "S", 9002, ""),
-        "status/BILLSTATUS-119hr9007.xml": status(119, "HR", 9007, "Animals"),
     }
-    enrich = source_format("bills").enrich
-    assert enrich is not None
-    enriched = enrich([*bills, version], files)
+    assert FORMAT.enrich is not None
+    enriched = FORMAT.enrich(bills, files)
     assert [document.stratum for document in enriched] == [
         "117/house/introduced/short/Water Resources",
         "118/senate/reported/short",
-        "119/house/introduced/short/Transportation and Public Works",
     ]
-    assert [document.sha256 for document in enriched] == [document.sha256 for document in [*bills, version]]
+    assert [document.sha256 for document in enriched] == [document.sha256 for document in bills]
 
 
 def test_bill_status_files_are_sidecars_and_bills_are_not() -> None:
-    sidecar = source_format("bills").sidecar
-    assert re.search(sidecar, "bill_status/BILLSTATUS-117hr9001.xml")
-    assert re.search(sidecar, "DEV-BILLSTATUS-115hr367.xml")
-    assert not re.search(sidecar, "bills/BILLS-117hr9001ih.xml")
+    assert re.search(SIDECAR, "bill_status/BILLSTATUS-117hr9001.xml")
+    assert re.search(SIDECAR, "DEV-BILLSTATUS-115hr367.xml")
+    assert not re.search(SIDECAR, "bills/BILLS-117hr9001ih.xml")
 
 
 @pytest.mark.parametrize("data", [b"<bill/>", b"<billStatus/>", b"<billStatus>"])
 def test_a_sidecar_that_is_no_bill_status_is_an_error_with_its_place(data: bytes) -> None:
-    enrich = source_format("bills").enrich
-    assert enrich is not None
+    assert FORMAT.enrich is not None
     with pytest.raises(DocumentError) as caught:
-        enrich([], {"x/BILLSTATUS-1hr1.xml": data})
+        FORMAT.enrich([], {"x/BILLSTATUS-1hr1.xml": data})
     assert caught.value.name == "x/BILLSTATUS-1hr1.xml"
 
 
 @pytest.mark.shared
 def test_every_real_bill_status_reads(shared: Path) -> None:
-    enrich = source_format("bills").enrich
-    assert enrich is not None
+    assert FORMAT.enrich is not None
     paths = real_files(shared, "bill_status")
-    (document,) = markdown("119sres9008.md").documents
-    bare = replace(document, family="117-hr-6658", stratum="117/house/introduced/short")
-    (enriched,) = enrich([bare], {path.name: path.read_bytes() for path in paths})
+    bare = replace(read(BILLS[0].name), family="117-hr-6658", stratum="117/house/introduced/short")
+    (enriched,) = FORMAT.enrich([bare], {path.name: path.read_bytes() for path in paths})
     assert enriched.stratum == "117/house/introduced/short/Taxation"
-
-
-@pytest.mark.shared
-def test_every_version_in_real_markdown_is_a_document_with_its_sections(shared: Path) -> None:
-    for path in real_files(shared, "bills_119_markdown"):
-        data = path.read_bytes()
-        content = source_format("bills").read(data, path.name, frozenset())
-        full_text = data.decode().partition("\n## Full Bill Text\n")[2]
-        sections = [s for document in content.documents for s in document.sections if s.kind == "section"]
-        n_resolved = len(re.findall(r"\nThat,? (?=[^\n])", full_text))
-        assert len(sections) == full_text.count("\n#### ") + n_resolved, path.name
-        assert all(document.sections for document in content.documents)
-        assert all(document.doc_id.startswith(f"BILLS-{path.stem}") for document in content.documents)
-        assert {document.stratum.count("/") for document in content.documents} == {4}
 
 
 @pytest.mark.shared
 def test_every_real_bill_reads_and_says_which_it_is(shared: Path) -> None:
     for path in real_files(shared, "bills"):
-        content = source_format("bills").read(path.read_bytes(), path.name, frozenset())
+        content = FORMAT.read(path.read_bytes(), path.name, frozenset())
         (document,), contradictions = content.documents, content.contradictions
         is_draft = not re.fullmatch(r"BILLS-\d+[a-z]+\d+[a-z]+(?:-\w+)?", path.stem)
         assert document.doc_id.startswith("BILLS-1")

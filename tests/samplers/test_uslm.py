@@ -26,7 +26,7 @@ from samplers.formats.uslm.marks import (
     resolve,
 )
 from samplers.formats.uslm.walk import Walk, walk
-from samplers.sources.bills.reader import ROOTS
+from samplers.sources.bills import ROOTS
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 LAWS = ROOTS | {"uscDoc", "pLaw"}

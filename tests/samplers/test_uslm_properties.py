@@ -13,7 +13,7 @@ from samplers.formats import safe_xml
 from samplers.formats.text_writer import INVISIBLE
 from samplers.formats.uslm.names import NOTES, QUOTED
 from samplers.formats.uslm.walk import Walk, walk
-from samplers.sources.bills.reader import ROOTS
+from samplers.sources.bills import ROOTS
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"

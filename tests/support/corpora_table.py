@@ -16,12 +16,8 @@ from tests.support.corpora import whole_corpora
 
 PAGE = CHECKOUT / "docs" / "sources.md"
 START, END = "<!-- corpora -->\n", "<!-- end of corpora -->"
-FOLDERS = {
-    "bills": "bills",
-    "bills_119_markdown": "bills",
-    **{spec.name: spec.name for spec in SOURCES.values() if spec.trigger_order and spec.name != "bills"},
-}
-"""Folder of the real files -> source."""
+FOLDERS = sorted((spec.name for spec in SOURCES.values() if spec.trigger_order), key=lambda name: name != "bills")
+"""The sources with real files, which lie in a folder of that name."""
 
 HEAD = """\
 | folder | files | documents | sections | quarantined | characters kept | left out | longest chunk, tokens |
@@ -32,10 +28,10 @@ HEAD = """\
 def rows(corpora: Path) -> Iterator[str]:
     """One row a folder that there is, and the sum."""
     totals = [0, 0, 0, 0]
-    for folder, source in FOLDERS.items():
-        if not (corpora / folder).is_dir():
+    for source in FOLDERS:
+        if not (corpora / source).is_dir():
             continue
-        reading = read_corpus(corpora / folder, source)
+        reading = read_corpus(corpora / source, source)
         sections = sum(len(document.sections) for document in reading.documents)
         counts = (reading.n_files, len(reading.documents), sections, len(reading.quarantined))
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
@@ -45,7 +41,7 @@ def rows(corpora: Path) -> Iterator[str]:
         total = reading.n_characters + sum(reading.left_out.values())
         reasons = ", ".join(f"{reason} {n / total:.1%}" for reason, n in largest if n / total >= 0.0005)
         figures = (*(f"{count:,}" for count in counts), f"{reading.coverage:.1%}", reasons or "nothing", f"{longest:,}")
-        yield f"| {folder} | {' | '.join(figures)} |\n"
+        yield f"| {source} | {' | '.join(figures)} |\n"
     share = totals[3] / totals[0]
     yield f"| all | {' | '.join(f'{total:,}' for total in totals)} ({share:.1%}) | | | |\n"
 

@@ -53,9 +53,12 @@ class TinySet(NamedTuple):
 @cache
 def tiny_set() -> TinySet:
     """The bills as the reader gives them; each query's own bill has grade 3, the next one of its stratum grade 1."""
-    from samplers.sources.bills.reader import read_bill
+    from samplers.sources.bills import FORMAT
 
-    documents = tuple(read_bill(_xml(i, title, order), f"bill-{i}.xml") for i, (title, order, _) in enumerate(_BILLS))
+    documents = tuple(
+        FORMAT.read(_xml(i, title, order), f"bill-{i}.xml", frozenset()).documents[0]
+        for i, (title, order, _) in enumerate(_BILLS)
+    )
     query_ids = [f"q{i:02d}" for i in range(len(_BILLS))]
     neighbours = [i - 3 if i % 4 == 3 else i + 1 for i in range(len(_BILLS))]
     return TinySet(

@@ -16,7 +16,7 @@ matter of retrieval). The bill DTD leaves some marks to its stylesheet, so they 
 `quote` and `quoted-block`, and the full stop between a run-in heading and its text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.base.errors import DocumentError
@@ -68,19 +68,12 @@ def walk(data: bytes, name: str, roots: frozenset[str]) -> Walk:
 
 
 def walked(walker: Walker, known: Mapping[str, tuple[str, ...]] | None = None) -> Walk:
-    """What a walker has written, with the facts of its file where they are given."""
-    return written(walker.pieces, walker.parts, walker.dropped, known or {})
-
-
-def written(
-    pieces: Sequence[str], parts: Sequence[Part], dropped: Mapping[str, int], known: Mapping[str, tuple[str, ...]]
-) -> Walk:
-    """Text and sections of pieces and marks, with what was dropped and the facts of the file."""
-    resolved = resolve(pieces, parts)
+    """Return text and sections of what a walker has written, with the facts of its file where they are given."""
+    resolved = resolve(walker.pieces, walker.parts)
     text = resolved.text
-    sections = tuple(_section(part, text) for part in parts if part.start >= 0)
-    all_dropped = {**dropped, "soft hyphens and zero-width characters": resolved.n_invisible}
-    return Walk(text, sections, known, {reason: n for reason, n in all_dropped.items() if n}, resolved.supplied)
+    sections = tuple(_section(part, text) for part in walker.parts if part.start >= 0)
+    dropped = {**walker.dropped, "soft hyphens and zero-width characters": resolved.n_invisible}
+    return Walk(text, sections, known or {}, {reason: n for reason, n in dropped.items() if n}, resolved.supplied)
 
 
 def _section(part: Part, text: str) -> Section:

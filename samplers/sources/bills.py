@@ -1,22 +1,23 @@
-"""Bills and resolutions of govinfo (bill DTD, USLM 2.x) as documents, and those of derived markdown.
+"""Bills and resolutions of govinfo (bill DTD, USLM 2.x): one document per version.
 
-A stratum is Congress, chamber, stage and length; where the file (markdown) or a BILLSTATUS file beside it states the
-policy area, that follows as a fifth part.
+A stratum is Congress, chamber, stage and length; if a BILLSTATUS file beside the bill states its policy area, that
+follows as a fifth part.
 """
 
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
+from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.headings import TITLE_LENGTH
+from samplers.formats.headings import TITLE_LENGTH, cut
+from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket, ordinal
 from samplers.formats.uslm.walk import Walk, walk
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.bills.markdown import read_versions
-from samplers.sources.bills.status import SIDECAR, enriched, in_policy_area
 
 ROOTS = frozenset(("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"))
 
@@ -52,6 +53,9 @@ VERSIONS: Mapping[str, tuple[str, str]] = {
     for chamber in ("House", "Senate")
 } | {"enr": ("enrolled", "enrolled")}
 """Version codes of govinfo: the stage that a stratum names, and the version's name. Other codes are stage "other"."""
+
+SIDECAR = r"(?:^|/)(?:DEV-)?BILLSTATUS-[^/]*\.xml$"
+"""The paths of BILLSTATUS files; govinfo's trial files begin with "DEV-"."""
 
 FIRST_CONGRESS_ONLINE = 103
 """Govinfo holds bills from the 103rd Congress on; an earlier number has no page to link to."""
@@ -96,66 +100,70 @@ class Measure(NamedTuple):
         return f"BILLS-{self.congress}{self.type}{self.number}{self.version}" if is_known else ""
 
 
-def read_bill(data: bytes, name: str) -> Document:
-    """The document in one bill file; DocumentError if it cannot be read.
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
+    """Return the document in one bill file.
 
     `doc_id` is what the document says of itself: the citable key, then the form, then the catalogue title, which may
     name an earlier Congress. Form and name together outweigh the others if they name one bill; alone `name` fills
     what is left open and wins nowhere. A name that is the id and a suffix ("BILLS-116s1000is-draft") keeps the suffix,
     so that two renderings of one version stay apart. A document that states nothing has its name as id.
     """
-    return _document(walk(data, name, ROOTS), name)[0]
-
-
-def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
-    if name.lower().endswith(".md"):
-        return _read_markdown(data, name)
     walked = walk(data, name, ROOTS)
-    document, contradictions = _document(walked, name)
-    return FileContent((document,), walked.dropped, supplied=walked.supplied, contradictions=contradictions)
-
-
-def _read_markdown(data: bytes, name: str) -> FileContent:
-    versions, area, left_out = read_versions(data, name)
-    read = [_document(version, name) for version in versions]
-    return FileContent(
-        tuple(in_policy_area(document, area) for document, _ in read),
-        left_out,
-        supplied=sum(version.supplied for version in versions),
-        contradictions=tuple(dict.fromkeys(said for _, contradictions in read for said in contradictions)),
-    )
-
-
-FORMAT = SourceFormat(_read, suffixes=(".xml", ".md"), sidecar=SIDECAR, enrich=enriched)
-
-
-def _document(walked: Walk, name: str) -> tuple[Document, tuple[str, ...]]:
-    """The document, and what says that it is another bill or version."""
-    stem = name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml").removesuffix(".md")
-    stem = re.sub(r"\s+", "-", stem) or "unnamed"
+    stem = re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml")) or "unnamed"
     witnesses = _witnesses(walked.facts, stem)
     measure = _measure(witnesses)
     doc_id = stem if not measure.key or stem.startswith(f"{measure.key}-") else measure.key
     stage, version = VERSIONS.get(measure.version, ("other", "".join(walked.facts.get("stage", ())[:1]).lower()))
     chamber = {"h": "house", "s": "senate"}.get(measure.type[:1], "unknown")
+    is_online = measure.key and measure.version and int(measure.congress) >= FIRST_CONGRESS_ONLINE
     document = Document(
         doc_id=doc_id,
         text=walked.text,
         title=_title(walked, measure, version, doc_id),
         stratum="/".join((measure.congress or "unknown", chamber, stage, bucket(len(walked.text)))),
         family="-".join(measure[:3]) if measure.key else doc_id,
-        url=_url(measure),
+        url=f"https://www.govinfo.gov/app/details/{measure.key}" if is_online else "",
         sections=walked.sections,
     )
-    return document, tuple(
+    contradictions = tuple(
         f"read as {doc_id}, but its {who} says {''.join(other)}"
         for who, other in witnesses
-        if any(one and two and one != two for one, two in zip(measure, other, strict=True))
+        if any(known and stated and known != stated for known, stated in zip(measure, other, strict=True))
     )
+    return FileContent((document,), walked.dropped, supplied=walked.supplied, contradictions=contradictions)
+
+
+def _enriched(documents: Sequence[Document], files: Mapping[str, bytes]) -> list[Document]:
+    """Return the documents with the policy areas that BILLSTATUS files state, all versions of one bill alike.
+
+    Of several files of one bill the first that states a policy area counts. DocumentError for a file that is not what
+    its name says.
+    """
+    areas: dict[str, str] = {}
+    for path, data in sorted(files.items()):
+        root = parse(data, path)
+        bill = next((child for child in root if local_name(child) == "bill"), None)
+        if local_name(root) != "billStatus" or bill is None:
+            reason = f"the root element is <{local_name(root)[:30]}>, not <billStatus> with a bill in it"
+            raise DocumentError(path, reason)
+        stated = {local_name(fact): plain_text(fact) for fact in bill}
+        # Files of the older form say billType and billNumber.
+        kind, number = (stated.get(f"bill{word}") or stated.get(word.lower(), "") for word in ("Type", "Number"))
+        if area := stated.get("policyArea", "").replace("/", " "):
+            areas.setdefault(f"{stated.get('congress', '')}-{kind.lower()}-{number}", area)
+    return [
+        replace(document, stratum=f"{document.stratum}/{areas[document.family]}")
+        if document.family in areas
+        else document
+        for document in documents
+    ]
+
+
+FORMAT = SourceFormat(_read, suffixes=(".xml",), sidecar=SIDECAR, enrich=_enriched)
 
 
 def _witnesses(facts: Mapping[str, tuple[str, ...]], stem: str) -> list[tuple[str, Measure]]:
-    """Who says which measure it is, from the most trusted to the file's name."""
+    """List who says which measure it is, from the most trusted to the file's name."""
     keys = (_KEY.fullmatch(key.strip()) for key in facts.get("citable", ()))
     titles = map(_DC_TITLE.match, facts.get("title", ()))
     return [
@@ -167,9 +175,10 @@ def _witnesses(facts: Mapping[str, tuple[str, ...]], stem: str) -> list[tuple[st
 
 
 def _measure(witnesses: Sequence[tuple[str, Measure]]) -> Measure:
-    """Each part from the first witness that states it; the name counts only if it is the same bill's."""
+    """Return each part from the first witness that states it; the name counts only if it is the same bill's."""
     form, named = dict(witnesses)[_FORM], witnesses[-1][1]
     stated = [measure for _, measure in witnesses[:-1]]
+    # A catalogue title may be that of an earlier Congress: form and name outvote it.
     if form.number and _is_same(form, named):
         stated = [form, named, *stated]
     measure = reduce(_filled, stated)
@@ -189,6 +198,7 @@ def _filled(stated: Measure, others: Measure) -> Measure:
 
 
 def _from_form(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
+    """Return what the printed form says: type and number as printed, then Congress and stage."""
     printed = [
         *facts.get("number", ()),
         *(f"{t} {n}" for t in facts.get("doc-type", ()) for n in facts.get("doc-number", ())),
@@ -198,12 +208,13 @@ def _from_form(facts: Mapping[str, tuple[str, ...]]) -> list[Measure]:
         kind = re.sub(r"[^a-z]", "", match["type"].lower())
         measures.append(Measure("", kind, match["number"]) if kind in TYPES else Measure())
     congress = next(filter(None, map(_congress, facts.get("congress", ()))), "")
-    version = next(filter(None, map(_version, facts.get("stage", ()))), "")
-    return [*measures, Measure(congress=congress, version=version)]
+    stages = [stage.replace("-", " ").strip().lower().removesuffix(" bill") for stage in facts.get("stage", ())]
+    codes = (code for stage in stages for code, (_, name) in VERSIONS.items() if stage in (code, name.lower()))
+    return [*measures, Measure(congress=congress, version=next(codes, ""))]
 
 
 def _congress(printed: str) -> str:
-    """The number in "117", "117th CONGRESS" or "One Hundred Seventeenth Congress of ..."; "" for none."""
+    """Return the number in "117", "117th CONGRESS" or "One Hundred Seventeenth Congress of ..."; "" for none."""
     if digits := re.search(r"\d{1,3}", printed):
         return digits[0]
     words = re.findall(r"[a-z]+", printed.lower().partition("congress")[0])
@@ -211,14 +222,8 @@ def _congress(printed: str) -> str:
     return str(total) if total else ""
 
 
-def _version(stage: str) -> str:
-    """The code of a stage given as a code ("ENR") or by name ("Introduced-in-House"); "" for others."""
-    words = stage.replace("-", " ").strip().lower().removesuffix(" bill")
-    return next((code for code, (_, name) in VERSIONS.items() if words in (code, name.lower())), "")
-
-
 def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
-    """The number as people cite it, then the short title or else the official one: what chunks carry as context."""
+    """Return the number as people cite it, then the short title or else the official one."""
     facts = walked.facts
     official = facts.get("official-title", ())
     catalogue = [match["title"] or "" for match in map(_DC_TITLE.match, facts.get("title", ())) if match]
@@ -229,15 +234,8 @@ def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
     opening = entitled[1] if entitled else walked.text.partition("\n")[0]
     titles = (*facts.get("short-title", ()), *whole, *official, *others, opening)
     named = next((title for title in titles if title and "__" not in title), "").rstrip(". ")
-    if len(named) > TITLE_LENGTH:
-        named = named[:TITLE_LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
+    named = cut(named, TITLE_LENGTH + 2)
     cited = f"{TYPES[measure.type]} {measure.number}" if measure.key else doc_id
     which = ", ".join(filter(None, (ordinal(measure.congress), version)))
     head = f"{cited} ({which})" if which else cited
     return unicodedata.normalize("NFC", f"{head}: {named}" if named else head)
-
-
-def _url(measure: Measure) -> str:
-    """The official page of the version; "" for one that govinfo cannot have."""
-    is_online = measure.key and measure.version and int(measure.congress) >= FIRST_CONGRESS_ONLINE
-    return f"https://www.govinfo.gov/app/details/{measure.key}" if is_online else ""
