@@ -10,11 +10,10 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH
+from samplers.formats.levels import lead, places
 from samplers.source_format import FileContent
-from samplers.sources.cfr.body import LABEL_LENGTH
-from samplers.sources.cfr.designators import lead
-from samplers.sources.cfr.paragraphs import Item, places
 from samplers.sources.cfr.reader import FORMAT
+from samplers.sources.cfr.text import LABEL_LENGTH
 from tests.support.corpora import assert_accounted, real_files, words_of
 
 FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"
@@ -301,7 +300,7 @@ def test_the_rule_finds_the_levels_that_uslm_states(real):
             document = read.documents[0]
             parts = [part for part in document.sections if part.kind == "paragraph"]
             lines = [document.text[part.span.start : part.span.end].partition("\n")[0] for part in parts]
-            found = places([Item(lead(line, False), line.endswith((":", "—"))) for line in lines])
+            found = places([lead(line, full_stops=False) for line in lines], lines)
             assert [place.levels for place in found] == [(part.level - 1,) for part in parts]
 
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samplers.sources.cfr.designators import ITALIC, MOST, ROMAN, Lead, lead
-from samplers.sources.cfr.paragraphs import MAX_DEPTH, Item, Place, places
+from samplers.formats.levels import ITALIC, MAX_DEPTH, MOST, NO_LEAD, ROMAN, Place, lead, places
 
 ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 
@@ -17,15 +16,12 @@ def marked(text: str) -> str:
     return "".join(part + (ITALIC if n % 2 == 0 else ROMAN) for n, part in enumerate(parts[:-1])) + parts[-1]
 
 
-def items(*lines: str, full_stops: bool = False) -> list[Item]:
-    return [
-        Item(lead(marked(line), full_stops), line.endswith((":", "—")), line.endswith((";", "; and", "; or")))
-        for line in lines
-    ]
+def placed(*lines: str, full_stops: bool = False) -> list[Place]:
+    return places([lead(marked(line), full_stops) for line in lines], lines)
 
 
 def levels(*lines: str, full_stops: bool = False) -> list[tuple[int, ...]]:
-    return [place.levels for place in places(items(*lines, full_stops=full_stops))]
+    return [place.levels for place in placed(*lines, full_stops=full_stops)]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +125,7 @@ def test_a_list_goes_on_at_its_level(lines, expected):
 
 
 def test_a_designator_that_fits_nowhere_is_text():
-    assert places(items("(a) A.", "(b) B.", "(2) of the Canal Act.", "(c) C.")) == [
+    assert placed("(a) A.", "(b) B.", "(2) of the Canal Act.", "(c) C.") == [
         Place(0, (1,)),
         Place(0, (1,)),
         Place(1),
@@ -150,23 +146,24 @@ def test_definitions_follow_one_another_each_with_its_own_list():
 
 
 def test_text_belongs_to_the_paragraph_before_it():
-    assert places(items("(a) A.", "(1) B.", "More of B.", "(2) C."))[2] == Place(2)
+    assert placed("(a) A.", "(1) B.", "More of B.", "(2) C.")[2] == Place(2)
 
 
 def test_text_after_a_list_that_is_one_sentence_belongs_to_what_holds_the_list():
     lines = ("(a) A:", "(1) B;", "(2) C; and", "(3) D.", "Flush with (a).", "(b) E.")
-    assert places(items(*lines))[4] == Place(1)
-    assert places(items(*lines[:5]))[4] == Place(1)
-    assert places(items("(a) A:", "(1) B; and", "(2) C.", "Within the list.", "(3) D."))[3] == Place(1)
+    assert placed(*lines)[4] == Place(1)
+    assert placed(*lines[:5])[4] == Place(1)
+    assert placed("(a) A:", "(1) B; and", "(2) C.", "Within the list.", "(3) D.")[3] == Place(1)
 
 
 def test_text_before_a_list_that_begins_anew_stands_beside_the_old_list():
-    assert places(items("A:", "(1) B.", "(2) C.", "D:", "(1) E."))[3:] == [Place(0), Place(0, (1,))]
+    assert placed("A:", "(1) B.", "(2) C.", "D:", "(1) E.")[3:] == [Place(0), Place(0, (1,))]
 
 
 def test_a_footnote_stays_in_the_last_member_of_a_list():
-    lines = items("(a) A:", "(1) B; and", "(2) C.", "A note.")
-    assert places([*lines[:3], Item(Lead(), is_text=False)])[3] == Place(2)
+    lines = ("(a) A:", "(1) B; and", "(2) C.")
+    leads = [*(lead(line, full_stops=False) for line in lines), NO_LEAD]
+    assert places(leads, [*lines, ""])[3] == Place(2)
 
 
 def test_commentaries_count_with_full_stops():
@@ -178,8 +175,9 @@ def test_commentaries_count_with_full_stops():
 
 
 def test_levels_have_an_end():
-    deep = items(*["(a)(1)(i)(A)(1)(i)(A)(1) A:"] * 9, "_Barge_ means:", *["(a)(1)(i)(A)(1)(i)(A)(1) A:"] * 9)
-    assert max(level for place in places(deep) for level in place.levels) <= MAX_DEPTH
+    deep = "(a)(1)(i)(A)(1)(i)(A)(1) A:"
+    found = placed(*[deep] * 9, "_Barge_ means:", *[deep] * 9)
+    assert max(level for place in found for level in place.levels) <= MAX_DEPTH
     assert len(lead("(a)" * 100_000, full_stops=False).designators) == MOST
 
 
@@ -207,7 +205,7 @@ def trees(draw) -> list[tuple[int, str]]:
 
 @given(trees())
 def test_every_regular_section_is_read_as_it_was_written(tree):
-    assert [place.levels for place in places(items(*(line for _, line in tree)))] == [(level,) for level, _ in tree]
+    assert [place.levels for place in placed(*(line for _, line in tree))] == [(level,) for level, _ in tree]
 
 
 TOKENS = st.sampled_from(
@@ -218,7 +216,7 @@ LINES = st.lists(st.tuples(TOKENS, st.sampled_from(["x.", "x:", "x;", ""])), max
 
 @given(LINES, st.booleans())
 def test_whatever_the_order_levels_nest(lines, full_stops):
-    found = places(items(*(f"{token} {words}" for token, words in lines), full_stops=full_stops))
+    found = placed(*(f"{token} {words}" for token, words in lines), full_stops=full_stops)
     assert len(found) == len(lines)
     depth = 0
     for place in found:
