@@ -1,90 +1,55 @@
-"""What a terminal can show: tables as wide as it is, and the symbols that its encoding has."""
+"""What a terminal can show: tables as wide as it is, and signs in plain letters where its encoding lacks them."""
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TextIO
 
-GAP = "  "
-_NARROWEST, _WIDEST = 40, 200
+MARKS = {"pass": "✓", "fail": "✗", "insufficient": "?"}
+"""The sign of a verdict."""
 
-
-def terminal_width() -> int | None:
-    """Columns of the terminal, or of COLUMNS; None if stdout is no terminal and nothing is said."""
-    if not os.environ.get("COLUMNS", "").isdecimal() and not sys.stdout.isatty():
-        return None
-    return min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
-    """Return head and rows in columns of at most `width`, as wide as it takes if it is None; the first is the name.
-
-    A name breaks behind its ` x `. Where that is not enough it stands on a line of its own, above its figures.
-    """
-    lines = [head, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    left = sys.maxsize if width is None else width - sum(len(GAP) + each for each in widths[1:])
-    if widths[0] > left:
-        widths[0] = max(len(part) for row in lines for part in _parts(row[0]))
-    if widths[0] <= left:
-        return [line for row in lines for line in _beside(row, widths)]
-    return [line for row in lines for line in (row[0], *_beside(("", *row[1:]), [0, *widths[1:]]))]
-
-
-def _parts(name: str) -> list[str]:
-    first, x, second = name.partition(" x ")
-    return [f"{first} x", f"{GAP}{second}"] if x else [name]
-
-
-def _beside(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    name, *others = [row[0]] if len(row[0]) <= widths[0] else _parts(row[0])
-    return [GAP.join(text.ljust(room) for text, room in zip((name, *row[1:]), widths, strict=True)).rstrip(), *others]
-
-
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """Typographic signs by their meaning; the defaults need an encoding that has them."""
-
-    delta: str = "Δ"
-    tau: str = "τ"
-    ok: str = "✓"
-    no: str = "✗"
-    unsure: str = "?"
-    minus: str = "−"
-    at_least: str = "≥"
-    at_most: str = "≤"
-    arrow: str = "→"
-
-    def of(self, verdict: str) -> str:
-        """The sign of a verdict; what is neither "pass" nor "fail" is unsure."""
-        return {"pass": self.ok, "fail": self.no}.get(verdict, self.unsure)
-
-    def signed(self, value: float, places: int) -> str:
-        """A number rounded to `places`, with a sign even if it is not negative."""
-        return f"{round(value, places) + 0.0:+.{places}f}".replace("-", self.minus)  # + 0.0 turns -0.0 into 0.0
-
-
-ASCII = Signs(
-    delta="d",
-    tau="tau",
-    ok="[ok]",
-    no="[x]",
-    unsure="[?]",
-    minus="-",
-    at_least=">=",
-    at_most="<=",
-    arrow="->",
+_PLAIN = str.maketrans(
+    {"Δ": "d", "τ": "tau", "✓": "[ok]", "✗": "[x]", "−": "-", "≥": ">=", "≤": "<=", "→": "->", "±": "+-", "·": "-"}
 )
 
 
-def signs_for(stream: TextIO) -> Signs:
-    """Return the signs that `stream` can print: all without an encoding, plain ones where it lacks one."""
-    signs = Signs()
+def shown(text: str, encoding: str | None) -> str:
+    """Return text as a stream of that encoding can take it: signs in plain letters, then escapes for the rest."""
+    encoding = encoding or "utf-8"
     try:
-        for field in fields(signs):
-            getattr(signs, field.name).encode(stream.encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return signs
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+def terminal_width(otherwise: int) -> int:
+    """Return the columns of the terminal, or of COLUMNS; `otherwise` where stdout is not a terminal and none is set."""
+    return max(shutil.get_terminal_size((otherwise, 1)).columns, 40)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return head and rows in columns of at most `width`; the first has the names, which may break at their spaces.
+
+    Where that is not enough a name stands on a line of its own, above its figures.
+    """
+    words = [word for row in (head, *rows) for word in row[0].split()]
+    figures = [max(map(len, column)) + 2 for column in list(zip(head, *rows, strict=True))[1:]]
+    if sum(figures) + max(map(len, words)) <= width:
+        return _drawn(head, rows, width)
+    below = _drawn(("", *head[1:]), [("", *row[1:]) for row in rows], sys.maxsize)
+    return [line for row, values in zip((head, *rows), below, strict=True) for line in (row[0], values)]
+
+
+def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    from rich.console import Console
+    from rich.table import Table
+
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    for column, title in enumerate(head):
+        grid.add_column(title, no_wrap=column > 0, overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    console = Console(width=width, markup=False, emoji=False, highlight=False, color_system=None)
+    with console.capture() as drawn:
+        console.print(grid)
+    return [line.rstrip() for line in drawn.get().splitlines()]

@@ -37,5 +37,5 @@ def compare(arguments: Sequence[str]) -> int:
     if options.baselines is not None:
         run = replace(run, baselines=read_baselines(options.baselines))
     found = compared(run, other, options.rng)
-    tell(options, asdict(found), lambda signs: comparison_lines(found, signs))
+    tell(options, asdict(found), lambda: comparison_lines(found))
     return 0

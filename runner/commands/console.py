@@ -15,7 +15,7 @@ from runner.base.checks import Check, Outcome, examine
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import DRIVER
-from runner.base.terminal import ASCII, Signs, signs_for
+from runner.base.terminal import MARKS, shown
 from runner.commands.verbs import EXIT_CODES, VERBS, near
 from runner.eval_set.version import Version, existing_version, is_trial, newest_version
 
@@ -118,11 +118,10 @@ def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=what)
 
 
-def answer(text: str, *, ascii_only: bool = False) -> None:
-    """Print text, with escapes for what the console cannot show; BackendError unless it is written or nobody reads."""
-    encoding = "ascii" if ascii_only else sys.stdout.encoding or "utf-8"
+def answer(text: str) -> None:
+    """Print text as the console can show it; BackendError unless it is written or nobody reads."""
     try:
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stdout.write(shown(text, sys.stdout.encoding) + "\n")
         sys.stdout.flush()
     except OSError as error:
         # What is still buffered would fail once more when Python exits.
@@ -136,32 +135,25 @@ def answer_json(value: JSON) -> None:
     answer(json.dumps(rounded(value), sort_keys=True, indent=1))
 
 
-def show(lines: Iterable[str], signs: Signs) -> None:
-    """Print lines; where the signs are plain, so is the rest: what is not ASCII becomes an escape."""
-    answer("\n".join(lines), ascii_only=signs == ASCII)
-
-
 def show_checks(checks: Iterable[Check], options: argparse.Namespace, *, quick: bool = False) -> list[Outcome]:
     """The outcome of each check, printed as soon as it is made unless --json was given, with what helps."""
-    signs = signs_for(sys.stdout)
-    marks = {"ok": signs.ok, "failed": signs.no, "skipped": signs.unsure}
+    marks = {"ok": MARKS["pass"], "failed": MARKS["fail"], "skipped": "?"}
     outcomes = []
     for outcome in examine(checks, quick=quick):
         outcomes.append(outcome)
         if not options.json:
             first, *more = outcome.result.splitlines() or [""]
-            show([f"{marks[outcome.state]} {outcome.name}: {printable(first, LONGEST_LINE)}"], signs)
-            if more:
-                show((f"    {printable(line, LONGEST_LINE)}" for line in more), signs)
+            answer(f"{marks[outcome.state]} {outcome.name}: {printable(first, LONGEST_LINE)}")
+            for line in more:
+                answer(f"    {printable(line, LONGEST_LINE)}")
             if outcome.state == "failed":
-                show([f"    next: {outcome.next_step}"], signs)
+                answer(f"    next: {outcome.next_step}")
     return outcomes
 
 
-def tell(options: argparse.Namespace, data: JSON, lines: Callable[[Signs], Iterable[str]]) -> None:
-    """Print `data` if --json was given, else the lines, in the symbols that the console can show."""
+def tell(options: argparse.Namespace, data: JSON, lines: Callable[[], Iterable[str]]) -> None:
+    """Print `data` if --json was given, else the lines."""
     if options.json:
         answer_json(data)
     else:
-        signs = signs_for(sys.stdout)
-        show(lines(signs), signs)
+        answer("\n".join(lines()))

@@ -1,19 +1,17 @@
 """`doctor`: whether this installation works, planted defects included; with SOURCE, whether an evening would end."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from runner.base.checks import Outcome, report, summary
-from runner.base.terminal import signs_for
 from runner.commands.console import (
     Parser,
     add_output_flags,
     add_trial_flag,
+    answer,
     answer_json,
-    show,
     show_checks,
     version_of,
     version_parser,
@@ -64,7 +62,7 @@ def doctor(arguments: Sequence[str]) -> int:
     if options.json:
         answer_json(report(outcomes))
     else:
-        show([summary(outcomes)], signs_for(sys.stdout))
+        answer(summary(outcomes))
     return 1 if _failed(outcomes) else 0
 
 

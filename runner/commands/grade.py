@@ -2,17 +2,16 @@
 
 import argparse
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from runner.base.errors import InputError
-from runner.base.figures import p_text
+from runner.base.figures import p_text, signed
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
-from runner.base.terminal import Signs, signs_for
-from runner.commands.console import add_output_flags, answer_json, command_parser, show
+from runner.base.terminal import MARKS
+from runner.commands.console import add_output_flags, answer, answer_json, command_parser
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
@@ -32,9 +31,8 @@ exit codes: 0 the gate is passed, or done; 1 it is not (fail or insufficient), 2
 def grade(arguments: Sequence[str]) -> int:
     """`grade`: 0 if the gate is passed, else 1."""
     options = _options(arguments)
-    signs = signs_for(sys.stdout)
     if not (options.input or options.run):
-        show([_beside_grading(options, signs)], signs)
+        answer(_beside_grading(options))
         return 0
     try:
         result = _run(options) if options.run else _bench(options)
@@ -43,7 +41,7 @@ def grade(arguments: Sequence[str]) -> int:
     if options.json:
         answer_json(result)
     else:
-        show(run_lines(result, signs) if options.run else bench_lines(result, signs), signs)
+        answer("\n".join(run_lines(result) if options.run else bench_lines(result)))
     return 0 if result["gate_passes"] else 1
 
 
@@ -88,7 +86,7 @@ def _problem(options: argparse.Namespace) -> str:
     return next((problem for problem, found in checks.items() if found), "")
 
 
-def _beside_grading(options: argparse.Namespace, signs: Signs) -> str:
+def _beside_grading(options: argparse.Namespace) -> str:
     """Return the answer where nothing of the user's is graded."""
     if options.case_study:
         from runner.tools.grade.case_study import case_study
@@ -102,7 +100,7 @@ def _beside_grading(options: argparse.Namespace, signs: Signs) -> str:
     from runner.tools.grade.sample_bench import METRIC, mira_story, write_sample
 
     if options.demo:
-        return mira_story(signs)
+        return mira_story()
     paths = write_sample(options.sample)
     bench, pool = (shlex.quote(str(path)) for path in paths)
     wrote = [f"wrote {display(path)}" for path in paths]
@@ -140,19 +138,19 @@ def _check_trials(options: argparse.Namespace, most: int) -> None:
 _NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D": "marginal-matched gold"}
 
 
-def bench_lines(result: Mapping[str, Any], signs: Signs) -> list[str]:
+def bench_lines(result: Mapping[str, Any]) -> list[str]:
     """Return a result of grade_bench in lines: the mean, the nulls, strata, warnings, the verdict and its reasons."""
-    lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", "", *_single_gold(result, signs)]
+    lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", "", *_single_gold(result)]
     if result["strata"]:
-        lines += ["", _row("stratum", "mean", f"least {signs.delta}", "queries", "most p")]
+        lines += ["", _row("stratum", "mean", "least Δ", "queries", "most p")]
     for name, found in result["strata"].items():
         least, most = min(found["deltas"].values()), max(found["p_values"].values())
         numbers = (found["real_mean"], least, str(found["n_queries"]), most)
-        lines.append(_null_row(printable(name, longest=24), numbers, found["verdict"], signs))
-    return [*lines, "", *_closing(result, signs)]
+        lines.append(_null_row(printable(name, longest=24), numbers, found["verdict"]))
+    return [*lines, "", *_closing(result)]
 
 
-def run_lines(result: Mapping[str, Any], signs: Signs) -> list[str]:
+def run_lines(result: Mapping[str, Any]) -> list[str]:
     """Return a result of grade_run in lines: means, both gates, warnings, the verdict and its reasons."""
     low, high = result["interval"]
     gate, single = result["gate"], result["single_gold"]
@@ -161,34 +159,34 @@ def run_lines(result: Mapping[str, Any], signs: Signs) -> list[str]:
         f"{_count(result)}, {result['pool_size']:,} documents: {means}",
         f"ndcg@10: 95 % interval {low:.4f} to {high:.4f}; {result['n_trials']:,} draws of each null",
         "",
-        _row("null", "mean", signs.delta, "95 % of draws", "p"),
+        _row("null", "mean", "Δ", "95 % of draws", "p"),
     ]
     for null in gate["nulls"]:
         numbers = (null["mean"], null["delta"], f"{null['low']:.4f} to {null['high']:.4f}", null["p"])
-        lines.append(_null_row(null["name"], numbers, null["verdict"], signs))
+        lines.append(_null_row(null["name"], numbers, null["verdict"]))
     lines += ["  (a TREC file knows no lengths, so 'length sorted' is a list by id)", ""]
     if single is None:
         lines.append("single gold: nothing to test, no relevant document or fewer than ten documents")
     else:
         shown = f"{single['metric']} {single['real_mean']:.4f} of {_count(single)}"
         lines += [f"for comparison, the highest-graded document as the only right one: {shown}"]
-        lines += _single_gold(single, signs)
-    return [*lines, "", *_closing(result, signs)]
+        lines += _single_gold(single)
+    return [*lines, "", *_closing(result)]
 
 
-def _single_gold(result: Mapping[str, Any], signs: Signs) -> list[str]:
-    lines = [_row("null", "mean", signs.delta, f"95 % interval of {signs.delta}", "p")]
+def _single_gold(result: Mapping[str, Any]) -> list[str]:
+    lines = [_row("null", "mean", "Δ", "95 % interval of Δ", "p")]
     for letter, name in _NULLS.items():
         interval = result["intervals"][letter]
-        spread = " to ".join(signs.signed(end, 4) for end in interval) if interval else "one query has none"
+        spread = " to ".join(signed(end, 4) for end in interval) if interval else "one query has none"
         numbers = (result["null_means"][letter], result["deltas"][letter], spread, result["p_values"][letter])
-        lines.append(_null_row(f"{letter} {name}", numbers, result["verdicts"][letter], signs))
+        lines.append(_null_row(f"{letter} {name}", numbers, result["verdicts"][letter]))
     return lines
 
 
-def _null_row(name: str, numbers: tuple[float, float, str, float], verdict: str, signs: Signs) -> str:
+def _null_row(name: str, numbers: tuple[float, float, str, float], verdict: str) -> str:
     mean, delta, spread, p = numbers
-    return f"{_row(name, f'{mean:.4f}', signs.signed(delta, 4), spread, p_text(p))}  {signs.of(verdict)}"
+    return f"{_row(name, f'{mean:.4f}', signed(delta, 4), spread, p_text(p))}  {MARKS[verdict]}"
 
 
 def _row(*columns: str) -> str:
@@ -196,16 +194,14 @@ def _row(*columns: str) -> str:
     return f"  {name:<28}{mean:>8}{delta:>10}{spread:>24}{p:>8}"
 
 
-def _closing(result: Mapping[str, Any], signs: Signs) -> list[str]:
+def _closing(result: Mapping[str, Any]) -> list[str]:
     """Return the warnings, the verdict with what was tested and what was asked of every null, and its reasons."""
     gate = result.get("gate")
     tested = f"ndcg@10 {gate['real']:.4f}" if gate else f"{result['metric']} {result['real_mean']:.4f}"
-    rule = f"p {signs.at_most} {result['alpha']:g} and {signs.delta} {signs.at_least} {signs.tau} = {result['tau']:g}"
+    rule = f"p ≤ {result['alpha']:g} and Δ ≥ τ = {result['tau']:g}"
     order = " ('shuffled top 10': p alone)" if gate else ""
     lines = [f"warning: {printable(warning, longest=400)}" for warning in result["warnings"]]
-    lines.append(
-        f"{signs.of(result['verdict'])} {result['verdict'].upper()}: {tested}; asked of each null: {rule}{order}"
-    )
+    lines.append(f"{MARKS[result['verdict']]} {result['verdict'].upper()}: {tested}; asked of each null: {rule}{order}")
     lines += [f"  {printable(reason, longest=400)}" for reason in result["reasons"]]
     if result["gate_passes"]:
         lines.append("  Not shown: that the test queries were unknown to the engine, or that it beats another engine.")

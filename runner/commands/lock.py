@@ -79,7 +79,7 @@ def verify_folder(arguments: Sequence[str]) -> int:
     from runner.tools.folder_lock.folder_lock import difference_lines, verify_state
 
     found = verify_state(options.lock, options.folder, strict_git=options.strict_git)
-    tell(options, found, lambda signs: difference_lines(found, options.folder, options.lock, signs, options.strict_git))
+    tell(options, found, lambda: difference_lines(found, options.folder, options.lock, options.strict_git))
     return 0 if found["matches"] else IntegrityError.exit_code
 
 

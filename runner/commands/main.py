@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from runner import __version__
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError, InputNeeded
 from runner.base.progress import say
-from runner.base.terminal import ASCII, Signs, signs_for
 from runner.commands.console import answer
 from runner.commands.verbs import actions, actions_help, command_of, found_verb, one_screen
 
@@ -101,8 +100,6 @@ def _tell(stop: InputNeeded) -> None:
     elif stop.printed:
         say(text)
     else:
-        if signs_for(sys.stdout) == ASCII:
-            text = text.replace(Signs().ok, ASCII.ok).replace(Signs().arrow, ASCII.arrow)
         answer(text)
 
 

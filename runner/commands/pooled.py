@@ -36,5 +36,5 @@ def pooled(arguments: Sequence[str]) -> int:
             f"{given[0].path} is of kind {given[0].kind}. --rehearse pools rehearsals, and nothing else does."
         )
     report = pooled_report(given)
-    tell(options, report, lambda signs: pooled_lines(report, signs))
+    tell(options, report, lambda: pooled_lines(report))
     return 0

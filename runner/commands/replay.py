@@ -1,16 +1,16 @@
 """`replay`: a recorded version embedded once more; or one encoder's vectors elsewhere beside those of this machine."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON, today
+from runner.base.figures import signed
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import WORKPLACE
-from runner.base.terminal import Signs, signs_for
-from runner.commands.console import add_output_flags, answer_json, show, version_of, version_parser
+from runner.base.terminal import MARKS
+from runner.commands.console import add_output_flags, answer, answer_json, version_of, version_parser
 from runner.commands.flags import add_backend_flags, backend_from, check_backend_flags, with_own_encoders
 from runner.decide.roster import version_in_force
 
@@ -59,8 +59,7 @@ def _version(options: argparse.Namespace) -> int:
     if options.json:
         answer_json(report(found))
     else:
-        signs = signs_for(sys.stdout)
-        show(replay_lines(found, signs), signs)
+        answer("\n".join(replay_lines(found)))
     return 0 if found.holds else 1
 
 
@@ -74,13 +73,10 @@ def _encoder(options: argparse.Namespace) -> int:
     if options.json:
         answer_json({"encoder": options.encoder, "backend": name, "same": found.same, **found._asdict()})
     else:
-        signs = signs_for(sys.stdout)
         said = "the vectors of this machine" if found.same else "other vectors than on this machine"
-        head = f"{signs.ok if found.same else signs.no} {options.encoder} on {name}: {said}; {found.worst} has the"
+        head = f"{MARKS['pass' if found.same else 'fail']} {options.encoder} on {name}: {said}; {found.worst} has the"
         figures = f"smallest cosine {found.cosine:.6f}, at least {found.required} is asked for"
-        show(
-            [printable(f"{head} {figures}; coordinates differ by {found.difference:.1e} at most", LONGEST_LINE)], signs
-        )
+        answer(printable(f"{head} {figures}; coordinates differ by {found.difference:.1e} at most", LONGEST_LINE))
     return 0 if found.same else 1
 
 
@@ -90,23 +86,23 @@ def report(found: "Replay") -> JSON:
     return {**asdict(found), "holds": found.holds, "cells": cells}
 
 
-def replay_lines(found: "Replay", signs: Signs) -> list[str]:
+def replay_lines(found: "Replay") -> list[str]:
     """Each cell then and now, and how many hold."""
     held = sum(cell.holds for cell in found.cells)
-    lines = [line for cell in found.cells for line in _cell_lines(cell, signs)]
+    lines = [line for cell in found.cells for line in _cell_lines(cell)]
     devices = sorted({cell.device for cell in found.cells if cell.device})
     where = f"{found.backend} ({', '.join(devices)})" if devices else found.backend
     return [*lines, printable(f"{found.version} on {where}: {held} of {len(found.cells)} cells hold", LONGEST_LINE)]
 
 
-def _cell_lines(cell: "CellReplay", signs: Signs) -> list[str]:
-    sign = signs.ok if cell.holds else signs.no
+def _cell_lines(cell: "CellReplay") -> list[str]:
+    sign = MARKS["pass" if cell.holds else "fail"]
     head = f"{sign} {cell.cell}: nDCG@10 {cell.recorded:.4f} then, {cell.replayed:.4f} now"
     if cell.identical:
         return [printable(f"{head}; the same run", LONGEST_LINE)]
-    interval = " to ".join(signs.signed(value, 4) for value in (cell.difference.low, cell.difference.high))
+    interval = " to ".join(signed(value, 4) for value in (cell.difference.low, cell.difference.high))
     worst = f" ({cell.worst_query})" if cell.worst_query else ""
     allowed = f"noise explains {cell.allowed:.4f} and {cell.allowed_change:.4f}"
-    text = f"{head}, {signs.signed(cell.difference.mean, 4)} ({interval}); largest change of a query "
+    text = f"{head}, {signed(cell.difference.mean, 4)} ({interval}); largest change of a query "
     text += f"{cell.max_change:.4f}{worst}; {allowed}"
     return [printable(text, LONGEST_LINE), *([f"    {printable(cell.note, LONGEST_LINE)}"] if cell.note else [])]

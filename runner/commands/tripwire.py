@@ -35,7 +35,7 @@ def tripwire(arguments: Sequence[str]) -> int:
     if options.action == "check":
         return _check(options, report)
     data, lines = update_snapshot(report, options.snapshot)
-    tell(options, data, lambda _: lines)
+    tell(options, data, lambda: lines)
     return 0
 
 
@@ -66,5 +66,5 @@ def _check(options: argparse.Namespace, report: "Report") -> int:
     fallen = fallen_rows(report, snapshot, diff)
     compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": options.tolerance}
     compared["report"] = report.model_dump()
-    tell(options, compared, lambda signs: check_lines(report, diff, fallen, options.snapshot, options.tolerance, signs))
+    tell(options, compared, lambda: check_lines(report, diff, fallen, options.snapshot, options.tolerance))
     return 0 if diff.ok else NegativeVerdict.exit_code

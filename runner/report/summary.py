@@ -7,7 +7,7 @@ from runner.base.canonical import JSON
 from runner.base.errors import InputNeeded
 from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
 from runner.base.places import DRIVER
-from runner.base.terminal import GAP, table, terminal_width
+from runner.base.terminal import table, terminal_width
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import locked_decision, standing, version_in_force
 from runner.decide.tiers import interval_of
@@ -27,14 +27,14 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
     `flags` name the version in commands, by default its source does. If the verdict `is_said` beside it, its sentence
     and what comes next are left out; once it is `decided`, the latter.
     """
-    said, width = results.outcome, terminal_width() or WIDTH
+    said, width = results.outcome, terminal_width(WIDTH)
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         f"not shown: {said.not_shown}",
         *([] if is_said or decided else [f"next: {_following(results)}"]),
     ]
     # Not wrapped: a line break inside quotes would be part of the cell's name.
-    command = [f"{GAP}{new_version(results, DRIVER, flags)}"] if results.kind == "exploration" else []
+    command = [f"  {new_version(results, DRIVER, flags)}"] if results.kind == "exploration" else []
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
     lines = [line for note in notes for line in _wrapped(note, width)]
     return "\n".join([*sentence, ranking_table(results, width), *lines, *command])
@@ -84,7 +84,7 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=GAP, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _name(results: Results) -> str:

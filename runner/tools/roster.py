@@ -17,7 +17,7 @@ _HEAD = ("   source", "predicted best", "observed best", "version", "state", "li
 
 def roster_lines(standings: Sequence[Standing]) -> list[str]:
     """A table of one row per source, with its heads, and what *live* means of one that is undecided."""
-    lines = table(_HEAD, [_table_row(standing) for standing in standings], terminal_width())
+    lines = table(_HEAD, [_table_row(standing) for standing in standings], terminal_width(1000))
     if all(standing.is_decided for standing in standings):
         return lines
     return [*lines, f"live of an undecided source is the baseline, for at most {HARD_ABOVE:,} documents (bulk-gate)"]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import json_bytes
 from runner.base.errors import InputError
-from runner.base.terminal import Signs
 from runner.commands import main as cli
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.score.bootstrap import mean_intervals
@@ -170,7 +169,7 @@ def test_ruflos_verdicts_on_constant_differences(shift, verdict, p):
 def test_labels_by_ruflos_interval_and_their_lines():
     published = {"far below": 0.1, "inside": 0.4849, "far above": 0.7045}
     found = compare(scores(TWENTY, baselines=published), rng=RUFLO)
-    assert [line for line in comparison_lines(found, Signs()) if "Δ=" in line] == [
+    assert [line for line in comparison_lines(found) if "Δ=" in line] == [
         "  0.100  far below                     Δ=+0.3850  [above]",
         "  0.485  inside                        Δ=+0.0001  [not told apart]",
         "  0.705  far above                     Δ=−0.2195  [below]",
@@ -202,7 +201,7 @@ def test_a_label_that_holds_alone_need_not_hold_among_many():
 def test_a_single_baseline_has_nothing_to_be_corrected_for():
     found = compare(scores(TWENTY, baselines={"BM25": 0.3}))
     assert (found.interval_of_all, found.baselines[0].label_of_all) == (None, None)
-    assert "of all" not in "\n".join(comparison_lines(found, Signs()))
+    assert "of all" not in "\n".join(comparison_lines(found))
 
 
 def paired(values: list[float], others: list[float]) -> Paired:

@@ -12,7 +12,6 @@ import pytrec_eval
 
 from runner.base.places import CHECKOUT
 from runner.base.records import Hit, Run
-from runner.base.terminal import ASCII, Signs
 from runner.commands import grade as grade_command
 from runner.commands import main as cli
 from runner.commands.grade import bench_lines, run_lines
@@ -144,16 +143,16 @@ def test_strata_show_a_cheater_that_knows_the_stratum_alone():
     bench, pool = sample_bench()
     found = grade_bench(predicted(bench, pool, CHEATERS["source-prior"].lists), "ndcg@5", pool)
     assert found["verdict"] == "fail"
-    lines = bench_lines(found, ASCII)
+    lines = bench_lines(found)
     for name in set(bench.strata):
         row = next(line for line in lines if line.startswith(f"  {name} "))
-        assert row.endswith("[x]")
+        assert row.endswith("✗")
 
 
 def test_nothing_that_a_gate_says_can_steer_the_terminal():
     bench, pool = sample_bench()
     result = grade_bench(bench, "ndcg@5", pool) | {"warnings": ["\x1b[31m"], "reasons": ["\x1b[32m"]}
-    assert all(line.isprintable() for line in bench_lines(result, ASCII))
+    assert all(line.isprintable() for line in bench_lines(result))
 
 
 def test_the_demo_tells_a_story(capsys):
@@ -314,7 +313,7 @@ def test_a_run_that_reads_no_query_fails_and_says_why():
     run, qrels = collection(quality=0)
     result = grade_run(run, qrels, n_trials=199)
     assert (result["verdict"], result["gate_passes"]) == ("fail", False)
-    lines = run_lines(result, Signs())
+    lines = run_lines(result)
     assert lines[-len(result["reasons"]) - 1].startswith("✗ FAIL")
 
 

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from runner.base.errors import InputError
+from runner.base.figures import signed
 from runner.base.records import SCORE_UNIT, Interval, Ints
-from runner.base.terminal import Signs
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES, mean_intervals
 from runner.score.power import least_gain
@@ -210,7 +210,7 @@ def _notes(run: QueryScores, other: QueryScores | None, rng: Rng, paired: Paired
     return notes
 
 
-def comparison_lines(compared: Compared, signs: Signs) -> list[str]:
+def comparison_lines(compared: Compared) -> list[str]:
     """Return what was compared, the mean, a line per baseline, the paired comparison, and what they do not show."""
     lines = [
         f"{compared.run}: {compared.measure} over {compared.n_queries} queries",
@@ -224,19 +224,19 @@ def comparison_lines(compared: Compared, signs: Signs) -> list[str]:
         lines.append(f"  (all {count} at once by the {level})")
     for row in compared.baselines:
         label = row.label if row.label_of_all is None else f"{row.label}; of all: {row.label_of_all}"
-        difference = f"{signs.delta}={signs.signed(row.difference, 4)}"
+        difference = f"Δ={signed(row.difference, 4)}"
         lines.append(f"  {row.score:.3f}  {row.name:<28}  {difference}  [{label}]")
     if (paired := compared.paired) is not None:
         lines.append(f"paired with {paired.other}: this run is {paired.verdict}")
-        told = f"  {signs.delta}={signs.signed(paired.difference, 4)}, 95 % interval {_signed(paired.interval, signs)}"
+        told = f"  Δ={signed(paired.difference, 4)}, 95 % interval {_signed(paired.interval)}"
         if isinstance(paired, RufloPaired):
-            lines.append(f"{told} (bootstrap), one-sided p ({signs.delta} {signs.at_most} 0) {paired.p_one_sided:.4f}")
+            lines.append(f"{told} (bootstrap), one-sided p (Δ ≤ 0) {paired.p_one_sided:.4f}")
         else:
             p = f"{paired.p:.4f}" if paired.p >= 0.0001 else "below 0.0001"
             lines += [
                 f"{told}, two-sided p {p} ({'all' if paired.exact else 'random'} sign flips)",
-                f"  bootstrap interval {_signed(paired.bootstrap_interval, signs)}",
-                f"  with one query left out {_signed(paired.left_out, signs)}; {paired.influential} moves it most",
+                f"  bootstrap interval {_signed(paired.bootstrap_interval)}",
+                f"  with one query left out {_signed(paired.left_out)}; {paired.influential} moves it most",
             ]
             if paired.detectable is not None:
                 lines.append(f"  these queries show a difference of {paired.detectable:.4f} with 80 % power")
@@ -247,5 +247,5 @@ def _ends(interval: Interval) -> str:
     return f"{interval.low:.4f} to {interval.high:.4f}"
 
 
-def _signed(interval: Interval, signs: Signs) -> str:
-    return f"{signs.signed(interval.low, 4)} to {signs.signed(interval.high, 4)}"
+def _signed(interval: Interval) -> str:
+    return f"{signed(interval.low, 4)} to {signed(interval.high, 4)}"

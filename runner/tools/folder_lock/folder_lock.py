@@ -22,7 +22,7 @@ from runner.base.errors import InputError
 from runner.base.git import git_state
 from runner.base.given_files import LONGEST_LINE, display, printable
 from runner.base.schema import Count, FrozenModel, Sha256, checked
-from runner.base.terminal import Signs
+from runner.base.terminal import MARKS
 
 
 def files_below(folder: Path) -> set[str]:
@@ -313,19 +313,19 @@ def _drift(locked: _GitState | _GitError, now: Mapping[str, str | bool]) -> str 
     return f"{locked.commit[:8]} -> {str(now.get('commit', 'none'))[:8]}"
 
 
-def difference_lines(found: Mapping[str, Any], folder: Path, lock: Path, signs: Signs, strict_git: bool) -> list[str]:
+def difference_lines(found: Mapping[str, Any], folder: Path, lock: Path, strict_git: bool) -> list[str]:
     """An answer of `verify_state` on a terminal: each difference, else that there is none; then git, score and meta."""
-    lines = [f"{signs.no} {lock} was edited after it was written"] if found["lock_edited"] else []
-    lines += [f"{signs.no} missing: {name}" for name in found["missing"]]
+    lines = [f"{MARKS['fail']} {lock} was edited after it was written"] if found["lock_edited"] else []
+    lines += [f"{MARKS['fail']} missing: {name}" for name in found["missing"]]
     for row in found["changed"]:
         digests = f"locked {row['expected_sha256'][:16]}, found {row['actual_sha256'][:16]}"
-        lines.append(f"{signs.no} changed: {row['path']} ({digests})")
-    lines += [f"{signs.no} extra: {name}" for name in found["extra"]]
+        lines.append(f"{MARKS['fail']} changed: {row['path']} ({digests})")
+    lines += [f"{MARKS['fail']} extra: {name}" for name in found["extra"]]
     if not lines:
-        lines.append(f"{signs.ok} {folder}: {found['files']} files as locked on {found['generated_at']}")
+        lines.append(f"{MARKS['pass']} {folder}: {found['files']} files as locked on {found['generated_at']}")
     if found["git_drift"]:
-        drift = found["git_drift"].replace("->", signs.arrow)
-        lines.append(f"{signs.no if strict_git else signs.unsure} git commit moved: {drift}")
+        drift = found["git_drift"].replace("->", "→")
+        lines.append(f"{MARKS['fail'] if strict_git else '?'} git commit moved: {drift}")
     locked, now = _git_words(found["git"]), _git_words(found["git_now"])
     lines.append(f"git: {now}, as locked" if now == locked else f"git: locked at {locked}; now at {now}")
     if "bench" in found:

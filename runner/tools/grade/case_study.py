@@ -9,7 +9,7 @@ from runner.base.figures import signed
 from runner.base.given_files import display, printable
 from runner.base.progress import say
 from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
-from runner.base.terminal import Signs
+from runner.base.terminal import MARKS
 from runner.eval_set.corpus import read_external
 from runner.eval_set.trec import WHOLE, TrecRun
 from runner.gate.cheaters import CHEATERS, Exam, Lists
@@ -23,7 +23,6 @@ ENGINES = ("bm25", "bm25-plain", "bm25-okapi")
 DRAWS = 2000
 _HEAD = ["system", "nDCG@10", "Recall@10", "gate", "refused by", "nulls A to D", "over D", "what it does"]
 _MANY = 3
-_SIGNS = Signs()
 
 
 def case_study(folder: Path) -> str:
@@ -97,4 +96,4 @@ def _row(name: str, graded: dict[str, Any]) -> Iterator[str]:
 
 
 def _verdict(verdict: str) -> str:
-    return f"{_SIGNS.of(verdict)} {verdict}"
+    return f"{MARKS[verdict]} {verdict}"

@@ -9,8 +9,9 @@ import numpy as np
 
 from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError
+from runner.base.figures import signed
 from runner.base.store import disk_errors
-from runner.base.terminal import Signs
+from runner.base.terminal import MARKS
 from runner.gate.cheaters import CHEATERS, Exam, Lists, oracle
 from runner.tools.grade.bench_file import Bench
 from runner.tools.grade.grade import ALPHA, TAU, grade_bench
@@ -97,8 +98,8 @@ systems, the nulls:
   A  right answers exchanged with one another           C  lists drawn at random
   B  right answers drawn evenly                         D  right answers drawn as often as they occur
 
-{n} questions, {n_pool} bills to find, {metric}. {delta} is the score less the null's mean,
-and {ok} means {delta} {at_least} {tau}, p {at_most} {alpha}.
+{n} questions, {n_pool} bills to find, {metric}. Δ is the score less the null's mean,
+and ✓ means Δ ≥ {tau}, p ≤ {alpha}.
 """
 
 _THEO = """
@@ -111,7 +112,7 @@ _END = """
 stratum of every row, or Theo stays unseen."""
 
 
-def mira_story(signs: Signs) -> str:
+def mira_story() -> str:
     """Return the text of four systems through the gate over the sample bench, two of them by stratum as well."""
     bench, pool = sample_bench()
     theo = predicted(bench, pool, CHEATERS["source-prior"].lists)
@@ -129,25 +130,18 @@ def mira_story(signs: Signs) -> str:
         n=len(bench.gold),
         n_pool=len(pool),
         metric=METRIC,
-        delta=signs.delta,
-        ok=signs.ok,
-        at_least=signs.at_least,
         tau=f"{TAU:.2f}",
-        at_most=signs.at_most,
         alpha=f"{ALPHA:.2f}",
     )
-    columns = (f"{signs.delta + null:<{len('+0.00 ' + signs.ok)}}" for null in "ABCD")
+    columns = (f"{'Δ' + null:<7}" for null in "ABCD")
     header = f"{'':<{_WIDTH}}score  {'  '.join(columns)}  gate"
-    whole = [_row(name, replace(system, strata=None), pool, signs) for name, system in pooled.items()]
-    parts = [_row(name, system, pool, signs) for name, system in within.items()]
+    whole = [_row(name, replace(system, strata=None), pool) for name, system in pooled.items()]
+    parts = [_row(name, system, pool) for name, system in within.items()]
     return "\n".join([opening, header, *whole, _THEO, header, *parts, _END])
 
 
-def _row(name: str, bench: Bench, pool: list[str], signs: Signs) -> str:
+def _row(name: str, bench: Bench, pool: list[str]) -> str:
     """Return a system's score, its deltas with a mark each, and the verdict."""
     found = grade_bench(bench, METRIC, pool)
-    columns = (
-        f"{signs.signed(found['deltas'][null], 2)} {signs.of(found['verdicts'][null]):<{len(signs.ok)}}"
-        for null in "ABCD"
-    )
+    columns = (f"{signed(found['deltas'][null], 2):>5} {MARKS[found['verdicts'][null]]}" for null in "ABCD")
     return f"{name:<{_WIDTH}}{found['real_mean']:5.2f}  {'  '.join(columns)}  {found['verdict'].upper()}"

@@ -22,7 +22,6 @@ from runner.base.given_files import printable
 from runner.base.places import EVAL_SETS, WORKPLACE
 from runner.base.records import Verdict
 from runner.base.schema import FrozenModel
-from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version, existing_version
 from runner.evening.dry_run import describe
@@ -138,7 +137,7 @@ def make_server(root: Path) -> MCPServer[Any]:
         if baselines is not None:
             own = replace(own, baselines=named_means(baselines, "baselines"))
         found = compare(own, files.scores(other, other_file, other_cell, "other"))
-        return _answer(asdict(found), "\n".join(comparison_lines(found, Signs())))
+        return _answer(asdict(found), "\n".join(comparison_lines(found)))
 
     def explain_decision(source: Name, eval_set_path: EvalSet = None) -> Annotated[CallToolResult, Explanation]:
         """Tell which cell was chosen for a source, by whom, on what evidence, and what that does not show.

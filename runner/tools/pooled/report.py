@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from runner.base.canonical import JSON
-from runner.base.terminal import Signs
+from runner.base.figures import signed
 from runner.tools.pooled.model import EFFECT_SD, MIN_GAIN, TAU_SCALE, Pooled, pooled_apart
 from runner.tools.pooled.records import MEASURE, STRUCTURAL, Given
 
@@ -49,42 +49,42 @@ def _prior_of(found: Pooled) -> dict[str, JSON]:
     return {"mean": round(mean, 4), "sd": max(0.0001, round(math.sqrt(square), 4))}
 
 
-def answer_of(report: Mapping[str, Any], signs: Signs) -> str:
+def answer_of(report: Mapping[str, Any]) -> str:
     """Say what the structural chunker adds over these sources, cut or not; if no cell has one, the clearest effect."""
     effects = report["effects"]
     if not effects:
         return "No cell differs from its baseline in encoder or kind of chunker, so nothing is common to the sources."
     clearest = max(effects, key=lambda name: abs(effects[name]["p_above_0"] - 0.5))
     names = sorted(name for name in effects if name.startswith(STRUCTURAL) and "without" not in name) or [clearest]
-    return " ".join(_answer(report, name, signs) for name in names)
+    return " ".join(_answer(report, name) for name in names)
 
 
-def _answer(report: Mapping[str, Any], name: str, signs: Signs) -> str:
+def _answer(report: Mapping[str, Any], name: str) -> str:
     effect, n = report["effects"][name], len(report["inputs"])
     chance, large = effect["p_above_0"], effect["p_above_bar"]
     shown = "a gain" if effect["low"] > 0 else "a loss" if effect["high"] < 0 else "not shown to be a gain or a loss"
     return (
-        f"{name[0].upper()}{name[1:]}: {signs.signed(effect['mean'], 3)} nDCG@10 over {n} source{'s' * (n > 1)} "
-        f"(95 % interval {signs.signed(effect['low'], 3)} to {signs.signed(effect['high'], 3)}), {shown}. The chance "
+        f"{name[0].upper()}{name[1:]}: {signed(effect['mean'], 3)} nDCG@10 over {n} source{'s' * (n > 1)} "
+        f"(95 % interval {signed(effect['low'], 3)} to {signed(effect['high'], 3)}), {shown}. The chance "
         f"of any gain is {100 * chance:.0f} %, of {MIN_GAIN:g} or more {100 * large:.0f} %."
     )
 
 
-def pooled_lines(report: Mapping[str, Any], signs: Signs) -> list[str]:
+def pooled_lines(report: Mapping[str, Any]) -> list[str]:
     """Return the answer, a row per effect, a row per cell, and the source that differs most."""
 
     def row(name: str, estimate: Mapping[str, float], own: str = "") -> str:
-        ends = f"[{signs.signed(estimate['low'], 3)}, {signs.signed(estimate['high'], 3)}]"
-        return f"  {name:<58} {signs.signed(estimate['mean'], 3)} {ends:<18} {estimate['p_above_0']:>4.0%}{own}"
+        ends = f"[{signed(estimate['low'], 3)}, {signed(estimate['high'], 3)}]"
+        return f"  {name:<58} {signed(estimate['mean'], 3)} {ends:<18} {estimate['p_above_0']:>4.0%}{own}"
 
-    lines = [answer_of(report, signs), "", f"against {report['baseline']}, nDCG@10, 95 % interval, chance of a gain"]
+    lines = [answer_of(report), "", f"against {report['baseline']}, nDCG@10, 95 % interval, chance of a gain"]
     lines += [row(name, effect) for name, effect in report["effects"].items()]
     lines += ["", "each cell: its source's own figure, and what it shrinks to beside the others"]
     for cell in report["cells"]:
-        own = f"   alone {signs.signed(cell['gain'], 3)} (standard error {cell['standard_error']:.3f})"
+        own = f"   alone {signed(cell['gain'], 3)} (standard error {cell['standard_error']:.3f})"
         lines.append(row(f"{cell['source']}: {cell['cell']}", cell["pooled"], own))
     if report["odd"]:
-        lines += ["", _odd_sentence(report, signs)]
+        lines += ["", _odd_sentence(report)]
     prior = report["prior"]
     digests = ", ".join(prior["from_results"])
     return [
@@ -95,10 +95,10 @@ def pooled_lines(report: Mapping[str, Any], signs: Signs) -> list[str]:
     ]
 
 
-def _odd_sentence(report: Mapping[str, Any], signs: Signs) -> str:
+def _odd_sentence(report: Mapping[str, Any]) -> str:
     """Say which source lies farthest from what the others predict, and whether that is more than chance."""
     one, n = report["odd"][0], len(report["odd"])
-    where = f"{signs.signed(one['gain'], 3)} on average where the others predict {signs.signed(one['predicted'], 3)}"
+    where = f"{signed(one['gain'], 3)} on average where the others predict {signed(one['predicted'], 3)}"
     if one["p"] * n <= STANDS_OUT:
         return f"{one['source']} differs from the others: {where} (p {one['p']:.3f}, one of {n} sources)."
     return f"No source stands out; the farthest is {one['source']}: {where} (p {one['p']:.2f}, one of {n} sources)."

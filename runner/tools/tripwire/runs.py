@@ -8,7 +8,6 @@ from runner.base.canonical import JSON, json_bytes, write_atomic
 from runner.base.errors import InputError
 from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbered_lines, printable
 from runner.base.store import disk_errors
-from runner.base.terminal import Signs
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.runs import RUN_HEADER, read_run
 from runner.eval_set.trec import read_trec_run
@@ -49,15 +48,15 @@ def fallen_rows(report: Report, snapshot: Report, diff: Diff) -> list[dict[str, 
 
 
 def check_lines(
-    report: Report, diff: Diff, fallen: Sequence[Mapping[str, Any]], snapshot: Path, tolerance: float, signs: Signs
+    report: Report, diff: Diff, fallen: Sequence[Mapping[str, Any]], snapshot: Path, tolerance: float
 ) -> list[str]:
     """Return what a check found: that nothing fell, or every fall with the documents before and after."""
     means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
     if diff.ok:
         kept = f"nothing fell by more than {tolerance:g} below {snapshot}"
-        return [printable(f"{signs.ok} {len(report.queries)} golden queries: {means}; {kept}", LONGEST_LINE)]
-    lines = [f"{signs.no} the tripwire fired: {means}; against {snapshot}, tolerance {tolerance:g}"]
-    lines += [f"  {text.replace('->', signs.arrow)}" for text in diff.regressions]
+        return [printable(f"✓ {len(report.queries)} golden queries: {means}; {kept}", LONGEST_LINE)]
+    lines = [f"✗ the tripwire fired: {means}; against {snapshot}, tolerance {tolerance:g}"]
+    lines += [f"  {text.replace('->', '→')}" for text in diff.regressions]
     for row in fallen:
         lines += [f"  {row['name']} {when}: {listed(row[when])}" for when in ("before", "after")]
     return [printable(line, LONGEST_LINE) for line in lines]
