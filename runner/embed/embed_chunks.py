@@ -1,33 +1,43 @@
-"""The embedding engine above every backend: one plan of batches, every answer checked, every finished batch kept."""
+"""The embedding engine above every backend: one plan of batches, every answer checked, every finished shard kept.
+
+A shard is a run of the plan's batches: one file of its rows, written whole or not at all, which the next attempt reads
+in place of sending its texts again. Batches depend on the set of distinct texts alone, so repeats, input order and
+killed attempts change no bit.
+"""
 
 import json
 import re
-import shutil
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import json_bytes, write_atomic
+from runner.base.canonical import JSON, digest, json_bytes, json_line, write_atomic
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.progress import Progress, Report
-from runner.base.records import PromptSide, Vectors
+from runner.base.records import Ints, PromptSide, Vectors
 from runner.base.store import FULL, MANIFEST, PIECES, Store
-from runner.embed.batches import Order, TextSet, planned, token_counts, tokens_read
-from runner.embed.encoder import Answer, Batch, Encoder, checked_rows
+from runner.embed.batches import PLAN, SHA256_BYTES, Order, plan_forwards, plan_requests, tokens_read
+from runner.embed.encoder import Answer, Batch, Encoder, Matrix, checked_rows
 from runner.embed.probe import refuse_changed
-from runner.embed.vectors import ROWS, VectorFile, noted, placed, save_array
+from runner.embed.vectors import ROWS, described, npy_header, placed, save_array
 
 SAME_VECTOR = 1e-6
+
+SHARD_TEXTS, SHARD_TOKENS = 1024, 1 << 16
+"""A shard ends with the batch that reaches one of these: a killed attempt loses no more, a quarter of an hour with the
+largest encoder on a CPU."""
+
 MANY_FAILURES = 20
 """Answers without a single good one among them, after which the backend as a whole is given up."""
-
-MOST_NAMED = 32
-"""Texts of a failed batch that a message names."""
 
 
 def embed(
@@ -37,182 +47,260 @@ def embed(
     side: PromptSide,
     *,
     order: Order = "forward",
-    name_of: Callable[[int], str] | None = None,
     report: Report | None = None,
 ) -> Vectors:
-    """One unit row per text, in input order; memory-mapped, or a copy if texts repeat and rows are few.
+    """Return one unit row per text, in input order; memory-mapped, or a copy if texts repeat and rows are few.
 
-    Batches depend on the set of distinct texts alone: repeats, input order and killed attempts change no bit.
-    `order="reversed"` embeds the same texts in other batches, for the A/A arm. `name_of` names the text of an index in
-    messages. A batch that fails does not stop the others; at the end a BackendError names its texts, and what was
-    finished is kept.
+    `order="reversed"` embeds the same texts in other batches, for the A/A arm. A batch that fails does not stop the
+    others; at the end a BackendError names its shard, and the others are kept.
     """
-    if not texts:
-        none = np.zeros(0, dtype=np.int64)
-        return Vectors(np.zeros((0, encoder.spec.dim), dtype=np.float32), none, none)
-    work = _text_set(texts, side, order, name_of)
-
-    def name(index: int) -> str:
-        if name_of is not None:
-            return name_of(texts.index(work.texts[index]))
-        return f"the text with sha256 {work.digests[index].tobytes().hex()}"
-
-    def build(folder: Path) -> None:
-        refuse_changed(store, encoder)
-        _Job(encoder, work, folder, name, report).run()
-
-    folder = store.ensure("vectors", work.inputs(encoder.identity()), build)
-    rows, counts = np.load(folder / ROWS, mmap_mode="r"), np.load(folder / "tokens.npy")
-    if len(work.texts) < len(texts):
-        position = {text: index for index, text in enumerate(work.texts)}
-        places = np.array([position[text] for text in texts], np.int64)
-        rows, counts = placed(store, folder, places), counts[places]
-    facts = json.loads((folder / "facts.json").read_bytes())
-    return Vectors(rows, counts, counts - tokens_read(counts, encoder.spec.max_tokens), facts)
+    return Embeddable(store, encoder, texts, side, order).vectors(report)
 
 
-def outstanding(
-    store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward"
-) -> tuple[int, int]:
-    """How many distinct texts, and tokens read of them, `embed` would send; nothing is sent.
+@dataclass(frozen=True)
+class _Shard:
+    """Batches that are kept as one file, with the places of their texts in the artefact."""
 
-    Batches of an earlier attempt count as whole; only `embed` reads their bytes.
+    number: int
+    batches: Mapping[str, tuple[Batch, list[int]]]
+
+    @property
+    def file_name(self) -> str:
+        return f"{digest(list(self.batches))}.rows"
+
+    @property
+    def rows(self) -> list[int]:
+        return list(chain.from_iterable(rows for _, rows in self.batches.values()))
+
+
+class Embeddable:
+    """Texts of one side for one encoder: what an earlier attempt left of their vectors, and what has to be sent.
+
+    An InputError shows a text that is not valid Unicode.
     """
-    if not texts:
-        return 0, 0
-    work = _text_set(texts, side, order, None)
-    folder = store.folder("vectors", work.inputs(encoder.identity()))
-    if (folder / MANIFEST).exists():
-        return 0, 0
-    counts = token_counts(encoder, work)
-    known = noted(folder / PIECES)
-    rows = [row for batch, rows in planned(encoder, work, counts) if batch.batch_id not in known for row in rows]
-    return len(rows), int(tokens_read(counts, encoder.spec.max_tokens)[rows].sum())
+
+    def __init__(
+        self, store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward"
+    ) -> None:
+        self.store, self.encoder, self.given, self.side, self.order = store, encoder, texts, side, order
+        self.texts = list(dict.fromkeys(texts))
+        try:
+            joined = b"".join(sha256(text.encode()).digest() for text in self.texts)
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"A {side} has half of a surrogate pair at character {error.start}, which is not Unicode text: it "
+                f"begins {error.object[:60]!a}. Mend it, or leave it out."
+            ) from error
+        self.digests: NDArray[np.uint8] = np.frombuffer(joined, np.uint8).reshape(len(self.texts), SHA256_BYTES)
+        self.inputs: dict[str, JSON] = {
+            "plan": PLAN,
+            "encoder": encoder.identity(),
+            "side": side,
+            "order": order,
+            "texts": sha256(joined).hexdigest(),
+        }
+        self.folder = store.folder("vectors", self.inputs)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether an earlier run left vectors of some of these texts."""
+        return any((self.folder / name).exists() for name in (MANIFEST, PIECES))
+
+    def outstanding(self) -> tuple[int, int]:
+        """Return how many distinct texts, and tokens read of them, `vectors` would send; nothing is sent.
+
+        Files of an earlier attempt count as whole; only `vectors` reads their bytes.
+        """
+        if not self.texts or (self.folder / MANIFEST).exists():
+            return 0, 0
+        rows = [
+            row for shard in self.shards if not (self.folder / PIECES / shard.file_name).exists() for row in shard.rows
+        ]
+        return len(rows), int(self.lengths[rows].sum())
+
+    def vectors(self, report: Report | None = None) -> Vectors:
+        """Return one unit row per given text; see `embed`."""
+        if not self.texts:
+            none = np.zeros(0, dtype=np.int64)
+            return Vectors(np.zeros((0, self.encoder.spec.dim), dtype=np.float32), none, none)
+
+        def build(folder: Path) -> None:
+            refuse_changed(self.store, self.encoder)
+            with (folder / ROWS).open("wb") as stream:
+                facts = _Attempt(self, folder / PIECES, stream, report).run()
+            save_array(folder / "tokens.npy", self.counts)
+            write_atomic(folder / "facts.json", json_bytes(facts))
+
+        folder = self.store.ensure("vectors", self.inputs, build)
+        rows, counts = np.load(folder / ROWS, mmap_mode="r"), np.load(folder / "tokens.npy")
+        if len(self.texts) < len(self.given):
+            position = {text: index for index, text in enumerate(self.texts)}
+            places = np.array([position[text] for text in self.given], np.int64)
+            rows, counts = placed(self.store, folder, places), counts[places]
+        facts = json.loads((folder / "facts.json").read_bytes())
+        return Vectors(rows, counts, counts - tokens_read(counts, self.encoder.spec.max_tokens), facts)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """One count of tokens per text, before truncation; a BackendError if the encoder gives others."""
+        counts = np.asarray(self.encoder.token_counts(self.texts, self.side), dtype=np.int64)
+        if counts.shape != (len(self.texts),) or (counts < 0).any():
+            raise BackendError(
+                f"{self.encoder.spec.name} counted tokens for {counts.size} of {len(self.texts)} texts; "
+                "every text needs one count of 0 or more."
+            )
+        return counts
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Tokens that the encoder reads of each text."""
+        return tokens_read(self.counts, self.encoder.spec.max_tokens)
+
+    @cached_property
+    def shards(self) -> list[_Shard]:
+        """Every request of the plan, in runs that reach the size of a shard or end the plan."""
+        grouping, lengths = self.encoder.grouping, self.lengths
+        shards: list[_Shard] = []
+        batches: dict[str, tuple[Batch, list[int]]] = {}
+        n_texts = n_tokens = 0
+        for request in plan_requests(plan_forwards(lengths, self.digests, grouping, self.order), lengths, grouping):
+            rows = list(chain.from_iterable(request))
+            batch = Batch(self.side, tuple(self.texts[row] for row in rows), tuple(map(len, request)))
+            batches[batch.batch_id] = batch, rows
+            n_texts, n_tokens = n_texts + len(rows), n_tokens + int(lengths[rows].sum())
+            if n_texts >= SHARD_TEXTS or n_tokens >= SHARD_TOKENS:
+                shards.append(_Shard(len(shards) + 1, batches))
+                batches, n_texts, n_tokens = {}, 0, 0
+        return [*shards, _Shard(len(shards) + 1, batches)] if batches else shards
 
 
-def is_begun(store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward") -> bool:
-    """Whether an earlier run left vectors of some of these texts."""
-    work = _text_set(texts, side, order, None)
-    folder = store.folder("vectors", work.inputs(encoder.identity()))
-    return any((folder / name).exists() for name in (MANIFEST, PIECES))
+class _Attempt:
+    """One artefact in the making: rows of whole shards go to where they belong in `stream`, never all in memory."""
 
+    def __init__(self, work: Embeddable, pieces: Path, stream: BinaryIO, report: Report | None) -> None:
+        self.work, self.encoder, self.pieces, self.stream, self.report = work, work.encoder, pieces, stream, report
+        self.facts: dict[str, str] | None = None
+        """Where the rows were made, None before the first of them."""
+        self.missing: dict[str, _Shard] = {}
+        """By the id of a batch, the shard that it belongs to."""
+        self.arrived: dict[str, Matrix] = {}
+        """Rows of shards that are not whole yet, by batch."""
+        self.troubles: dict[str, str] = {}
+        """What was last wrong, by batch id; under "" what the backend could not assign."""
+        self.done = self.done_tokens = self.n_kept = 0
 
-def _text_set(texts: Sequence[str], side: PromptSide, order: Order, name_of: Callable[[int], str] | None) -> TextSet:
-    """The texts without repeats; an InputError names one that is not valid Unicode."""
-    try:
-        return TextSet.of(texts, side, order)
-    except UnicodeEncodeError as error:
-        index = texts.index(error.object)
-        name = name_of(index) if name_of else f"text {index}"
-        raise InputError(
-            f"{name} has half of a surrogate pair at character {error.start}, which is no Unicode text. Mend the "
-            "document, or leave it out."
-        ) from error
-
-
-@dataclass
-class _Job:
-    """One artefact in the making."""
-
-    encoder: Encoder
-    work: TextSet
-    folder: Path
-    name: Callable[[int], str]
-    report: Report | None
-    troubles: dict[str, str] = field(default_factory=dict)
-    """What was last wrong, by batch id; under "" what the backend could not assign."""
-    done: int = 0
-    done_tokens: int = 0
-
-    def run(self) -> None:
-        """Write `rows.npy`, `tokens.npy` and `facts.json`, rows in the order of the texts and never all in memory."""
-        self.counts = token_counts(self.encoder, self.work)
-        self.lengths = tokens_read(self.counts, self.encoder.spec.max_tokens)
-        with VectorFile(self.folder / PIECES, len(self.work.texts), self.encoder.spec.dim) as file:
-            missing = {}
-            for batch, rows in planned(self.encoder, self.work, self.counts):
-                if file.holds(batch.batch_id, rows):
-                    self._count(rows)
-                else:
-                    missing[batch.batch_id] = (batch, rows)
-            self._report()
-            self._embed_missing(file, missing)
-            self._refuse_constant(file)
-        save_array(self.folder / "tokens.npy", self.counts)
-        write_atomic(self.folder / "facts.json", json_bytes(file.facts or {}))
-        # A second name, not another one: until the manifest is there, a killed attempt needs the first.
-        (self.folder / ROWS).hardlink_to(file.path)
-
-    def _refuse_constant(self, file: VectorFile) -> None:
-        if not self.done or float((file.high - file.low).max()) > SAME_VECTOR or not _differ(self.work.texts):
-            return
-        shutil.rmtree(self.folder / PIECES)  # or the next run would take them for finished
-        raise BackendError(
-            f"{self.encoder.spec.name} returned one and the same vector for {self.done} texts. None was kept; "
-            "check the model and run the command again."
-        )
-
-    def _embed_missing(self, file: VectorFile, missing: dict[str, tuple[Batch, list[int]]]) -> None:
-        """Send what is missing until nothing is or the tries are used up; then name the first batch that failed."""
+    def run(self) -> dict[str, str]:
+        """Write the rows of all texts, in their order, and return where they were made."""
+        header = npy_header(len(self.work.texts), self.encoder.spec.dim)
+        self.offset = len(header)
+        self.stream.write(header)
+        for shard in self.work.shards:
+            if not self._was_kept(shard):
+                self.missing |= dict.fromkeys(shard.batches, shard)
+        self._report()
         for _ in range(1 + self.encoder.resubmissions):
-            if not missing:
-                return
-            self._send(file, missing)
-        if missing:
-            self._refuse_constant(file)
-            raise BackendError(f"{self._failed(list(missing.values()))} {self._kept()}")
+            if self.missing:
+                self._send()
+        if self.missing:
+            raise BackendError(f"{self._failed()} {self._kept()}")
+        return self.facts or {}
 
-    def _send(self, file: VectorFile, missing: dict[str, tuple[Batch, list[int]]]) -> None:
-        """Submit once; what comes back whole leaves `missing`. Repeats and strangers change nothing."""
+    def _was_kept(self, shard: _Shard) -> bool:
+        """Return whether an earlier attempt wrote the shard; every byte is held against its digest."""
+        try:
+            line, _, data = (self.pieces / shard.file_name).read_bytes().partition(b"\n")
+            entry = json.loads(line)
+            facts, is_whole = dict(entry["facts"]), sha256(data).hexdigest() == entry["sha256"]
+            vectors = np.frombuffer(data, "<f4").reshape(len(shard.rows), self.encoder.spec.dim)
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return False  # a damaged file is a shard to embed again
+        if is_whole:
+            self._agree(facts)
+            self._place(shard.rows, vectors)
+            self._count(shard.rows)
+        return bool(is_whole)
+
+    def _send(self) -> None:
+        """Submit once what is missing; what comes back whole leaves `missing`. Repeats and strangers change nothing."""
         failures = 0
-        with self._session(), closing(self.encoder.embed([batch for batch, _ in missing.values()])) as answers:
+        batches = [shard.batches[batch_id][0] for batch_id, shard in self.missing.items()]
+        with self._session(), closing(self.encoder.embed(batches)) as answers:
             for answer in answers:
-                failures = 0 if self._takes(file, answer, missing) else failures + 1
+                try:
+                    self._take(answer)
+                    failures = 0
+                except BackendError as error:
+                    self.troubles[answer.batch_id] = str(error)
+                    failures += 1
                 if failures >= MANY_FAILURES:
                     raise BackendError(
                         f"{self.encoder.spec.name} failed {failures} times in a row, the last time so: "
                         f"{self.troubles[answer.batch_id]}."
                     )
 
-    def _takes(self, file: VectorFile, answer: Answer, missing: dict[str, tuple[Batch, list[int]]]) -> bool:
-        """Whether the answer is no failure: its rows are written, or were before."""
+    def _take(self, answer: Answer) -> None:
+        """Take the rows of a batch that is missing; raise BackendError unless they are right."""
         if answer.error or answer.rows is None:
-            self.troubles[answer.batch_id] = answer.error or "0 vectors received"
-            return False
-        if answer.batch_id not in missing:
-            return True
-        batch, rows = missing[answer.batch_id]
-        try:
-            file.write(batch.batch_id, rows, self._checked(batch, rows, answer), answer.facts)
-        except BackendError as error:
-            self.troubles[answer.batch_id] = str(error)
-            return False
-        del missing[answer.batch_id]
+            raise BackendError(answer.error or "0 vectors received")
+        if (shard := self.missing.get(answer.batch_id)) is None:
+            return
+        batch, rows = shard.batches[answer.batch_id]
+        vectors = checked_rows(self.encoder, np.asarray(answer.rows), len(batch.texts))
+        _refuse_constant(vectors, batch.texts)
+        if answer.n_tokens is not None and answer.n_tokens.tolist() != self.work.counts[rows].tolist():
+            raise BackendError("the backend counts other tokens than the catalogued tokenizer: another model or prompt")
+        self._agree(answer.facts)
+        self.arrived[answer.batch_id] = vectors
+        del self.missing[answer.batch_id]
+        if shard.batches.keys() <= self.arrived.keys():
+            self._keep(shard)
         self._count(rows)
         self._report()
-        return True
 
-    def _checked(self, batch: Batch, rows: Sequence[int], answer: Answer) -> NDArray[np.float32]:
-        vectors = checked_rows(self.encoder, np.asarray(answer.rows), len(batch.texts))
-        if float(np.ptp(vectors, axis=0).max()) <= SAME_VECTOR and _differ(batch.texts):
-            raise BackendError("one and the same vector for all of its texts")
-        if answer.n_tokens is not None and answer.n_tokens.tolist() != self.counts[rows].tolist():
-            raise BackendError("the backend counts other tokens than the catalogued tokenizer: another model or prompt")
-        return vectors
+    def _agree(self, facts: Mapping[str, str]) -> None:
+        """Raise BackendError if the facts are not those of earlier rows: an artefact never mixes devices."""
+        self.facts = dict(facts) if self.facts is None else self.facts
+        if self.facts != dict(facts):
+            raise BackendError(
+                f"The backend changed while it embedded: {described(self.facts)} at first, {described(facts)} now. "
+                "Vectors of two devices or library versions are never mixed in one cell. Run again where the first one "
+                f"is to be had, or delete {self.pieces} to begin this cell anew."
+            )
 
-    def _failed(self, failed: Sequence[tuple[Batch, list[int]]]) -> str:
-        """How much failed, what was wrong with the first batch, and which texts are in it."""
-        batch, rows = failed[0]
-        trouble = self.troubles.get(batch.batch_id) or self.troubles.get("") or "no answer came"
-        n_texts = sum(len(each) for _, each in failed)
-        where = f"{len(failed)} batch{'es' if len(failed) > 1 else ''} of {n_texts} texts"
-        more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-        named = ", ".join(self.name(row) for row in rows[:MOST_NAMED]) + more
-        return f"{self.encoder.spec.name}: {where} could not be embedded. It fails on {named}: {trouble}."
+    def _keep(self, shard: _Shard) -> None:
+        """Write a shard of which everything has arrived."""
+        vectors = np.concatenate([self.arrived.pop(batch_id) for batch_id in shard.batches]).astype("<f4", copy=False)
+        try:  # a model that is stuck shows in no batch of one text
+            _refuse_constant(vectors, [text for batch, _ in shard.batches.values() for text in batch.texts])
+        except BackendError as error:
+            self.missing |= dict.fromkeys(shard.batches, shard)
+            self.troubles |= dict.fromkeys(shard.batches, str(error))
+            raise
+        data = vectors.tobytes()
+        line = json_line({"facts": self.facts, "sha256": sha256(data).hexdigest()})
+        write_atomic(self.pieces / shard.file_name, line.encode() + b"\n" + data)
+        self._place(shard.rows, vectors)
+
+    def _place(self, rows: Sequence[int], vectors: Matrix) -> None:
+        for row, vector in zip(rows, vectors, strict=True):
+            self.stream.seek(self.offset + row * vector.nbytes)
+            self.stream.write(vector.tobytes())
+        self.n_kept += len(rows)
+
+    def _failed(self) -> str:
+        """Return how much failed, and what was wrong with the first batch, whose shard is named."""
+        batch_id, shard = next(iter(self.missing.items()))
+        texts = shard.batches[batch_id][0].texts
+        n_shards = len({each.number for each in self.missing.values()})
+        trouble = self.troubles.get(batch_id) or self.troubles.get("") or "no answer came"
+        return (
+            f"{self.encoder.spec.name}: {n_shards} of {len(self.work.shards)} shards could not be embedded. Shard "
+            f"{shard.number} fails on {len(texts)} texts, of which the first begins {texts[0][:60]!r}: {trouble}."
+        )
 
     @contextmanager
     def _session(self) -> Iterator[None]:
-        """A call into the backend: what ends it becomes a BackendError that says what is kept."""
+        """Turn what ends a call into the backend into a BackendError that says what is kept."""
         try:
             yield
         except EvalError as error:
@@ -226,28 +314,26 @@ class _Job:
 
     def _kept(self) -> str:
         return (
-            f"{self.done} of {len(self.work.texts)} texts are embedded and kept; run the command again and only the "
+            f"{self.n_kept} of {len(self.work.texts)} texts are embedded and kept; run the command again and only the "
             "others are sent."
         )
 
     def _count(self, rows: Sequence[int]) -> None:
-        self.done += len(rows)
-        self.done_tokens += int(self.lengths[rows].sum())
+        self.done, self.done_tokens = self.done + len(rows), self.done_tokens + int(self.work.lengths[rows].sum())
 
     def _report(self) -> None:
         if self.report is not None:
-            self.report(Progress(self.done, len(self.work.texts), self.done_tokens, int(self.lengths.sum())))
+            lengths = self.work.lengths
+            self.report(Progress(self.done, len(lengths), self.done_tokens, int(lengths.sum())))
 
 
-def _differ(texts: Sequence[str]) -> bool:
-    """Whether at least three texts have visibly different openings.
+def _refuse_constant(vectors: Matrix, texts: Sequence[str]) -> None:
+    """Raise BackendError for one vector of at least three texts with visibly different openings.
 
     Equal vectors alone prove nothing: texts may differ only in case, or past the encoder's limit.
     """
-    openings = set()
-    for text in texts:
-        plain = unicodedata.normalize("NFKD", text[:400]).casefold()
-        openings.add(re.sub(r"[\W_]+", " ", plain).strip()[:100])
-        if len(openings) >= 3:
-            return True
-    return False
+    if float(np.ptp(vectors, axis=0).max()) > SAME_VECTOR:
+        return
+    plain = (unicodedata.normalize("NFKD", text[:400]).casefold() for text in texts)
+    if len({re.sub(r"[\W_]+", " ", opening).strip()[:100] for opening in plain}) >= 3:
+        raise BackendError(f"one and the same vector for all of {len(texts)} texts")

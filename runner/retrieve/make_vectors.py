@@ -9,7 +9,7 @@ from typing import NamedTuple
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
 from runner.base.progress import Dollars, Progress, Report, bars, duration
-from runner.base.records import Chunk, Document, PromptSide, Query, Vectors
+from runner.base.records import Chunk, Document, Query, Vectors
 from runner.base.store import Store
 from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
@@ -18,7 +18,7 @@ from runner.embed.chunk_corpus import ROWS, STAGE, chunk_corpus, chunk_inputs, c
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import BudgetError
 from runner.embed.cost.prices import size
-from runner.embed.embed_chunks import embed, is_begun, outstanding
+from runner.embed.embed_chunks import Embeddable
 from runner.embed.vectors import described
 from runner.retrieve.ranking import chunk_table
 
@@ -113,18 +113,10 @@ class CellVectors:
         self, wanted: Embedding, report: Report, report_queries: Report | None = None
     ) -> tuple[Vectors, Vectors]:
         started = time.perf_counter()
-        chunks, readings = self.chunks(wanted.chunker), self.readings(wanted.chunker)
-        begun = is_begun(self.store, self.encoder(wanted.encoder), readings, "document", wanted.order)
-
-        def name_of(index: int) -> str:
-            return f"chunk {chunks[index].index} of {chunks[index].doc_id}"
-
-        def name_of_query(index: int) -> str:
-            return f"query {self.queries[index].query_id}"
-
         try:
-            found = self._embed(wanted, readings, "document", name_of, report)
-            asked = self._embed(wanted, self._questions, "query", name_of_query, report_queries)
+            documents, queries = self._of_chunks(wanted), self._of_queries(wanted.encoder, wanted.order)
+            is_begun = documents.is_begun
+            found, asked = documents.vectors(report), queries.vectors(report_queries)
         except BackendError as error:
             if not isinstance(error, BudgetError):
                 self.failed[wanted.encoder] = None
@@ -135,7 +127,7 @@ class CellVectors:
                 f"{described(asked.facts)}. Vectors of two backends are never compared; run again where the first is "
                 f"to be had, or delete {self.store.root / 'vectors'} to embed anew."
             )
-        if not begun:
+        if not is_begun:
             self.seconds.setdefault(wanted, time.perf_counter() - started)
         return found, asked
 
@@ -155,18 +147,19 @@ class CellVectors:
         documents = {document.doc_id: document for document in self.documents()}
         return [chunk.reading(documents[chunk.doc_id]) for chunk in self.chunks(chunker)]
 
-    @property
-    def _questions(self) -> list[str]:
-        return [query.text for query in self.queries]
+    def _of_chunks(self, wanted: Embedding) -> Embeddable:
+        return Embeddable(
+            self.store, self.encoder(wanted.encoder), self.readings(wanted.chunker), "document", wanted.order
+        )
+
+    def _of_queries(self, encoder: str, order: Order) -> Embeddable:
+        return Embeddable(self.store, self.encoder(encoder), [query.text for query in self.queries], "query", order)
 
     def _work(self, encoder: str, wanted: Sequence[Embedding]) -> Work:
         """What is outstanding of one encoder, texts that several chunkers share counted with each."""
-        model = self.encoder(encoder)
-        counts = [
-            outstanding(self.store, model, self.readings(each.chunker), "document", each.order) for each in wanted
-        ]
+        counts = [self._of_chunks(each).outstanding() for each in wanted]
         for order in dict.fromkeys(each.order for each in wanted):
-            counts.append(outstanding(self.store, model, self._questions, "query", order))
+            counts.append(self._of_queries(encoder, order).outstanding())
         return Work(encoder, sum(texts for texts, _ in counts), sum(tokens for _, tokens in counts))
 
     def _reported(self, bar: Callable[[str, Dollars], Report], encoder: str) -> Report:
@@ -175,17 +168,6 @@ class CellVectors:
     def _embed_all(self, wanted: Sequence[Embedding], so_far: "_Sum") -> None:
         for embedding in wanted:
             self._vectors(embedding, so_far.next(), so_far.next())
-
-    def _embed(
-        self,
-        wanted: Embedding,
-        texts: Sequence[str],
-        side: PromptSide,
-        name_of: Callable[[int], str],
-        report: Report | None = None,
-    ) -> Vectors:
-        model = self.encoder(wanted.encoder)
-        return embed(self.store, model, texts, side, order=wanted.order, name_of=name_of, report=report)
 
 
 class _Sum:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.base.store import PIECES, Store
+from runner.embed import embed_chunks
 from runner.embed.batches import plan_forwards, plan_requests
-from runner.embed.embed_chunks import MANY_FAILURES, embed, outstanding
+from runner.embed.embed_chunks import MANY_FAILURES, Embeddable, embed
 from runner.embed.encoder import Answer, Grouping
 from runner.embed.probe import probed
 from tests.support.fake_encoder import TEXTS, WORDS, FakeEncoder
@@ -26,6 +27,15 @@ from tests.support.fake_encoder import TEXTS, WORDS, FakeEncoder
 @pytest.fixture(name="store")
 def _store(tmp_path):
     return Store(tmp_path / ".cache")
+
+
+@pytest.fixture(autouse=True)
+def _a_shard_a_batch(monkeypatch):
+    monkeypatch.setattr(embed_chunks, "SHARD_TEXTS", 1)
+
+
+def outstanding(store, encoder, texts, side):
+    return Embeddable(store, encoder, texts, side).outstanding()
 
 
 def artefact(store):
@@ -176,12 +186,10 @@ LIES = [
 def test_a_backend_that_lies_in_the_middle_is_caught_and_finished_batches_are_kept(store, lie, says):
     texts = [f"text {number} {' '.join(WORDS)}" for number in range(40)]
     liar = FakeEncoder(lie=lie, lie_on="text 33 ")
-    names = [f"chunk {number} of bill:1" for number in range(40)]
     with pytest.raises(BackendError, match=says) as caught:
-        embed(store, liar, texts, "document", name_of=names.__getitem__)
-    assert "fake: 1 batch of 4 texts" in str(caught.value)
+        embed(store, liar, texts, "document")
+    assert re.search(r"fake: 1 of 10 shards .*Shard \d+ fails on 4 texts, of which the first begins", str(caught.value))
     assert "36 of 40 texts are embedded and kept" in str(caught.value)
-    assert re.search(r"fails on (chunk \d+ of bill:1, )*chunk 33 of bill:1[,:]", str(caught.value))
     honest = FakeEncoder()
     embed(store, honest, texts, "document")
     again = [text for batch in honest.encoded for text in batch if text in texts]
@@ -199,13 +207,17 @@ def test_a_backend_that_fails_always_is_given_up(store):
     assert len([batch for batch in broken.encoded if batch[0] in texts]) == MANY_FAILURES
 
 
-def test_a_constant_encoder_is_caught_even_in_batches_of_one(store):
+def test_a_constant_encoder_is_caught_even_in_batches_of_one(store, monkeypatch):
     texts = [f"{number} " + " ".join(WORDS * 5) for number in range(9)]
     honest = FakeEncoder()
     constant = honest.encode(["anything"], "document")
     stuck = FakeEncoder(lie=lambda rows: np.repeat(constant, len(rows), axis=0), lie_on=" ".join(WORDS))
     stuck.batch_tokens = 1
-    with pytest.raises(BackendError, match="one and the same vector for 9 texts"):
+    with (
+        pytest.raises(BackendError, match="one and the same vector for all of 9 texts"),
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr(embed_chunks, "SHARD_TEXTS", 9)
         embed(store, stuck, texts, "document")
     honest.batch_tokens = 1
     assert np.ptp(embed(store, honest, texts, "document").rows) > 0.1
@@ -239,31 +251,40 @@ def test_an_encoder_that_changed_since_its_probe_embeds_nothing(store):
         embed(store, changed, TEXTS, "document")
 
 
-def test_a_damaged_batch_is_embedded_again_and_whole_ones_are_not(store):
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: data[:-1] + bytes([data[-1] ^ 1]), lambda data: data.replace(b"sha256", b"sha25"), lambda data: b""],
+    ids=["a bit", "a field", "all"],
+)
+def test_a_damaged_shard_is_embedded_again_and_whole_ones_are_not(store, damage):
     liar = FakeEncoder(lie=_raise, lie_on=min(TEXTS, key=len))
     with pytest.raises(BackendError):
         embed(store, liar, TEXTS, "document")
-    (journal,) = (store.root / "vectors").rglob(f"{PIECES}/journal.jsonl")
-    lines = journal.read_bytes().splitlines(keepends=True)
-    rows = journal.with_name("rows.npy")
-    content = bytearray(rows.read_bytes())
-    content[-1] ^= 1  # the last text's vector
-    rows.write_bytes(bytes(content))
-    journal.write_bytes(b"".join([lines[0].replace(b"sha256", b"sha25"), *lines[1:-1], lines[-1][:20]]))
+    shard = next((store.root / "vectors").rglob(f"{PIECES}/*.rows"))
+    shard.write_bytes(damage(shard.read_bytes()))
     honest = FakeEncoder()
     resumed = embed(store, honest, TEXTS, "document")
-    sent = [batch for batch in honest.encoded if batch[0] in TEXTS]
-    # What failed, a damaged line, a torn line, and the damaged row if it is in none of these.
-    assert len(sent) in (3, 4)
-    assert TEXTS[-1] in {text for batch in sent for text in batch}
+    assert len([batch for batch in honest.encoded if batch[0] in TEXTS]) == 2, "what failed, and what is damaged"
     fresh = embed(Store(store.root.parent / "fresh"), FakeEncoder(), TEXTS, "document")
     assert np.array_equal(resumed.rows, fresh.rows)
 
 
+@pytest.mark.parametrize(
+    ("n_texts", "n_tokens", "n_shards"), [(1, 10**9, 22), (20, 10**9, 3), (10**9, 300, 4), (10**9, 10**9, 1)]
+)
+def test_a_shard_ends_by_texts_or_tokens_and_no_size_changes_a_bit(store, monkeypatch, n_texts, n_tokens, n_shards):
+    straight = embed(store, FakeEncoder(), TEXTS, "document")
+    monkeypatch.setattr(embed_chunks, "SHARD_TEXTS", n_texts)
+    monkeypatch.setattr(embed_chunks, "SHARD_TOKENS", n_tokens)
+    work = Embeddable(Store(store.root.parent / "other"), FakeEncoder(), TEXTS, "document")
+    assert len(work.shards) == n_shards
+    assert np.array_equal(work.vectors().rows, straight.rows)
+
+
 def test_half_a_surrogate_pair_is_named_before_anything_is_sent(store):
     encoder = FakeEncoder()
-    with pytest.raises(InputError, match="chunk 1 of bill:1 has half of a surrogate pair at character 3"):
-        embed(store, encoder, ["fine", "not\ud800"], "document", name_of=lambda index: f"chunk {index} of bill:1")
+    with pytest.raises(InputError, match=r"half of a surrogate pair at character 3.*'not\\ud800'"):
+        embed(store, encoder, ["fine", "not\ud800"], "document")
     assert not encoder.encoded
 
 

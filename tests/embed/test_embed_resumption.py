@@ -11,10 +11,10 @@ from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError
 from runner.base.records import parse_cell
 from runner.base.store import Store
+from runner.embed import embed_chunks
 from runner.embed import vectors as placed_rows
 from runner.embed.backends import LocalBackend
 from runner.embed.embed_chunks import embed
-from runner.embed.vectors import VectorFile
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.version import load_queries
 from runner.evening.evening import Evening
@@ -59,10 +59,10 @@ def test_many_rows_of_texts_that_repeat_stay_in_a_file(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_called_that_and_not_a_failing_encoder(tmp_path, monkeypatch):
-    def full(self, *_):
-        raise OSError(errno.ENOSPC, "No space left on device", str(self.path))
+    def full(path, _):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(VectorFile, "write", full)
+    monkeypatch.setattr(embed_chunks, "write_atomic", full)
     with pytest.raises(BackendError, match="The disk is full"):
         embed(Store(tmp_path), FakeEncoder(), TEXTS, "document")
 
@@ -87,12 +87,13 @@ class Sick:
         return self.encoder(name)
 
 
-def test_a_poisoned_text_ends_an_evening_with_its_document_and_chunk_after_all_others_are_kept(tmp_path):
+def test_a_poisoned_text_ends_an_evening_with_its_shard_after_all_others_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(embed_chunks, "SHARD_TEXTS", 1)
     version = begin(tmp_path)
     poison = "burns straw to warm an orchard"
     with pytest.raises(BackendError) as caught:
         Evening(version, tmp_path / "corpus", backend=LocalBackend(Sick(poison))).run()
-    assert re.search(r"It fails on .*chunk \d+ of BILLS-\w+101\w+.*: RuntimeError: poison\.", str(caught.value))
+    assert re.search(r"Shard \d+ fails on \d+ texts, .*: RuntimeError: poison\.", str(caught.value))
     kept, n_texts = map(int, re.search(r"(\d+) of (\d+) texts are embedded and kept", str(caught.value)).groups())
     assert 0 < kept < n_texts
     healed = Sick("")

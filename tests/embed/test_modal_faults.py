@@ -140,12 +140,11 @@ def test_a_token_that_modal_refuses_is_noticed_before_anything_starts(bench, is_
     assert not made.server.functions
 
 
-def test_the_batch_of_a_poisoned_text_is_named_after_everything_else_is_kept_and_sent_by_itself_the_next_time(bench):
+def test_the_shard_of_a_poisoned_text_is_named_after_everything_else_is_kept_and_sent_by_itself_the_next_time(bench):
     made = bench()
     made.server.faults.fail_input(holds(TEXTS[7]), times=None, text="ValueError('no such character')")
-    names = [f"document {index}, chunk 0" for index in range(len(TEXTS))]
-    with pytest.raises(BackendError, match=r"It fails on .*document 7, chunk 0.*: .*no such character") as raised:
-        made.embed(name_of=names.__getitem__)
+    with pytest.raises(BackendError, match=r"Shard \d+ fails on .*no such character") as raised:
+        made.embed()
     assert "run the command again" in str(raised.value)
     made.server.faults._planted.clear()
     before = made.sent()
@@ -219,7 +218,7 @@ def test_a_limit_of_the_workspace_and_a_refused_token_are_said_at_once_with_the_
 def test_a_service_that_goes_away_ends_the_run_and_keeps_what_is_there(bench):
     made = bench()
     made.server.faults.fail_input(holds(TEXTS[0]), times=None)
-    with pytest.raises(BackendError, match="1 batch of"):
+    with pytest.raises(BackendError, match="1 of 40 shards"):
         made.embed()
     made.server.faults.unavailable("FunctionMap", times=None)
     with pytest.raises(BackendError, match=r"Modal cannot be reached.*status.modal.com"):
