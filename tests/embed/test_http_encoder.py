@@ -7,6 +7,7 @@ import pytest
 
 from runner.base.errors import BackendError, InputError
 from runner.base.store import Store
+from runner.embed import embed_chunks
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Grouping, catalogue_facts, checked_encode
 from runner.embed.local_encoder import encoder_for
@@ -156,7 +157,7 @@ OVERLOAD = Wire(b'{"error": "Model is overloaded"}', 429)
 
 def engine(server, store):
     with opened(server, connections=3) as encoder:
-        return embed(store, encoder, TEXTS, "document", name_of=lambda index: f"document {index}")
+        return embed(store, encoder, TEXTS, "document")
 
 
 def test_the_engine_gets_the_rows_of_a_server_that_fails_now_and_then(server, tmp_path):
@@ -167,10 +168,11 @@ def test_the_engine_gets_the_rows_of_a_server_that_fails_now_and_then(server, tm
     assert vectors.facts["revision"] == "unverified"
 
 
-def test_a_poisoned_text_is_named_and_only_its_batch_is_sent_again(server, tmp_path, monkeypatch):
+def test_only_the_shard_of_a_poisoned_text_is_sent_again(server, tmp_path, monkeypatch):
     monkeypatch.setattr(HttpEncoder, "grouping", Grouping(256))
+    monkeypatch.setattr(embed_chunks, "SHARD_TEXTS", 1)
     server.poison = {TEXTS[12]: as_json({"error": "unreadable"}, 422)}
-    with pytest.raises(BackendError, match=r"fails on .*document 12\b.*: .*unreadable") as caught:
+    with pytest.raises(BackendError, match=r"Shard \d+ fails on .*: .*unreadable") as caught:
         engine(server, Store(tmp_path))
     kept = int(re.search(r"(\d+) of 60 texts are embedded and kept", str(caught.value))[1])
     server.poison, server.log = {}, []

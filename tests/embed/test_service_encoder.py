@@ -148,11 +148,11 @@ def test_a_refused_request_costs_nothing_and_a_request_beyond_the_ceiling_is_not
     assert len(server.asked) == n_before
 
 
-def test_a_text_over_the_limit_is_named_and_the_others_are_kept(server, tmp_path):
+def test_a_text_over_the_limit_is_shown(server, tmp_path):
     own = encoder(server, tmp_path / "spend")
     store = Store(tmp_path / "cache")
-    with pytest.raises(BackendError, match="chunk 5"):
-        embed(store, own, [*TEXTS, "word " * 600], "document", name_of=lambda index: f"chunk {index}")
+    with pytest.raises(BackendError, match="first begins 'word word"):
+        embed(store, own, [*TEXTS, "word " * 600], "document")
     own.close()
 
 
