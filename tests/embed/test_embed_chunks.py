@@ -213,11 +213,8 @@ def test_a_constant_encoder_is_caught_even_in_batches_of_one(store, monkeypatch)
     constant = honest.encode(["anything"], "document")
     stuck = FakeEncoder(lie=lambda rows: np.repeat(constant, len(rows), axis=0), lie_on=" ".join(WORDS))
     stuck.batch_tokens = 1
-    with (
-        pytest.raises(BackendError, match="one and the same vector for all of 9 texts"),
-        monkeypatch.context() as patch,
-    ):
-        patch.setattr(embed_chunks, "SHARD_TEXTS", 9)
+    monkeypatch.setattr(embed_chunks, "SHARD_TEXTS", 9)
+    with pytest.raises(BackendError, match="one and the same vector for all of 9 texts"):
         embed(store, stuck, texts, "document")
     honest.batch_tokens = 1
     assert np.ptp(embed(store, honest, texts, "document").rows) > 0.1
