@@ -56,7 +56,7 @@ def decide(
     ValueError if the result allows none, or if candidates need the operator's choice and there is none.
     """
     if results.outcome.tier == "no decision" or (choice is None and needs_choice(results)):
-        raise ValueError(f"nothing can be decided from this alone: {results.outcome.sentence}")
+        raise ValueError(f"nothing can be decided from this alone: {results.outcome.tier}")
     if choice is not None and choice.cell not in (RECOMMENDED, results.plan.baseline) and not needs_choice(results):
         raise InputError(
             f"No cell is a candidate, so the baseline {results.plan.baseline} is recorded; "
@@ -137,10 +137,7 @@ def _rationale(results: Results, chosen: str) -> str:
     if chosen != results.plan.baseline:
         said += f"; {gain_text(row.differences['ndcg@10'].mean)} nDCG@10 to the baseline"
         said += "; confirmed" if row.confirmed else f"; not confirmed: it {', '.join(row.short_of)}"
-    return (
-        f"{results.outcome.sentence} Chosen is {said}, over {len(results.queries)} queries. "
-        f"Not shown: {results.outcome.not_shown}"
-    )
+    return f"{said}; over {len(results.queries)} queries"
 
 
 def decision_sentence(decision: Decision) -> str:

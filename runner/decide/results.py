@@ -17,7 +17,6 @@ from runner.decide.passages.passages import SEEN, with_passages
 from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.tiers import beside_baseline
-from runner.decide.weaknesses import declared_weaknesses
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, version_labels
@@ -95,10 +94,6 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
         lists_sha256=sha256(json_bytes(lists.model_dump())),
         previous=None,
         outcome=outcome(inputs),
-        weaknesses=[
-            *([version.source.weakness] if version.source.weakness else []),
-            *declared_weaknesses(plan, query_rows, rows, len(documents), label_facts, panel, found),
-        ],
     )
     if kind != "exploration":
         results = results.model_copy(update={"previous": previous_version(version, results)})

@@ -31,6 +31,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import alone, load_corpus, load_queries
 from runner.evening.session import Session
+from runner.report.sentences import found
 from runner.retrieve.imported_runs import import_runs, imported_cells
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class ExternalEvaluation(Session):
             results = scored.results
             self._export(results)
         self.write(scored, version.record)
-        sentence, place = results.outcome.sentence, version.record / "results.html"
+        sentence, place = found(results), version.record / "results.html"
         answer = f"{printable(sentence, len(sentence))}\nresults: {display(place)}"
         if results.outcome.tier == "no decision":
             raise NegativeVerdict(answer)

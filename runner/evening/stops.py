@@ -25,6 +25,7 @@ from runner.judge.prep_labels import judging_stop
 from runner.judge.second_reading import judges_of, second_reading_stop
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_stop
+from runner.report import sentences
 from runner.retrieve.pool import unjudged
 
 FREEZES = (
@@ -217,9 +218,9 @@ def outstanding(version: Version) -> InputNeeded:
 def _no_decision(version: Version, results: Results) -> InputNeeded:
     """What a version with all grades waits for whose results allow no decision."""
     # Without its first words, which are also those of a line that determiners search for.
-    said = results.outcome.sentence.removeprefix("No decision: ")
+    said = sentences.found(results).removeprefix("No decision: ")
     page = f"Read the page: {DRIVER} view {version.viewed}"
-    return InputNeeded(said, [page, f"{results.outcome.next_step}"])
+    return InputNeeded(said, [page, sentences.next_step(results)])
 
 
 def _plan(version: Version) -> Plan | None:

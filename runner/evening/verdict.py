@@ -30,6 +30,7 @@ from runner.evening.stops import choice_stop, counting
 from runner.judge.models.run_judges import judge_again, judge_missing
 from runner.judge.prep_labels import export_missing, judging_stop
 from runner.judge.second_reading import second_reading_stop, unread_twice
+from runner.report.sentences import found, next_step
 from runner.retrieve.pool import pool, unjudged
 from runner.score.comparison import load_runs
 
@@ -137,8 +138,7 @@ def _decided(session: Session, results: Results, results_sha256: str) -> Decisio
         say("\n".join(beside))
     if results.outcome.tier == "no decision":
         raise NegativeVerdict(
-            f"{version.name}: {results.outcome.sentence}\n{results.outcome.next_step}\n"
-            f"results: {version.record / 'results.html'}"
+            f"{version.name}: {found(results)}\n{next_step(results)}\nresults: {version.record / 'results.html'}"
         )
     if session.choice is None and needs_choice(results):
         raise choice_stop(version, results)

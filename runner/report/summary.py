@@ -15,6 +15,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision, load_results
+from runner.report import sentences
 from runner.report.results_page.first_screen import EXPLORED, new_version
 
 WIDTH = 100
@@ -27,21 +28,21 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
     `flags` name the version in commands, by default its source does. If the verdict `is_said` beside it, its sentence
     and what comes next are left out; once it is `decided`, the latter.
     """
-    said, width = results.outcome, terminal_width(WIDTH)
+    width = terminal_width(WIDTH)
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
-        f"not shown: {said.not_shown}",
+        f"not shown: {sentences.not_shown(results)}",
         *([] if is_said or decided else [f"next: {_following(results)}"]),
     ]
     # Not wrapped: a line break inside quotes would be part of the cell's name.
     command = [f"  {new_version(results, DRIVER, flags)}"] if results.kind == "exploration" else []
-    sentence = [] if is_said else _wrapped(f"{_name(results)}: {said.sentence}", width)
+    sentence = [] if is_said else _wrapped(f"{_name(results)}: {sentences.found(results)}", width)
     lines = [line for note in notes for line in _wrapped(note, width)]
     return "\n".join([*sentence, ranking_table(results, width), *lines, *command])
 
 
 def _following(results: Results) -> str:
-    return EXPLORED if results.kind == "exploration" else results.outcome.next_step
+    return EXPLORED if results.kind == "exploration" else sentences.next_step(results)
 
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
@@ -134,9 +135,9 @@ def summary_json(results: Results, decision: Decision | None, folder: Path) -> d
         "kind": results.kind,
         "provisional": results.provisional,
         "tier": said.tier,
-        "sentence": said.sentence,
-        "not_shown": said.not_shown,
-        "next_step": said.next_step,
+        "sentence": sentences.found(results),
+        "not_shown": sentences.not_shown(results),
+        "next_step": sentences.next_step(results),
         "baseline": results.plan.baseline,
         "recommended": said.recommended,
         "chosen": None if decision is None else chosen_json(decision),

@@ -66,7 +66,9 @@ class Evaluation:
     @property
     def verdict(self) -> str:
         """What was found, in a sentence or two."""
-        return self.results.outcome.sentence
+        from runner.report.sentences import found
+
+        return found(self.results)
 
     def table(self, name: str = "ranking") -> "DataFrame":
         """A row per cell with its main figures; or the whole table `cells`, `queries` or `hits`.

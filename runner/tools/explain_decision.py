@@ -10,6 +10,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision, load_results
 from runner.evening.dry_run import describe
+from runner.report import sentences
 
 
 class Explanation(FrozenModel):
@@ -53,7 +54,6 @@ def explain(version: Version) -> Explanation:
     results = load_results(version) if version.results_path.exists() else None
     decision = load_decision(version) if decided else None
     outstanding = "" if decided else lines[-1].removeprefix("undecided: ")
-    outcome = results.outcome if results is not None else None
     return Explanation(
         source=version.source.name,
         version=version.number,
@@ -64,12 +64,12 @@ def explain(version: Version) -> Explanation:
         decided_by=decision.decided_by if decision is not None else "",
         reason=decision.reason if decision is not None else "",
         decided_on=decision.decided_on if decision is not None else "",
-        tier=outcome.tier if outcome is not None else "",
-        found=outcome.sentence if outcome is not None else "",
+        tier=results.outcome.tier if results is not None else "",
+        found=sentences.found(results) if results is not None else "",
         evidence=_evidence(results, decision) if results is not None else [],
-        not_shown=outcome.not_shown if outcome is not None else "",
-        next_step=outcome.next_step if outcome is not None else "",
-        weaknesses=results.weaknesses if results is not None else [],
+        not_shown=sentences.not_shown(results) if results is not None else "",
+        next_step=sentences.next_step(results) if results is not None else "",
+        weaknesses=sentences.weaknesses(results) if results is not None else [],
     )
 
 

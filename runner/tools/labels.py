@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.base.errors import InputError
 from runner.base.progress import say
-from runner.decide.judge_agreement import judge_agreement, summary_lines
+from runner.decide.judge_agreement import judge_agreement
 from runner.eval_set.labels import append_labels, closed, load_labels, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
@@ -14,6 +14,7 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.version import Version, alone, load_queries
 from runner.judge.answers import Importer
 from runner.judge.carried_labels import carry_labels
+from runner.report.sentences import agreement_lines
 
 
 def import_files(
@@ -63,7 +64,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     panel = judge_agreement(
         found, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
     )
-    return panel.model_dump(), [f"{version.name}: {len(found)} labels", *summary_lines(panel, plan)]
+    return panel.model_dump(), [f"{version.name}: {len(found)} labels", *agreement_lines(panel, plan)]
 
 
 @contextmanager

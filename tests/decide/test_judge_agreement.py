@@ -1,13 +1,12 @@
 import numpy as np
-import pytest
 
-from runner.base.records import Hit, Run, Span
-from runner.decide.judge_agreement import can_say, judge_agreement, summary_lines
+from runner.base.records import Run
+from runner.decide.judge_agreement import judge_agreement
 from runner.decide.other_judges import judge_panel
 from runner.eval_set.shapes.judges import Agreement
 from tests.eval_set.test_version import label
 from tests.judge.test_agreement_world import read, world
-from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE
+from tests.support.example_results import BASELINE, BETTER, PLAN
 from tests.support.judge_cases import evening, labels_of, off_by_one, plan
 from tests.support.judge_cases import label as grade_of
 
@@ -48,7 +47,6 @@ def test_two_readings_by_one_model_are_said_to_be_one_models():
     beside = [row.model_copy(update={"model": "model-2-20260131"}) if row.judge == "one" else row for row in labels]
     found = {name: judge_agreement(rows, runs, query_ids, PLAN) for name, rows in (("one", beside), ("two", labels))}
     assert found["one"].seconds[0].readers == "one model"
-    assert "One language model read both times" in can_say(found["one"].seconds[0], PLAN)
     assert found["two"].seconds[0].readers == "people"
 
 
@@ -72,7 +70,6 @@ def test_labels_of_one_judge_say_nothing_but_that():
     labels, runs, query_ids = judged(0, again=False)
     found = judge_agreement(labels, runs, query_ids, PLAN)
     assert (found.seconds, found.drift, found.read_twice) == ([], [], 0)
-    assert summary_lines(found, PLAN)[0].endswith("0 were read by another judge as well.")
     assert judge_agreement([], {}, [], PLAN).pairs == 0
 
 
@@ -80,77 +77,6 @@ def test_without_the_baselines_run_nothing_is_said_by_cell():
     labels, runs, query_ids = judged()
     (second,) = judge_agreement(labels, {BETTER: runs[BETTER]}, query_ids, PLAN).seconds
     assert second.by_cell == []
-
-
-def test_the_text_has_the_figures_margins_cells_and_drift():
-    labels, runs, query_ids = judged()
-    found = judge_agreement(labels, runs, query_ids, PLAN)
-    lines = summary_lines(found, PLAN)
-    text, (second,) = "\n".join(lines), found.seconds
-    kappa = second.kappa
-    assert f"{kappa.value:7.3f}  {kappa.low:.3f} to {kappa.high:.3f}" in text
-    row = next(line for line in lines if line.strip().startswith(BETTER))
-    assert row.split()[3:5] == [str(second.by_cell[0].n_cell), str(second.by_cell[0].n_baseline)]
-    assert f"one read {found.drift[0].repeats} pairs of 25 queries again" in lines
-    assert "A difference says that the two judges differ, not which of them is right" in " ".join(text.split())
-    assert max(map(len, lines)) <= 130
-
-
-def test_few_readings_say_that_they_cannot_show_a_favoured_cell():
-    runs = {
-        cell: Run(cell, {"q1": (Hit(doc_id, 1.0, Span(0, 1)),)}) for cell, doc_id in ((BASELINE, "d1"), (BETTER, "d2"))
-    }
-    labels = [label("q1", f"d{n}", grade, judge=judge) for judge in "ab" for n, grade in ((1, 2), (2, 1))]
-    found = judge_agreement(labels, runs, ["q1"], PLAN)
-    said = can_say(found.seconds[0], PLAN)
-    assert said.startswith(
-        "2 pairs of 1 queries give a weighted kappa of 1.00, without an interval; none of 2 pairs was"
-    )
-    assert "could not tell a favoured side from chance" in "\n".join(summary_lines(found, PLAN))
-
-
-def agreed(models=("", "")):
-    """Both judges' equal grades of 60 pairs of 20 queries."""
-    return [
-        label(f"q{n % 20:02}", f"d{n}", n % 4, judge=judge, model=model)
-        for judge, model in zip("ab", models, strict=True)
-        for n in range(60)
-    ]
-
-
-def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():
-    found = judge_agreement(agreed(), {}, [f"q{n:02}" for n in range(20)], PLAN)
-    said, lines = can_say(found.seconds[0], PLAN), summary_lines(found, PLAN)
-    assert said.startswith(
-        "60 pairs of 20 queries give a weighted kappa of 1.00, without an interval; none of 60 pairs"
-    )
-    assert "none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)" in said
-    assert "1.000 to 1.000" not in "\n".join(lines)
-    assert "  relevant or not: same        1.000  0.951 to 1.000  (over pairs, one-sided: Clopper-Pearson)" in lines
-
-
-@pytest.mark.parametrize(
-    ("models", "said"), [(("m-1", "m-2"), True), (("m-1", ""), False), (("", "m-2"), False), (("", ""), False)]
-)
-def test_of_two_language_models_it_is_said_that_they_are_no_people(models, said):
-    found = judge_agreement(agreed(models), {}, [f"q{n:02}" for n in range(20)], PLAN)
-    words = "two language models; what people would say is not known"
-    assert (words in can_say(found.seconds[0], PLAN)) == said
-
-
-def test_repeats_that_all_agree_are_said_to_leave_others_open():
-    again = [row.model_copy(update={"round": 2}) for row in agreed()[:18]]
-    found = judge_agreement([*agreed()[:60], *again], {}, [f"q{n:02}" for n in range(20)], PLAN)
-    assert "  none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)" in summary_lines(found, PLAN)
-
-
-def test_cells_about_which_the_same_is_not_known_are_listed_in_one_sentence():
-    hits = {BASELINE: "d1", BETTER: "d2", SPARSE: "d3", HYBRID: "d2"}
-    runs = {cell: Run(cell, {"q1": (Hit(doc_id, 1.0, Span(0, 1)),)}) for cell, doc_id in hits.items()}
-    labels = [label("q1", f"d{n}", grade, judge=judge) for judge in "ab" for n, grade in ((1, 2), (2, 1), (3, 0))]
-    text = " ".join("\n".join(summary_lines(judge_agreement(labels, runs, ["q1"], PLAN), PLAN)).split())
-    assert text.count("could not tell a favoured side from chance") == 1
-    assert f"could not tell a favoured side from chance: {BETTER}, {SPARSE}, {HYBRID}" in text
 
 
 def shared():
@@ -191,17 +117,10 @@ def test_the_order_in_which_pairs_were_first_graded_changes_no_byte_of_the_agree
     assert judge_agreement([*mixed, *second], *given).model_dump_json() == expected
 
 
-def test_pairs_that_do_not_vary_are_said_to_give_no_kappa():
-    labels = [label(f"q{n}", "d1", 0, judge=judge) for judge in "ab" for n in range(3)]
-    found = judge_agreement(labels, {}, ["q0", "q1", "q2"], PLAN)
-    assert "do not vary enough for a kappa" in can_say(found.seconds[0], PLAN)
-    assert any(line.split() == ["weighted", "kappa", "not", "defined"] for line in summary_lines(found, PLAN))
-
-
 def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
     labels, runs, query_ids = judged(1.0)
     found = judge_agreement(labels, runs, query_ids, PLAN)
-    assert "looks favoured" not in can_say(found.seconds[0], PLAN)
+    assert found.seconds[0].by_cell[0].p_for_cell > 0.05
     own = {(query, hit.doc_id) for query, hits in runs[BETTER].hits.items() for hit in hits}
     biased = [
         row.model_copy(update={"grade": min(3, row.grade + 1)})
@@ -211,4 +130,3 @@ def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
     ]
     found = judge_agreement(biased, runs, query_ids, PLAN)
     assert found.seconds[0].by_cell[0].p_for_cell <= 0.001
-    assert f"{found.seconds[0].by_cell[0].cell} beside the baseline looks favoured" in can_say(found.seconds[0], PLAN)

@@ -23,6 +23,7 @@ from runner.evening.costs import Asked
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
 from runner.judge.models.run_judges import JudgeOptions
+from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
 from tests.embed.test_estimate import session
 from tests.eval_set.test_version import label
@@ -206,7 +207,7 @@ def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_even
     (line,) = [line for line in describe(version)[0] if " queries show a true gain of " in line]
     gain = f"{found.outcome.detectable:.2f}"
     assert f"a true gain of {gain} nDCG@10" in line
-    assert any(weakness.startswith(line) for weakness in found.weaknesses)
+    assert any(weakness.startswith(line) for weakness in weaknesses(found))
 
 
 def cost_lines(version, remote, **known):

@@ -16,6 +16,7 @@ from runner.base.schema import checked
 from runner.commands import main as cli
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import load_queries
+from runner.report.sentences import found, weaknesses
 from tests.conftest import called
 from tests.support.outline import Outline
 from tests.support.small_collection import CELLS, documents, evaluate, external_version, qrels, write_collection
@@ -81,7 +82,7 @@ def test_nothing_is_decided(evaluated):
     version, _ = evaluated
     results = results_of(version)
     assert results.outcome.tier == "compared"
-    assert "nothing is decided" in results.outcome.sentence
+    assert "nothing is decided" in found(results)
     assert not (version.folder / "decision.json").exists()
     assert all(row.test.p_adjusted is not None for row in results.cells if row.role == "compared")
     assert results.preregistration_sha256 is results.judge_prompt_sha256 is None
@@ -128,7 +129,7 @@ def test_a_sample_keeps_every_judged_document_and_says_so(tmp_path):
     kept = {json.loads(line)["doc_id"] for line in (version.folder / "corpus.jsonl").read_text().splitlines()[1:]}
     assert judged <= kept
     assert results.corpus.documents == len(kept) == 46
-    assert any("Only 46 of 48 documents" in weakness for weakness in results.weaknesses)
+    assert any("Only 46 of 48 documents" in weakness for weakness in weaknesses(results))
 
 
 def test_a_sample_smaller_than_what_is_judged_is_refused(tmp_path):

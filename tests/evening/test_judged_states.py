@@ -12,7 +12,7 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import numbered
+from runner.eval_set.version import load_results, numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
@@ -215,8 +215,8 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
     assert import_files(version, answers, model=FIRST, **given) == 80
     assert "warning" not in capsys.readouterr().err
     assert "chosen is" in by_file(version, corpus, CHOICE).run()
-    said = json.loads((version.record / "results.json").read_bytes())["weaknesses"]
-    assert any("one language model both times" in weakness for weakness in said)
+    agreement = load_results(version).judging.agreement
+    assert [second.readers for second in agreement.seconds] == ["one model"]
 
 
 def test_first_grades_of_a_model_that_the_plan_does_not_name_are_refused(opened, corpus):

@@ -100,7 +100,7 @@ def test_blind_systems_are_named_and_no_side_is_said_of_one_that_fails(odd):
     assert constant.gate.verdict == "fail"
     assert "ignores the query" in constant.diagnosis
     assert f"of {len(judged)} queries get the same" in mostly.diagnosis
-    sentence = results_of(version).outcome.sentence.split(". ", 1)[1]
+    sentence = sentences.found(results_of(version)).split(". ", 1)[1]
     failed = [cell for cell, row in found.items() if row.gate.verdict != "pass"]
     assert all(cell in sentence.split("not passing the null gate")[1] for cell in failed)
 

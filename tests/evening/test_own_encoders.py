@@ -24,6 +24,7 @@ from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
+from runner.report.sentences import weaknesses
 from runner.tools.doctor.source import SourceChecks
 from runner.tools.replay.run import replay
 from tests.support.loopback import served
@@ -90,7 +91,7 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     assert not any("local encoders" in line for line in before)
     results, decision = load_results(version), load_decision(version)
     assert {CELL, CUT} <= {row.cell for row in results.cells}
-    assert any(CUT in weakness for weakness in results.weaknesses)
+    assert any(CUT in weakness for weakness in weaknesses(results))
     assert list(results.plan.own) == ["own"]
     facts = load_cell_file(version.cell_path(CELL))
     assert (facts.backend.name, facts.backend.served["model"]) == ("http", MODEL)

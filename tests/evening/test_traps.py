@@ -6,9 +6,8 @@ import unicodedata
 import pytest
 
 from runner.base.records import SCORE_UNIT
-from runner.decide.weaknesses import external_weaknesses
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import load_corpus
+from runner.report.sentences import weaknesses
 from samplers.corpus.language import language_of
 from tests.evening.test_external import TREC_NAMES, trec_scores
 from tests.support.small_collection import documents, evaluate, external_version
@@ -57,16 +56,16 @@ def test_what_was_left_out_or_changed_is_counted(trapped):
     assert facts is not None
     assert facts.documents == len(documents()) + sum(len(trap.rows()) for trap in TRAPS) + len(EMPTY)
     assert (facts.empty_documents, facts.renormalised, facts.language) == (len(EMPTY), RENORMALISED, "")
-    assert any("NFC" in sentence for sentence in results.weaknesses)
+    assert any("NFC" in sentence for sentence in weaknesses(results))
     for query in results.queries:
         assert unicodedata.is_normalized("NFC", query.text)
 
 
 def test_files_in_nfc_say_nothing_of_it(trapped):
-    version, results = trapped
+    _, results = trapped
     clean = results.collection.model_copy(update={"renormalised": 0})
     assert "renormalised" not in json.loads(clean.model_dump_json())
-    said = external_weaknesses(results.plan, clean, load_corpus(version.corpus_path)[0], results.cells)
+    said = weaknesses(results.model_copy(update={"collection": clean}))
     assert not any("NFC" in sentence for sentence in said)
 
 
@@ -77,7 +76,7 @@ def test_german_is_said_on_the_terminal_and_on_the_page(tmp_path, capsys):
     assert results.collection is not None
     assert results.collection.language == "german"
     assert "bm25@de x whole_doc" in capsys.readouterr().err
-    assert any("German" in sentence for sentence in results.weaknesses)
+    assert any("German" in sentence for sentence in weaknesses(results))
 
 
 @pytest.mark.parametrize(

@@ -249,12 +249,6 @@ def test_the_price_is_what_is_known_of_recall(found, price: str):
     assert price in figure["loses at most 0.02 Recall@10 by its mean"]
 
 
-def test_differences_in_the_verdicts_sentences_have_a_minus_and_no_hyphen():
-    results = synthetic_results(tier="no decision")
-    results["outcome"]["sentence"] = "A gain (-0.0123) and one of -0.0456 of cell a-0.1."
-    assert f"A gain ({MINUS}0.0123) and one of {MINUS}0.0456 of cell a-0.1." in words(page_of(results))
-
-
 def test_a_difference_on_the_page_has_a_true_minus():
     assert told(-0.0034, 0.0, -0.07, 0.07) == f"{MINUS}0.003"
 

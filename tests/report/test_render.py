@@ -404,9 +404,9 @@ def hostile_results(text: str) -> dict[str, Any]:
         query |= {"text": text, "kind": text}
     results["corpus"] |= {"quarantined": [{"file": text, "reason": text}], "strata": {text: 3}}
     results["labels"] |= {"judges": {text: 1}, "models": [text]}
-    results["weaknesses"] = [text]
-    results["outcome"]["sentence"] = text
-    results["cells"][0] |= {"cell": text, "diagnosis": text}
+    results["cells"][0] |= {"cell": text, "diagnosis": text}  # only an imported run is named by its file
+    counts = dict.fromkeys(("queries_missing", "queries_left_out", "ties"), 0)
+    results["cells"][0]["provenance"]["imported"] = {"file_sha256": "ab" * 32, "tag": text} | counts
     results["cells"][0]["provenance"]["encoder"] |= {"encoder": text, text: [text, {text: text}]}
     results["plan"]["source"] = text
     panel = results["judging"]
@@ -443,7 +443,7 @@ def test_a_line_of_a_million_characters_is_cut_and_says_so():
 def test_any_text_at_all_leaves_the_structure_as_it_is(text: str):
     results = synthetic_results(n_queries=3)
     plain = Outline(page_of(results)).elements
-    results["weaknesses"][0] = results["corpus"]["quarantined"][0]["file"] = text
+    results["labels"]["models"][0] = results["corpus"]["quarantined"][0]["file"] = text
     results["queries"][0]["text"] = f"{text}?"  # a query of white space alone is refused before any page
     assert Outline(page_of(results)).elements == plain
 

@@ -5,6 +5,7 @@ import pytest
 
 from runner.base.canonical import json_bytes
 from runner.decide.decide import Choice, decide
+from runner.report import sentences
 from runner.report.summary import WIDTH, ranking_table, run_json, run_summary, summary_json, unscored_json
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
 from tests.support.small_set import make_version
@@ -23,7 +24,7 @@ def table_of(found):
 
 def test_the_verdict_is_the_first_thing_said_and_the_table_follows_it(found):
     said = run_summary(found)
-    assert " ".join(said.split()).startswith(f"demo v1: {found.outcome.sentence}")
+    assert " ".join(said.split()).startswith(f"demo v1: {sentences.found(found)}")
     assert (
         said.index("demo v1: ") < said.index("nDCG@10  difference") < said.index("not shown: ") < said.index("next: ")
     )
@@ -172,7 +173,7 @@ def test_a_recorded_decision_is_one_object_with_every_cell(decided, command):
     assert (told["chosen"]["cell"], told["tier"]) == (decision["chosen"]["cell"], decision["tier"])
     results = json.loads((decided.record / "results.json").read_bytes())
     assert [one["cell"] for one in told["cells"]] == [one["cell"] for one in results["cells"]]
-    assert told["sentence"] == results["outcome"]["sentence"]
+    assert told["tier"] == results["outcome"]["tier"]
     assert told["message"].startswith("demo v1: chosen is ")
 
 

@@ -15,6 +15,7 @@ from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.score.expected_loss import Beliefs, Gain, expected_loss
 
@@ -26,6 +27,7 @@ BETTER = "minilm-l6-v2 x section_aware_bills_v1"
 SPARSE = "bm25 x whole_doc"
 HYBRID = "bm25>minilm-l6-v2 x section_aware_bills_v1"
 EVEN = (0,) * 25
+QUERIES = [QueryRow(id=f"q{i:02}", text="text", kind="topic", origin="harvested") for i in range(25)]
 SCATTERED = (150_000_000, -150_000_000, 0, 0, 0) * 5
 
 CHUNKS = ChunkHealth(
@@ -167,8 +169,10 @@ def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm
     )
 
 
-def results(*rows, kind="production", unjudged=0):
-    inputs = outcome_inputs(*rows, unjudged=unjudged)
+def results(*rows, kind="production", **facts):
+    """Results of these rows, or with what `outcome_inputs` takes besides."""
+    inputs = outcome_inputs(*rows, **facts)
+    unjudged = inputs.unjudged
     return Results(
         schema_version=1,
         source="demo",
@@ -179,7 +183,7 @@ def results(*rows, kind="production", unjudged=0):
         preregistration_sha256=SHA,
         judge_prompt_sha256=SHA,
         queries_sha256=SHA,
-        queries=[],
+        queries=QUERIES,
         collection=None,
         corpus=CorpusFacts(
             documents=3,
@@ -202,14 +206,13 @@ def results(*rows, kind="production", unjudged=0):
         ),
         cells=list(inputs.cells),
         controls=list(inputs.controls),
-        noise_floor=None,
+        noise_floor=inputs.noise_floor,
         judging=None,
         spans=None,
         slices=[],
         previous=None,
         lists_sha256=SHA,
         outcome=outcome(inputs),
-        weaknesses=["Every pair was graded once."],
     )
 
 

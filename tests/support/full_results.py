@@ -109,12 +109,7 @@ def full_results(
             "spans": example_panel.spans(cells, cells[0], n_queries),
             "slices": example_panel.slices(cells),
             "previous": example_panel.previous(cells),
-            "outcome": _outcome(cells[-1], "no decision" if unjudged else tier, n_queries),
-            "weaknesses": [
-                f"{n_queries} queries show a difference of 0.080 nDCG@10 with 80 % power.",
-                "Judgments are per document: a chunk's hit counts as its document's, by the best chunk.",
-                "Recall is relative to the pool: a relevant document that no cell retrieved is not known.",
-            ],
+            "outcome": _outcome(cells[-1], "no decision" if unjudged else tier),
         }
     )
 
@@ -306,16 +301,14 @@ def _labels(unjudged: int) -> LabelFacts:
     )
 
 
-def _outcome(best: str, tier: Any, n_queries: int) -> Outcome:
+def _outcome(best: str, tier: Any) -> Outcome:
     return Outcome(
         tier=tier,
+        barred_by="unjudged" if tier == "no decision" else None,
         candidates=[best],
-        recommended=best,
-        sentence=f"Candidate: {best}, gains +0.0412 nDCG@10 over the baseline (95 % interval +0.0011 to +0.0804, "
-        f"{n_queries} queries). A difference below 0.080 may be chance; the operator decides.",
         confirmed=[],
-        not_shown="It is not confirmed: it is not told from chance (p 0.1911).",
-        next_step="The next cheapest experiment: about 240 queries in all would show a gain of 0.0200.",
+        recommended=best,
+        worth_of_knowing=0.0312,
         false_alarm=0.6134,
         queries_needed=90,
         assurance=0.5512,

@@ -1,8 +1,6 @@
 """The shape of results.json."""
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.cell import Provenance
@@ -18,6 +16,8 @@ from runner.eval_set.shapes.versions import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
 Role = Literal["baseline", "preregistered", "exploratory", "compared"]
+Bar = Literal["unjudged", "controls", "baseline", "noise"]
+"""What keeps figures from deciding: unjudged pairs, a control or the baseline in the null gate, or the noise floor."""
 Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision", "compared"]
 
 
@@ -95,23 +95,23 @@ class JudgePanel(FrozenModel):
 
 
 class Outcome(FrozenModel):
-    """What the rule says, with the operator's sentences: what was found, what it does not show, what would settle it.
+    """What the rule says; templates/sentences/outcome.j2 puts it into words.
 
-    `candidates` meet criterion 5, `confirmed` are those of them whose gain holds up, both best first; `recommended` is
-    the baseline or a candidate, whichever is expected to lose least. `false_alarm` is how often criterion 5 would flag
-    some cell if every cell equalled the baseline and queries scattered as they did. `queries_needed` are the new ones
-    that `next_step` names, null if no number is likely to do, and `assurance` is the chance that they confirm the cell
-    (at most, if none is named); both are null if queries are not what is wanted. `detectable` is the gain of the cell
-    in question that these queries show with 80 % power.
+    `barred_by` says why the tier is "no decision". `candidates` meet criterion 5, `confirmed` are those of them whose
+    gain holds up, both best first; `recommended` is the baseline or a candidate, whichever is expected to lose least.
+    `worth_of_knowing` is what the best choice is expected to gain if somebody knew which it is. `false_alarm` is how
+    often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they did.
+    `queries_needed` are the new ones that would settle it, null if no number is likely to do, and `assurance` is the
+    chance that they confirm the cell (at most, if none is named); both are null if queries are not what is wanted.
+    `detectable` is the gain of the cell in question that these queries show with 80 % power.
     """
 
     tier: Tier
+    barred_by: Bar | None
     candidates: list[str]
     confirmed: list[str]
     recommended: str
-    sentence: str
-    not_shown: str
-    next_step: str
+    worth_of_knowing: float
     false_alarm: float | None
     queries_needed: int | None
     assurance: float | None
@@ -148,4 +148,3 @@ class Results(Sparse):
     lists_sha256: Sha256
     previous: PreviousVersion | None
     outcome: Outcome
-    weaknesses: Annotated[list[str], Field(min_length=1)]

@@ -12,6 +12,7 @@ from runner.decide.tiers import interval_of, stand
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
+from runner.report import sentences
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.results_page.challenger import MINUS, Challenger, challenger, tested, told
 
@@ -121,7 +122,7 @@ def _headline(results: Results, decision: Decision | None) -> str:
 
 def _lead(results: Results, decision: Decision | None, one: Challenger | None) -> str:
     if results.outcome.tier == "no decision" and not results.provisional:
-        return results.outcome.sentence
+        return sentences.found(results)
     parts = [_comparison(results, one)] if one else ["No cell stands beside the baseline."]
     if results.provisional:
         parts.append("An unjudged document counts as not relevant, so every figure may still move.")
@@ -230,7 +231,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if any(not control.behaves for control in results.controls) or (base and base.gate.verdict != "pass"):
         found.append(Doubt("trust", "The baseline or a control fails the null gate", ", so nothing can be measured."))
     known = catalog.SOURCES.get(results.source)
-    if known is not None and known.weakness in results.weaknesses:
+    if known is not None and known.weakness:
         what, comma, rest = known.weakness.partition(":")[0].partition(",")
         found.append(Doubt("limits", what, f"{comma}{rest}."))
     for other in results.judging.others if results.judging else []:
@@ -298,11 +299,11 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if results.kind == "exploration":
         return EXPLORED, new_version(results, COMMAND)
     if results.kind == "external":
-        return said.next_step, ""
+        return sentences.next_step(results), ""
     if results.provisional:
         return "Have the remaining pairs judged, then repeat the command that made this page.", ""
     if said.tier == "no decision":
-        return said.next_step, ""
+        return sentences.next_step(results), ""
     if decision is None:
         return (
             "Read this page, then choose a cell and say why.",
@@ -312,7 +313,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
         ask = f"{COMMAND} doctor {shlex.quote(results.source)}"
         return "A rehearsal decides nothing. Run the production plan; doctor says what it still needs.", ask
     if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
-        return said.next_step, ""
+        return sentences.next_step(results), ""
     return (
         f"Test it again in a new version: about {said.queries_needed:,} new queries in place of these, and "
         f"{short(one.cell, results)} first in plan.yaml. By its own scores alone, not those of all cells as under "

@@ -10,7 +10,6 @@ import yaml
 
 from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
-from runner.decide.judge_agreement import can_say
 from runner.eval_set import catalog
 from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.shapes.decision import Decision, Receipt
@@ -25,6 +24,7 @@ from runner.report.results_page.first_screen import first_screen
 from runner.report.results_page.forest import forest
 from runner.report.results_page.null_strips import null_strips
 from runner.report.results_page.where_embedded import embedded
+from runner.report.sentences import can_say, weaknesses
 
 TEMPLATE_VERSION = 1
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
@@ -82,6 +82,7 @@ def page(
         plan_lines=plan.splitlines(),
         commands=inert(_commands(stored)),
         double_command=inert(f"{COMMAND} labels double {shlex.quote(stored.source)}"),
+        weaknesses=weaknesses(shown),
         judges_say=inert(_judges_say(stored)),
         drift_says=inert(_drift_says(stored)),
         template_version=TEMPLATE_VERSION,

@@ -1,0 +1,173 @@
+"""Sentences that page and terminal share: templates/sentences says them, here is what they ask besides the records."""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from statistics import median
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+from runner.base.figures import (
+    figure_beside_bar,
+    fitting,
+    p_beside_alpha,
+    p_text,
+    round4,
+    texts,
+    whole_percent,
+)
+from runner.base.places import OWN_FILES
+from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
+from runner.decide.sample_size import shown_by
+from runner.decide.tiers import (
+    cell_in_question,
+    interval_of,
+    not_ruled_out,
+    reaches_gain,
+    recall_words,
+    recommendation,
+    stand,
+)
+from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
+from runner.eval_set.shapes.judges import Agreement, SecondJudge
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.judge.agreement.kappa import left_open
+
+TEMPLATES = OWN_FILES / "templates"
+
+WINDOW = 512
+"""Tokens of the baseline's windows, `fixed_token_512_50`."""
+
+
+def found(results: Results) -> str:
+    """Return what a result says of its cells, in a sentence or two."""
+    return _said("outcome", "found", results)
+
+
+def not_shown(results: Results) -> str:
+    """Return what the same figures do not show."""
+    return _said("outcome", "not_shown", results)
+
+
+def next_step(results: Results) -> str:
+    """Return what to do next, with the recommended choice before it where a person chooses."""
+    return _said("outcome", "next_step", results)
+
+
+def weaknesses(results: Results) -> list[str]:
+    """Return what the result cannot claim, the most consequential first."""
+    lines = _rendered("weaknesses", "declared", results).splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
+def can_say(second: SecondJudge, plan: Plan) -> str:
+    """Return what the readings of one second judge can and cannot show."""
+    return _said("judges", "can_say", second, plan)
+
+
+def agreement_lines(read: Agreement, plan: Plan) -> list[str]:
+    """Return how far the judges of a version agree, as a terminal prints it."""
+    return _rendered("judges", "agreement", read, plan).rstrip().splitlines()
+
+
+def _said(template: str, macro: str, *about: object) -> str:
+    # Templates break lines where they are easy to read; a sentence has none.
+    return " ".join(_rendered(template, macro, *about).split())
+
+
+def _rendered(template: str, macro: str, *about: object) -> str:
+    return str(getattr(_template(template).module, macro)(*about))
+
+
+@cache
+def _template(name: str) -> Template:
+    # Plain text: a page escapes what it shows.
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES / "sentences"),
+        autoescape=False,  # noqa: S701
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "ASKED": ASKED,
+        "TRAFFIC": TRAFFIC,
+        "bm25_in": bm25_in,
+        "carried_by_one": carried_by_one,
+        "cell_in_question": cell_in_question,
+        "dense_cells": dense_cells,
+        "favoured_sides": favoured_sides,
+        "figure_beside_bar": figure_beside_bar,
+        "held_back": held_back,
+        "interval_of": interval_of,
+        "left_open": left_open,
+        "median": median,
+        "never_compared": never_compared,
+        "not_ruled_out": not_ruled_out,
+        "reaches_gain": reaches_gain,
+        "recall_words": recall_words,
+        "recommendation": recommendation,
+        "shown_by": shown_by,
+        "source_weakness": lambda name: SOURCES[name].weakness if name in SOURCES else "",
+        "stand": stand,
+        "texts": texts,
+        "untrained_cuts": untrained_cuts,
+    }
+    environment.filters |= {
+        "fitting": fitting,
+        "grouped": "{:,}".format,
+        "p_beside_alpha": p_beside_alpha,
+        "p_text": p_text,
+        "round4": round4,
+        "whole_percent": whole_percent,
+    }
+    environment.tests["written_by_model"] = by_model
+    return environment.get_template(f"{name}.j2")
+
+
+def dense_cells(cells: Iterable[CellResult]) -> list[DenseCell]:
+    """Return the dense cells that were searched here."""
+    own = [parse_cell(row.cell) for row in cells if row.provenance.imported is None]
+    return [cell for cell in own if isinstance(cell, DenseCell)]
+
+
+def untrained_cuts(cells: Iterable[CellResult]) -> list[str]:
+    """Return the cells of fewer dimensions than their encoder makes that it was not trained to be cut to."""
+    trained = {name: encoder.matryoshka for name, encoder in ENCODERS.items()}
+    cut = [cell for cell in dense_cells(cells) if cell.variant.isdigit()]
+    return [str(cell) for cell in cut if int(cell.variant) not in trained.get(cell.encoder, ())]
+
+
+def held_back(cells: Iterable[CellResult]) -> list[str]:
+    """Return the encoders that read further than the baseline's windows and stand in a cell with such windows."""
+    windowed = {cell.encoder for cell in dense_cells(cells) if cell.chunker.startswith(f"fixed_token_{WINDOW}_")}
+    return sorted(name for name in windowed & ENCODERS.keys() if ENCODERS[name].max_tokens > WINDOW)
+
+
+def never_compared(cells: Iterable[CellResult]) -> list[EncoderSpec]:
+    """Return the encoders that no plan may use, of makers whose others stand in a cell."""
+    used = [ENCODERS[cell.encoder] for cell in dense_cells(cells) if cell.encoder in ENCODERS]
+    makers = {encoder.hub_id.partition("/")[0] for encoder in used}
+    return [row for row in ENCODERS.values() if row.excluded and row.hub_id.partition("/")[0] in makers]
+
+
+def carried_by_one(results: Results) -> Iterator[tuple[CellResult, str, float]]:
+    """Yield the candidates that gain less than half without the query that serves them best, with both."""
+    baseline = next(row for row in results.cells if row.test is None).scores["ndcg@10"].per_query
+    for row in results.cells:
+        if row.test is None or not row.meets_criterion_5:
+            continue
+        own = row.scores["ndcg@10"].per_query
+        gains = [score - other for score, other in zip(own, baseline, strict=True)]
+        without = row.test.left_out[0]
+        if round4(without) < round4(row.differences["ndcg@10"].mean) / 2:
+            yield row, results.queries[gains.index(max(gains))].id, without
+
+
+def favoured_sides(second: SecondJudge, alpha: float) -> Iterator[str]:
+    """Yield whose documents the first judge grades higher beyond chance, and beside whose."""
+    for row in second.by_cell:
+        if row.p_for_cell is not None and row.p_for_cell <= alpha:
+            yield f"{row.cell} beside the baseline"
+        if row.p_for_baseline is not None and row.p_for_baseline <= alpha:
+            yield f"the baseline beside {row.cell}"

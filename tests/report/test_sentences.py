@@ -1,0 +1,233 @@
+"""When a sentence is said, and with which figure; how it is worded stands in the golden page."""
+
+import re
+
+import pytest
+
+from runner.decide.judge_agreement import judge_agreement
+from runner.eval_set.shapes.judges import Estimate
+from runner.report.sentences import agreement_lines, can_say, found, next_step, not_shown, weaknesses
+from runner.score.power import least_gain
+from tests.eval_set.test_version import label
+from tests.support import example_panel
+from tests.support.example_results import (
+    BASELINE,
+    BETTER,
+    HYBRID,
+    PLAN,
+    QUERIES,
+    SPARSE,
+    control,
+    results,
+    row,
+)
+
+GOOD = {"p": 0.004}
+DOUBT = "is favoured by its judge (adjusted p 0.0100)"
+PANEL = example_panel.panel([BASELINE, BETTER], BASELINE)
+(SECOND,) = PANEL.agreement.seconds
+
+
+def short(update):
+    return row(BETTER, 0.1, **GOOD).model_copy(update=update)
+
+
+@pytest.mark.parametrize(
+    ("rows", "facts", "sentence", "words"),
+    [
+        ([row(BETTER, 0.0312)], {}, found, "gains +0.03 nDCG@10"),
+        ([row(BETTER, 0.0204, half=0.0004)], {}, found, "gains +0.0204 nDCG@10"),
+        ([row(BETTER, 0.0196, doubt=0.2)], {}, not_shown, "is +0.0196 nDCG@10"),
+        ([row(BETTER, 0.03)], {"false_alarm": 0.004}, found, "in less than 1 %"),
+        ([row(BETTER, 0.03)], {"false_alarm": 0.996}, found, "in more than 99 %"),
+        ([row(SPARSE, 0.09), row(BETTER, 0.03)], {}, found, "2 candidates; the best, bm25 x whole_doc,"),
+        ([row(SPARSE, 0.09), row(BETTER, 0.03)], {}, not_shown, "picking the best of 2"),
+        ([row(SPARSE, 0.2, role="exploratory")], {}, found, "(95 % interval"),
+        ([row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD), row(HYBRID, 0.05, **GOOD)], {}, found, "2 cells are confirmed"),
+        ([row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)], {}, not_shown, f"What {SPARSE} is worth: it gains +0.20 but"),
+        ([row(BETTER, 0.1, half=0.09, **GOOD)], {}, not_shown, "That its gain is 0.02 or more"),
+        ([row(BETTER, 0.01, verdict="fail"), row(SPARSE, -0.3)], {}, found, f"Ruled out: {BETTER} fails the"),
+        ([row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2)], {}, not_shown, "the interval of 1 of 2 other cells"),
+        ([row(BETTER, 0.01, doubt=0.2, verdict="insufficient")], {}, next_step, "why minilm-l6-v2 x section"),
+        ([row(BETTER, 0.09), row(SPARSE)], {}, next_step, "queries of its own: they confirm it with a chance of"),
+        ([short({"short_of": [DOUBT]})], {}, next_step, f"would be confirmed, but it {DOUBT}."),
+        ([short({"short_of": ["has holes"], "unjudged": 4})], {}, next_step, f"unjudged hits of {BETTER}"),
+        ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
+        ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, next_step, "Look at the labels"),
+        ([row(BETTER, 0.2)], {"controls": [control("random", behaves=False)]}, next_step, "Run doctor"),
+    ],
+)
+def test_a_sentence_says_what_the_figures_are(rows, facts, sentence, words):
+    assert words in sentence(results(*rows, row(BASELINE), **facts))
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence", "words"),
+    [
+        ([row(BETTER, 0.03)], not_shown, "picking the best"),
+        ([row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)], not_shown, "picking the best"),
+        ([row(BETTER, 0.1, half=0.08, **GOOD)], not_shown, "That its gain is 0.02 or more"),
+        ([row(BETTER, -0.05)], not_shown, "reaches it"),
+        ([row(BETTER, -0.05)], next_step, "Recommended"),
+        ([row(BETTER, -0.05)], found, "Ruled out"),
+    ],
+)
+def test_a_sentence_that_does_not_hold_is_not_said(rows, sentence, words):
+    assert words not in sentence(results(*rows, row(BASELINE)))
+
+
+def test_no_sentence_is_finer_than_its_interval_allows():
+    confirmed = results(row(SPARSE, 0.21234), row(BETTER, 0.12345, **GOOD), row(BASELINE))
+    kept_open = results(row(BETTER, -0.03123, -0.02713, half=0.07, doubt=0.2), row(BASELINE))
+    for each in (confirmed, kept_open):
+        assert not re.search(r"[+-]0\.\d{4}", f"{found(each)} {not_shown(each)}")
+    assert "with -0.027 Recall@10" in not_shown(kept_open)
+
+
+def declared(*rows, **changes):
+    """Return the weaknesses of 500 documents with these rows and other changes, as one text."""
+    each = results(*(rows or [row(BASELINE)]))
+    corpus = each.corpus.model_copy(update={"documents": changes.pop("documents", 500)})
+    labels = each.labels.model_copy(update={"models": changes.pop("models", [])})
+    return " | ".join(weaknesses(each.model_copy(update={"corpus": corpus, "labels": labels, **changes})))
+
+
+def with_gains(cell, per_query):
+    """Return the cell with these differences in nDCG@10, whose baseline scores 0 throughout."""
+    made = row(cell, sum(per_query) / len(per_query))
+    without = [(sum(per_query) - gain) / (len(per_query) - 1) for gain in per_query]
+    test = made.test.model_copy(update={"left_out": [min(without), max(without)]})
+    scores = made.scores["ndcg@10"].model_copy(update={"per_query": [round(gain * 10**9) for gain in per_query]})
+    return made.model_copy(update={"test": test, "scores": made.scores | {"ndcg@10": scores}})
+
+
+def asked(origin, n):
+    return [query.model_copy(update={"origin": origin}) for query in QUERIES[:n]] + QUERIES[n:]
+
+
+def panel(**changes):
+    """Return the panel whose second judge's readings are changed so."""
+    seconds = [SECOND.model_copy(update=changes)]
+    return PANEL.model_copy(update={"agreement": PANEL.agreement.model_copy(update={"seconds": seconds})})
+
+
+CARRIED = with_gains(BETTER, [0.0] * 20 + [0.9, 0.9, 0.0, 0.0, -1.0])
+TRAINED = ["arctic-l-v2.0@256 x whole_doc", "minilm-l6-v2@int8 x whole_doc", "minilm-l6-v2@bit x whole_doc"]
+NOISE = PANEL.noise.model_copy(update={"stability": None, "unknown": "7 readings do not say; it takes 30"})
+SPANS = example_panel.spans([BASELINE], BASELINE, 25)
+ONCE = example_panel.panel_of_one()
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "words"),
+    [
+        ([CARRIED], {}, f"Without query q20 the difference of {BETTER} is -0.004."),
+        ([row(BETTER), row(SPARSE, recall_state="shown not to fall")], {}, "is not known for 1 of 2 cells"),
+        ([row("arctic-l-v2.0 x fixed_token_512_50")], {}, "encoders that read further (arctic-l-v2.0)"),
+        ([row("arctic-l-v2.0 x fixed_token_512_50")], {}, "arctic-m-v2.0 was never compared"),
+        ([row("arctic-l-v2.0@255 x whole_doc")], {}, "no more than others: arctic-l-v2.0@255 x whole_doc."),
+        ([], {}, "exact search"),
+        ([], {"documents": 499}, "The sample is 499 documents, fewer than 500"),
+        ([], {"queries": asked("claude", 5)}, "5 of 25 queries were written for this evaluation (5 by language"),
+        ([], {"queries": asked("person", 5)}, "5 of 25 queries were written for this evaluation (none by"),
+        ([], {"queries": asked("traffic", 9)}, "9 of 25 queries were drawn from a search log"),
+        ([], {}, "Every pair was graded once"),
+        ([], {"judging": ONCE}, "Every pair was graded once"),
+        ([], {"judging": example_panel.panel_of_one(repeats=True)}, "gave 92 % of 40 pairs the same grade"),
+        ([], {"judging": PANEL}, "400 of 4,180 pairs were read by another judge too"),
+        ([], {"judging": PANEL}, "kappa 0.81 (95 % interval 0.74 to 0.88)"),
+        ([], {"judging": panel(readers="one model")}, "judge-model-2 (one language model both times"),
+        ([], {"judging": panel(kappa=Estimate(value=None, low=None, high=None))}, "too much alike for a kappa"),
+        ([], {"judging": panel(kappa=Estimate(value=0.5, low=None, high=None))}, "0.50, without an interval"),
+        ([], {"judging": PANEL}, "in 74 % of 2,000 draws (more than 99 % with other queries alone)."),
+        ([], {"judging": PANEL.model_copy(update={"noise": NOISE})}, "is not known: 7 readings do not say; it"),
+        ([], {"judging": ONCE, "models": ["m-1"]}, "judged (m-1), and models may err alike; people read none"),
+        ([], {"models": ["m-1"], "queries": asked("claude", 5)}, "5 of 25 queries were generated (claude) and"),
+        ([], {"models": ["m-1"], "queries": asked("claude", 5)}, "The slices show them apart."),
+        ([], {}, "the wrong passage is not told apart"),
+        ([], {"spans": example_panel.NO_SPANS}, "the wrong passage is not told apart"),
+        ([], {"spans": SPANS}, "over 24 of 25 queries, and 12 relevant documents have no mark."),
+    ],
+)  # fmt: skip
+def test_a_weakness_is_declared_with_its_figures(rows, changes, words):
+    assert words in declared(*rows, row(BASELINE), **changes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "words"),
+    [
+        ([with_gains(BETTER, [0.1] * 25)], {}, "One query"),
+        ([with_gains(BETTER, [-0.4, -0.4] + [0.0] * 23)], {}, "One query"),
+        ([row(SPARSE, recall_state="shown not to fall")], {}, "is not known for"),
+        (list(map(row, TRAINED)), {}, "Vectors were cut"),
+        (list(map(row, TRAINED)), {}, "exact search"),
+        ([], {}, "hold back"),
+        ([], {}, "were written"),
+        ([], {}, "fewer than 500"),
+        ([], {"queries": asked("traffic", 9)}, "written"),
+        ([], {"judging": PANEL}, "graded once"),
+        ([], {"judging": PANEL}, "Language models judged"),
+        ([], {"models": ["m-1"], "queries": asked("claude", 25)}, "show them apart"),
+        ([], {"queries": asked("claude", 5)}, "of one family"),
+        ([], {"models": ["m-1"]}, "of one family"),
+        ([], {"spans": SPANS}, "the wrong passage"),
+        ([], {"spans": SPANS.model_copy(update={"unmarked": 0})}, "have no mark"),
+    ],
+)
+def test_a_weakness_that_is_none_is_not_declared(rows, changes, words):
+    assert words not in declared(*rows, row(BASELINE), **changes)
+
+
+def test_power_is_that_of_the_measured_scatter_and_of_nothing_if_cells_do_not_scatter():
+    better = row(BETTER)
+    gain = least_gain(25, better.test.sd, 0.04, bar=0.02)
+    assert f"25 queries show a true gain of {gain:.2f}" in declared(better, row(SPARSE), row(BASELINE))
+    same = better.model_copy(update={"test": better.test.model_copy(update={"sd": 0.0})})
+    assert "80 % power" not in declared(same, row(BASELINE))
+
+
+def agreed(*, again=0, models=("", "")):
+    """Both judges' equal grades of 60 pairs of 20 queries, and how many the first gave once more."""
+    rows = [
+        label(f"q{n % 20:02}", f"d{n}", n % 4, judge=judge, model=model)
+        for judge, model in zip("ab", models, strict=True)
+        for n in range(60)
+    ]
+    rows += [each.model_copy(update={"round": 2}) for each in rows[:again]]
+    return judge_agreement(rows, {}, [f"q{n:02}" for n in range(20)], PLAN)
+
+
+def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():
+    read = agreed(again=18)
+    unseen = "none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)"
+    assert unseen in can_say(read.seconds[0], PLAN)
+    assert f"1.00, without an interval: {unseen}" in declared(judging=PANEL.model_copy(update={"agreement": read}))
+    lines = agreement_lines(read, PLAN)
+    assert "  relevant or not: same        1.000  0.951 to 1.000  (over pairs, one-sided: Clopper-Pearson)" in lines
+    assert "  none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)" in lines
+    assert max(map(len, lines)) <= 110
+
+
+@pytest.mark.parametrize(("readers", "words"), [("one model", "One language model"), ("models", "two language models")])
+def test_of_language_models_it_is_said_that_they_are_no_people(readers, words):
+    assert words in can_say(SECOND.model_copy(update={"readers": readers}), PLAN)
+    assert "language model" not in can_say(SECOND.model_copy(update={"readers": "people"}), PLAN)
+
+
+def test_the_text_of_an_agreement_has_every_cell_once_with_what_is_not_known_of_it():
+    told, untold = SECOND.by_cell[0], SECOND.by_cell[0].model_copy(update={"cell": SPARSE, "unknown": "too few"})
+    second = SECOND.model_copy(update={"by_cell": [told, untold]})
+    read = PANEL.agreement.model_copy(update={"seconds": [second]})
+    lines = agreement_lines(read, PLAN)
+    cells = [line.split() for line in lines if line.strip().startswith(told.cell)]
+    assert [cell[3:5] for cell in cells] == [[str(told.n_cell), str(told.n_baseline)]]
+    assert f"  too few: {SPARSE}" in lines
+    assert not agreement_lines(example_panel.panel_of_one().agreement, PLAN)[-1].endswith("again")
+
+
+def test_a_side_that_looks_favoured_is_named():
+    favoured = SECOND.by_cell[0].model_copy(update={"p_for_cell": 0.001, "p_for_baseline": 0.9})
+    words = f"{favoured.cell} beside the baseline looks favoured"
+    assert words in can_say(SECOND.model_copy(update={"by_cell": [favoured]}), PLAN)
+    plain = favoured.model_copy(update={"p_for_cell": 0.9})
+    assert "looks favoured" not in can_say(SECOND.model_copy(update={"by_cell": [plain]}), PLAN)
