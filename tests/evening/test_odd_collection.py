@@ -12,6 +12,7 @@ from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
 from runner.commands.tools import matrix
 from runner.eval_set.shapes.results import Results
+from runner.report import sentences
 from runner.report.results_page.by_query import anchor, fragment
 from tests.support.small_collection import documents, evaluate, external_version, qrels, write_collection
 from tests.support.small_set import QUERIES
