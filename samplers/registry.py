@@ -33,7 +33,7 @@ _ROWS = (
             "an earlier ablation over CRS reports, whose artefacts are not in this repository",
         ),
         note="the live baseline is Arctic-L by the later comparison over nine sources (Phase 1)",
-        format="samplers.sources.crs.reader",
+        format="samplers.sources.weak:CRS",
         known_by=KnownBy(lines=(r"^\*\*Report No\.:\*\*", r"^\| \*\*CRS Product ")),
         unread=(
             Unread(
@@ -228,7 +228,7 @@ _ROWS = (
         policy="baseline",
         predicted_best="fixed_token_512_50",
         note="only the products' own summaries are read, not the bodies of the reports",
-        format="samplers.sources.gao_reports",
+        format="samplers.sources.weak:GAO",
         known_by=KnownBy(lines=(r'"gao_id"\s*:',)),
         elsewhere="gao.gov turns programs away. Take product records from https://www.gao.gov/products by hand",
         queries=query_kinds(
@@ -246,7 +246,7 @@ _ROWS = (
         policy="baseline",
         baseline="arctic-l-v2.0 x recursive_v1",
         note="recursive_v1 is its baseline on prior, since no comparison ever held it; no real document was read here",
-        format="samplers.sources.cbo_cost_estimates",
+        format="samplers.sources.weak:CBO",
         known_by=KnownBy(
             # A search for one letter takes a fiftieth of one for both of its cases.
             lines=tuple(rf"{letter}(?i:ongressional Budget Office\s{{1,80}}Cost Estimate)" for letter in "Cc"),
@@ -267,11 +267,11 @@ _ROWS = (
         structural_chunker="recursive_v1",
         policy="baseline",
         predicted_best="fixed_token_512_50",
-        format="samplers.sources.statements.reader",
+        format="samplers.sources.weak:STATEMENTS",
         known_by=KnownBy(
             lines=("STATEMENT OF ADMINISTRATION POLICY",), pdf_names=(r"(?:^|-)\d{4}-\d\d-\d\d_[a-z]+\d",)
         ),
-        elsewhere="whitehouse.gov removes them with each administration. Take the PDFs and their index from "
+        elsewhere="whitehouse.gov removes them with each administration. Take the PDFs from "
         "https://github.com/unitedstates/statements-of-administration-policy",
         queries=query_kinds(
             topic=(7, "the administration's view of a subject", "White House view of selling public lighthouses"),
@@ -309,10 +309,11 @@ _ROWS = (
 SOURCES: dict[str, SourceSpec] = {row.name: row for row in _ROWS}
 
 SAMPLERS: Mapping[str, str] = {row.name: row.format for row in _ROWS if row.format}
-"""The sources that have a reader of their own, with its module."""
+"""The sources that have a reader, with the module of its `FORMAT` or of another row, `module:ROW`."""
 
 
 def source_format(name: str) -> SourceFormat:
-    """How the files of a source that has a reader of its own become documents."""
-    row: SourceFormat = import_module(SAMPLERS[name]).FORMAT
-    return row
+    """Return how the files of a source that has a reader of its own become documents."""
+    module, _, row = SAMPLERS[name].partition(":")
+    found: SourceFormat = getattr(import_module(module), row or "FORMAT")
+    return found

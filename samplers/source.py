@@ -71,7 +71,7 @@ class SourceSpec:
     """One row of the roster.
 
     `trigger_order` is the place in the bulk-embed order, 0 for what is no source of the substrate. `format` is the
-    module that has the `FORMAT` of its files; a source without one names in `reader` the source whose files it has,
+    module that has the `FORMAT` of its files, or of another row, as `module:ROW`; a source without one names in `reader` the source whose files it has,
     by default itself. `elsewhere` says of a source without a feed where to look. `policy` is "evaluate",
     "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
     decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from samplers.formats.pdf.lines import pdf_pages
+from samplers.formats.pdf.text import pdf_pages
 from samplers.source_format import FileContent
 
 _TAG = re.compile(r"</?(?:html|head|title|body|pre|a|sup|inf)\b[^<>]*>", re.I)
@@ -66,7 +66,7 @@ def words_of(data: bytes, suffix: str) -> str:
     if suffix == ".xml":
         return str(etree.fromstring(data, etree.XMLParser(remove_comments=True, remove_pis=True)).xpath("string()"))
     if suffix == ".pdf":
-        return "".join(line.text for page in pdf_pages(data, "x.pdf") for line in page)
+        return "".join(pdf_pages(data, "x.pdf"))
     text = data.decode("utf-8", "replace")
     if suffix == ".json":
         text = re.sub(r"\\u(....)", lambda found: chr(int(found[1], 16)), text)

@@ -32,7 +32,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Chunk, Document
 from runner.eval_set.catalog import SOURCES
 from samplers.corpus.parse import fault
-from samplers.registry import SAMPLERS
+from samplers.registry import SAMPLERS, source_format
 from samplers.source_format import SourceFormat
 from tests.support.reader_mutations import SECRET, mutated
 
@@ -46,7 +46,7 @@ HARD_LIMIT = 3_000_000_000
 
 def row_of(source: str) -> SourceFormat:
     """A source's row; a dotted name is a module of its own, for readers that misbehave on purpose."""
-    row: SourceFormat = import_module(SAMPLERS.get(source, source)).FORMAT
+    row: SourceFormat = source_format(source) if source in SAMPLERS else import_module(source).FORMAT
     return row
 
 
