@@ -70,13 +70,14 @@ class ImportedDecision(NamedTuple):
 class SourceSpec:
     """One row of the roster.
 
-    `trigger_order` is the place in the bulk-embed order, 0 for what is no source of the substrate. `format` is the
-    module that has the `FORMAT` of its files, or of another row, as `module:ROW`; a source without one names in `reader` the source whose files it has,
-    by default itself. `elsewhere` says of a source without a feed where to look. `policy` is "evaluate",
-    "baseline" (weak structure: the baseline ships unevaluated) or "external" (published qrels, compared and never
-    decided). `reuses` is the sibling that the structural chunker was written for, "" for the source's own.
-    `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the checkout, or
-    "". `note` says what an operator should know before anything else, `weakness` what no result of it can claim.
+    `trigger_order` is the place in the bulk-embed order, 0 for what is not a source of the substrate. `format` is the
+    module that has the `FORMAT` of its files, or of another row, as `module:ROW`; a source without one names in
+    `reader` the source whose files it has, by default itself. `elsewhere` says of a source without a feed where to
+    look. `policy` is "evaluate", "baseline" (weak structure: the baseline ships unevaluated) or "external" (published
+    qrels, compared and never decided). `reuses` is the sibling that the structural chunker was written for, "" for the
+    source's own. `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the
+    checkout, or "". `note` says what an operator should know before anything else, `weakness` what no result of it
+    can claim.
     """
 
     name: str
