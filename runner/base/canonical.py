@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from runner.base.errors import InputError
 
@@ -21,12 +21,12 @@ JSON = Any  # checked by the schemas of eval_set, not by a static type
 
 
 def today() -> str:
-    """The day in UTC, as records have it."""
+    """Return the day in UTC, as records have it."""
     return datetime.now(UTC).date().isoformat()
 
 
 def rounded(value: JSON) -> JSON:
-    """The same structure with floats at 9 places; raises ValueError on NaN and infinities."""
+    """Return the same structure with floats at 9 places; raise ValueError on NaN and infinities."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{value} cannot be written as JSON")
@@ -42,7 +42,7 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 
 
 def json_bytes(value: JSON) -> bytes:
-    """JSON with sorted keys, floats at 9 places and a final newline: the form of every committed file.
+    """Return JSON with sorted keys, floats at 9 places and a final newline: the form of every committed file.
 
     What fits in a line of `LINE` characters stands on one, as does every list without lists and objects; all else has
     an item a line, indented by one space.
@@ -56,7 +56,7 @@ _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _laid_out(value: JSON, margin: str) -> str:
-    """The JSON of a rounded value, its keys texts or numbers; `margin` stands before the lines after the first."""
+    """Return the JSON of a rounded value; `margin` stands before the lines after the first."""
     inner = margin + " "
     if isinstance(value, dict):
         brackets = "{}"
@@ -72,12 +72,12 @@ def _laid_out(value: JSON, margin: str) -> str:
 
 
 def json_line(value: JSON) -> str:
-    """One line of JSON with sorted keys, without a newline: the form of every .jsonl row."""
+    """Return one line of JSON with sorted keys, without a newline: the form of every .jsonl row."""
     return json.dumps(rounded(value), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 def jsonl_bytes(rows: Iterable[JSON]) -> bytes:
-    """A .jsonl file: one `json_line` a row, each with its newline; empty for no rows."""
+    """Return a .jsonl file: one `json_line` a row, each with its newline; empty for no rows."""
     return "".join(json_line(row) + "\n" for row in rows).encode()
 
 
@@ -87,44 +87,50 @@ def refuse_special(path: Path) -> None:
         raise InputError(f"{path} is not a regular file.")
 
 
-def read_json(path: Path) -> JSON:
-    """The parsed file; an InputError names it where it is not JSON, or no file but a device or a pipe."""
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds; InputError if it is missing, cannot be read, or is a device or a pipe."""
     refuse_special(path)
     try:
-        return json.loads(path.read_bytes())
+        return path.read_bytes()
     except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist. Restore it from git, or make it again.") from error
+        raise InputError(f"{path} does not exist. Give the path of a file that does, or restore it.") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON ({error}). Restore it from git, or make it again.") from error
 
 
-def without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """A JSON object's fields, for `object_pairs_hook`; ValueError if one occurs twice."""
+def parse_json(text: str | bytes) -> JSON:
+    """Return the value of a JSON text; ValueError for anything else, NaN and a field that occurs twice among it."""
+    try:
+        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("it nests too deep") from error
+
+
+def _without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise ValueError("a field occurs twice")
     return fields
 
 
-def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
-    """Line number (from 1) and object of each non-blank row; an InputError names the file and line.
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
 
-    A byte order mark and CRLF ends are accepted, since answers come from people's editors.
-    """
+
+def read_json(path: Path) -> JSON:
+    """Return what a file of JSON holds; InputError, which names it, if it is missing or not JSON."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
-    return jsonl_rows(path, content)
+        return parse_json(read_bytes(path))
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}). Restore it from git, or make it again.") from error
 
 
-_decoded = json.JSONDecoder(object_pairs_hook=without_repeats).decode
+def read_jsonl(path: Path, content: bytes | None = None) -> Iterator[tuple[int, dict[str, JSON]]]:
+    """Yield line number (from 1) and object of each non-blank row of a file, or of its `content` if it was read.
 
-
-def jsonl_rows(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, JSON]]]:
-    """The same of a file whose bytes were read."""
+    An InputError names file and line. A byte order mark and CRLF ends pass, since answers come from people's editors.
+    """
+    content = read_bytes(path) if content is None else content
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
@@ -134,10 +140,10 @@ def jsonl_rows(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, JSON
         if not line.strip():
             continue
         try:
-            row = _decoded(line)
+            row = parse_json(line)
             if "\\ud" in line.lower():
                 json_line(row).encode()  # half a surrogate pair, as a cut emoji leaves it, could not be written again
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise InputError(f"{path}:{number}: not JSON ({error}); one object a line is expected.") from error
         if not isinstance(row, dict):
             raise InputError(f"{path}:{number}: a JSON object is expected, found {type(row).__name__}.")
@@ -145,17 +151,17 @@ def jsonl_rows(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, JSON
 
 
 def sha256(data: bytes | str) -> str:
-    """Hex SHA-256 of bytes, or of a string's UTF-8."""
+    """Return the hex SHA-256 of bytes, or of a string's UTF-8."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
 
 
 def digest(value: JSON) -> str:
-    """Hex SHA-256 of a value's canonical JSON line."""
+    """Return the hex SHA-256 of a value's canonical JSON line."""
     return sha256(json_line(value))
 
 
 def file_sha256(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes; an InputError names one that is missing."""
+    """Return the hex SHA-256 of a file's bytes; an InputError names one that is missing."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -164,7 +170,7 @@ def file_sha256(path: Path) -> str:
 
 
 def slug(name: str) -> str:
-    """A file name for a cell: every run of characters outside [a-z0-9._] becomes one dash."""
+    """Return a file name for a cell: every run of characters outside [a-z0-9._] becomes one dash."""
     return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-")
 
 
@@ -189,7 +195,7 @@ def write_atomic(path: Path, data: bytes, *, new: bool = False) -> None:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[BinaryIO]:
-    """A file of our own for writing, locked for as long as it is ours, and gone after unless it was renamed."""
+    """Open a file of our own for writing, locked for as long as it is ours, and gone after unless it was renamed."""
     while True:
         path = folder / f".tmp-{secrets.token_hex(8)}"
         with path.open("xb") as stream:
@@ -213,7 +219,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def _lock(descriptor: int, how: int) -> bool:
-    """Whether the lock was had; where the file system knows none it never is."""
+    """Return whether the lock was had; where the file system knows none it never is."""
     try:
         fcntl.flock(descriptor, how)
     except OSError:
@@ -222,7 +228,7 @@ def _lock(descriptor: int, how: int) -> bool:
 
 
 def rename_synced(path: Path, target: Path) -> Path:
-    """`target`, to which `path` was renamed, on the disk when this returns."""
+    """Rename `path` to `target`, on the disk when this returns; return the target."""
     path.rename(target)
     sync_folder(target.parent)
     return target

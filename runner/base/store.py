@@ -5,16 +5,22 @@ hold `pieces/`, the builder's own scratch: it survives a killed attempt and is r
 """
 
 import errno
-import fcntl
-import json
 import logging
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.base.canonical import JSON, digest, file_sha256, json_bytes, json_line, remove_stale, write_atomic
+from runner.base.canonical import (
+    JSON,
+    digest,
+    file_sha256,
+    json_bytes,
+    json_line,
+    parse_json,
+    remove_stale,
+    write_atomic,
+)
 from runner.base.errors import BackendError
 
 MANIFEST = "manifest.json"
@@ -35,7 +41,7 @@ class Store:
         self.root = root
 
     def ensure(self, stage: str, inputs: JSON, build: Callable[[Path], None]) -> Path:
-        """The folder of a complete, verified artefact, built if it is missing or damaged.
+        """Return the folder of a complete, verified artefact, built if it is missing or damaged.
 
         `build` gets the folder, empty but for the `pieces/` of a killed attempt, which it must verify itself; it
         writes everything else anew. It must be a pure function of `inputs`. Of two processes that want one
@@ -43,33 +49,38 @@ class Store:
         """
         folder = self.folder(stage, inputs)
         lock = folder.with_name(f"{folder.name}.lock")
-        with disk_errors(folder), exclusive(lock, f"another run to finish {stage}", guarded=folder):
-            if not _is_complete(folder, stage, inputs):
+        with disk_errors(folder), exclusive(lock, f"another run to finish {stage}"):
+            is_made = (folder / MANIFEST).exists()
+            if is_made and (fault := _fault(folder, stage, inputs)):
+                _log.warning("%s is damaged (%s); it is discarded and made again", folder, fault)
+                _clear(folder, keep_pieces=False)
+                is_made = False
+            if not is_made:
                 _clear(folder, keep_pieces=True)
                 build(folder)
                 remove_stale(folder)
-                manifest = _manifest(stage, inputs, folder, _files(folder))
-                write_atomic(folder / MANIFEST, json_bytes(manifest))
+                paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+                names = sorted(path.as_posix() for path in paths if path.parts[0] != PIECES)
+                write_atomic(folder / MANIFEST, json_bytes(_manifest(stage, inputs, folder, names)))
             if (folder / PIECES).exists():
                 shutil.rmtree(folder / PIECES)
         return folder
 
     def holds(self, stage: str, inputs: JSON) -> bool:
-        """Whether the artefact is complete; its bytes are verified when it is taken."""
+        """Return whether the artefact is complete; its bytes are verified when it is taken."""
         return (self.folder(stage, inputs) / MANIFEST).exists()
 
     def folder(self, stage: str, inputs: JSON) -> Path:
-        """Where the artefact lies, or will."""
+        """Return where the artefact lies, or will."""
         return self.root / stage / digest({"stage": stage, "inputs": inputs})
 
 
 @contextmanager
-def exclusive(path: Path, what: str, guarded: Path | None = None) -> Iterator[None]:
+def exclusive(path: Path, what: str) -> Iterator[None]:
     """Hold the lock file `path` alone; a second process that has to wait says in the log that it waits for `what`.
 
-    The folder `guarded`, by default that of the file, is locked too: a lock file that somebody removes while it is
-    held lets nobody in. Both locks are advisory and die with their process, however that ends. The empty file stays
-    behind: removing it would let a third process lock a new file while a second one still waits for the old.
+    The lock is advisory and dies with its process, however that ends. The empty file stays behind: removing it would
+    let a third process lock a new file while a second one still waits for the old.
     """
     import filelock
 
@@ -85,38 +96,14 @@ def exclusive(path: Path, what: str, guarded: Path | None = None) -> Iterator[No
             except FileNotFoundError:
                 pass  # somebody cleared the folder while this process waited
     try:
-        folder = _locked_folder(guarded or path.parent, what)
-        try:
-            yield
-        finally:
-            os.close(folder)
+        yield
     finally:
         lock.release()
 
 
-def _locked_folder(folder: Path, what: str) -> int:
-    """A descriptor of the folder, locked until it is closed."""
-    how = fcntl.LOCK_EX | fcntl.LOCK_NB
-    while True:
-        with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, how)
-        except BlockingIOError:
-            _log.warning("waiting for %s (its lock file was removed; its folder: %s)", what, folder)
-            how = fcntl.LOCK_EX
-        except OSError:
-            return descriptor  # a file system that locks no folder: the lock file has to do
-        else:
-            if folder.exists() and os.path.samestat(folder.stat(), os.fstat(descriptor)):
-                return descriptor
-        os.close(descriptor)
-
-
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Writing below `path`: a full or unwritable disk becomes a BackendError that names the file and the way out."""
+    """Make of a full or unwritable disk, while something writes below `path`, a BackendError with the way out."""
     try:
         yield
     except OSError as error:
@@ -133,30 +120,18 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
-def _is_complete(folder: Path, stage: str, inputs: JSON) -> bool:
-    """Whether the manifest is there and holds; a manifest that does not is removed first, then its files."""
-    path = folder / MANIFEST
-    if not path.exists():
-        return False
-    trouble = _trouble(folder, stage, inputs)
-    if trouble:
-        _log.warning("%s is damaged (%s); it is discarded and made again", folder, trouble)
-        _clear(folder, keep_pieces=False)
-    return not trouble
-
-
-def _trouble(folder: Path, stage: str, inputs: JSON) -> str:
+def _fault(folder: Path, stage: str, inputs: JSON) -> str:
+    """Return what of an artefact is not as its manifest says, "" for nothing."""
     stored = (folder / MANIFEST).read_bytes()
     try:
-        names = sorted(json.loads(stored)["files"])
+        recorded = parse_json(stored)
+        names = sorted(recorded["files"])
     except (ValueError, TypeError, KeyError):
         return f"{MANIFEST} cannot be read"
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
+    if missing := [name for name in names if not (folder / name).is_file()]:
         return f"{missing[0]} is missing"
     manifest = _manifest(stage, inputs, folder, names)
-    recorded = json.loads(stored)
-    if json.loads(json_line(manifest)) == recorded:
+    if parse_json(json_line(manifest)) == recorded:
         return ""
     changed = [name for name in names if manifest["files"][name] != recorded["files"][name]]
     return f"{(changed or [MANIFEST])[0]} is not what was written"
@@ -167,21 +142,13 @@ def _manifest(stage: str, inputs: JSON, folder: Path, names: list[str]) -> dict[
     return {"stage": stage, "inputs": inputs, "files": files, "content": digest(files)}
 
 
-def _files(folder: Path) -> list[str]:
-    """Relative paths of everything a builder made, sorted; its pieces and the manifest are not part of it."""
-    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return sorted(name.as_posix() for name in names if name.parts[0] != PIECES and name.as_posix() != MANIFEST)
-
-
 def _clear(folder: Path, *, keep_pieces: bool) -> None:
-    """An empty folder, manifest removed first so that a kill in between leaves an unfinished artefact."""
+    """Empty a folder, manifest removed first so that a kill in between leaves an unfinished artefact."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)
     for path in sorted(folder.iterdir()):
-        if path.name == PIECES and path.is_dir() and keep_pieces:
-            continue
-        if path.is_dir():
+        if path.is_dir() and not (keep_pieces and path.name == PIECES):
             shutil.rmtree(path)
-        else:
+        elif not path.is_dir():
             path.unlink()
     remove_stale(folder)

@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.base.errors import InputError
-from runner.base.given_files import line_of
 from runner.base.http_client import is_own, plain_address
+from runner.base.plain_yaml import line_of
 from runner.base.schema import problems
 from runner.eval_set.catalog import ENCODERS, EncoderSpec
 from runner.eval_set.shapes.plan import OwnEncoder, Plan

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from runner.base.canonical import file_sha256, jsonl_bytes, jsonl_rows, sha256, write_atomic
+from runner.base.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.base.errors import InputError
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, number_of
@@ -31,7 +31,7 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
             "is there already is left out."
         )
     labels: dict[tuple[str, str, str, int], Label] = {}
-    for number, row in islice(jsonl_rows(path, content), n_lines):
+    for number, row in islice(read_jsonl(path, content), n_lines):
         label = checked(Label, row, f"{path}:{number}")
         if label.void:
             if labels.pop(label.key, None) is None:

@@ -14,7 +14,7 @@ from chunkers.registry import chunker as find_chunker
 from chunkers.registry import uncut
 from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
-from runner.base.given_files import read_yaml
+from runner.base.plain_yaml import read_yaml
 from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell, OwnCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
 from runner.base.errors import InputError, IntegrityError
-from runner.base.given_files import display, printable, read_yaml
+from runner.base.given_files import display, printable
 from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, WORKPLACE, cache_folder
+from runner.base.plain_yaml import read_yaml
 from runner.base.progress import say
 from runner.base.records import Query
 from runner.base.schema import checked

@@ -8,7 +8,8 @@ from tempfile import TemporaryDirectory
 
 from runner.base.canonical import refuse_special, write_atomic
 from runner.base.errors import InputError
-from runner.base.given_files import printable, read_yaml
+from runner.base.given_files import printable
+from runner.base.plain_yaml import read_yaml
 from runner.base.records import ASKED, by_model
 from runner.base.schema import checked
 from runner.base.store import disk_errors

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -25,6 +26,7 @@ from runner.base.canonical import (
     write_atomic,
 )
 from runner.base.errors import InputError
+from runner.base.plain_yaml import read_yaml
 from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell
 from runner.eval_set.catalog import ENCODERS, RERANKERS
 from runner.eval_set.version import NOISE_FLOOR_CELL
@@ -133,15 +135,17 @@ def test_a_row_that_cannot_be_read_is_named(tmp_path, content, said):
     assert said in str(caught.value)
 
 
-def test_a_file_of_rows_that_is_missing_or_a_folder_is_an_input_error(tmp_path):
-    for path in (tmp_path / "nowhere.jsonl", tmp_path):
-        with pytest.raises(InputError, match="cannot be read"):
-            list(read_jsonl(path))
+@pytest.mark.parametrize("name", ["nowhere.json", "", "pipe"])
+def test_a_file_that_is_missing_or_a_folder_or_a_pipe_is_an_input_error(tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    for read in (read_json, lambda path: list(read_jsonl(path)), read_yaml):
+        with pytest.raises(InputError, match=re.escape(str(tmp_path / name))):
+            read(tmp_path / name)
 
 
 def test_a_damaged_json_file_is_named(tmp_path):
     path = tmp_path / "lock.json"
-    for content in (b"{", b"", b"\xff{}"):
+    for content in (b"{", b"", b"\xff{}", b"NaN", b'{"a": 1, "a": 1}', b"[" * 100_000):
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"lock\.json is not JSON"):
             read_json(path)

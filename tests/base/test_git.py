@@ -123,7 +123,7 @@ def test_nothing_that_a_strangers_repository_names_is_run(tmp_path, monkeypatch)
     assert called(lock, folder, "--output", tmp_path / "lock.json") == (0, "")
     assert called(verify_folder, folder, "--lock", tmp_path / "lock.json") == (0, "")
     assert not any(cage.iterdir())
-    (folder / "module" / "a.bin").write_text("other words")
+    (folder / "a.bin").write_text("other words")
     assert git_state(folder)["dirty"] is True
     # An object that is missing is not fetched from a remote that is a program.
     tree = git(folder, "rev-parse", "HEAD^{tree}")

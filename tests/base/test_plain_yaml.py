@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.given_files import read_yaml
+from runner.base.plain_yaml import read_yaml
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.dates() | st.text()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
@@ -81,8 +81,3 @@ def test_an_alias_or_a_tag_is_refused_with_its_line(path, content):
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"- " * 100_000, b"[" * 5000 + b"]" * 5000])
 def test_a_file_that_nests_without_end_is_refused(path, content):
     assert "recursion" in refusal(path, content)
-
-
-def test_a_missing_file_is_named(path):
-    with pytest.raises(InputError, match=r"plan\.yaml does not exist"):
-        read_yaml(path)

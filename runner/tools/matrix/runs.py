@@ -12,8 +12,9 @@ from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, slug, write_atomic
 from runner.base.errors import InputError
-from runner.base.given_files import display, printable, read_yaml
+from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
+from runner.base.plain_yaml import read_yaml
 from runner.base.records import SCORE_UNIT, Ints, Verdict
 from runner.base.schema import FrozenModel, Sha256, Share, checked
 from runner.base.store import disk_errors

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from runner.base.canonical import read_json
 from runner.base.errors import BackendError, InputError
-from runner.base.given_files import display, printable, quoted, read_yaml
+from runner.base.given_files import display, printable, quoted
+from runner.base.plain_yaml import read_yaml
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import FrozenModel, Share, checked
 
