@@ -4,7 +4,6 @@ Every format becomes lines with the separator before each, a `Layout` says which
 page's own, and one writer makes text and sections of the rest. The default layout reads anybody's documents.
 """
 
-import json
 import re
 import unicodedata
 import zlib
@@ -15,7 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from runner.base.canonical import slug, without_repeats
+from runner.base.canonical import parse_json, slug
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import cut, is_title
@@ -226,13 +225,9 @@ def _decoded(data: bytes, name: str) -> str:
 
 def _record(text: str, name: str) -> dict[str, Any]:
     """Return a JSON object, each of its fields once."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is not a number of JSON")
-
     try:
-        record = json.loads(text, object_pairs_hook=without_repeats, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
+        record = parse_json(text)
+    except ValueError as error:
         raise DocumentError(name, f"not JSON ({str(error)[:100]})") from error
     if not isinstance(record, dict):
         raise DocumentError(name, "JSON, but not an object: a record is one")
