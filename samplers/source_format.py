@@ -33,6 +33,9 @@ class FileContent:
     supplied: int = 0
     contradictions: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left_out", {reason: n for reason, n in self.left_out.items() if n})
+
 
 Reader = Callable[[bytes, str, frozenset[str]], FileContent]
 """The documents in a file's bytes, given its name and the options in force; DocumentError if it cannot be read."""

@@ -1,5 +1,6 @@
 """What documents of several sources state alike: days, Congresses, types of measures, and the lengths of a stratum."""
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime
 
@@ -11,6 +12,11 @@ DATE = r"\b(?:January|February|March|April|May|June|July|August|September|Octobe
 
 LENGTH_BUCKETS = ((4_000, "short"), (20_000, "medium"), (100_000, "long"))
 """Characters of text below which a document is short, medium or long; from the last on it is very-long."""
+
+
+def stem_of(name: str) -> str:
+    """Return a file's name without folders and suffix, and with hyphens for blanks; "unnamed" for none."""
+    return re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]) or "unnamed"
 
 
 def bucket(n: int, limits: Sequence[tuple[int, str]] = LENGTH_BUCKETS, last: str = "very-long") -> str:

@@ -153,6 +153,59 @@ class TextWriter:
         self.length += len(piece)
 
 
+class Outline:
+    """Text written block by block, with its sections: each ends where the next of its rank or a smaller rank begins.
+
+    Ranks are the writer's own, smaller for what is larger. A section in which nothing was written is none.
+    """
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.open: list[Part] = []
+        self._pieces: list[str] = []
+        self._parts: list[Part] = []
+
+    @property
+    def text(self) -> str:
+        """All blocks so far."""
+        return "".join(self._pieces)
+
+    def write(self, text: str, separator: str = "\n\n") -> int:
+        """Append a block, behind a separator unless it is the first, and return where it starts."""
+        if self.length:
+            self._pieces.append(separator)
+            self.length += len(separator)
+        self._pieces.append(text)
+        self.length += len(text)
+        return self.length - len(text)
+
+    def begin(self, kind: str, rank: int, label: str, start: int) -> None:
+        """Open a section that begins at `start`, which may lie behind the text so far."""
+        self.open.append(Part(kind, rank, heading=label, start=start))
+        self._parts.append(self.open[-1])
+
+    def close(self, rank: int) -> None:
+        """End the open sections of this rank and of greater ranks."""
+        while self.open and self.open[-1].level >= rank:
+            self.open.pop().end = self.length
+
+    def sections(self, *, by_rank: bool = False) -> tuple[Section, ...]:
+        """Return the sections in text order, after ending them all.
+
+        Each is one level inside the one around it, or all of one rank have one level.
+        """
+        self.close(min((part.level for part in self.open), default=0))
+        parts = [part for part in self._parts if part.start < part.end]
+        ranks = sorted({part.level for part in parts})
+        sections, ends = [], list[int]()
+        for part in parts:
+            ends = [end for end in ends if end > part.start]
+            level = ranks.index(part.level) if by_rank else len(ends)
+            sections.append(Section(Span(part.start, part.end), level + 1, part.kind, part.heading))
+            ends.append(part.end)
+        return tuple(sections)
+
+
 def in_nfc(text: str, parts: Sequence[Part]) -> str:
     """The text in NFC; the offsets of the parts that hold any of it are moved to it.
 

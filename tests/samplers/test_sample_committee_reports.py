@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
-from samplers.formats.printed.text import read_page
 from samplers.source_format import FileContent
 from samplers.sources.committee_reports.contents import Contents, listed_ranks
-from samplers.sources.committee_reports.cover import Cover, read_cover
 from samplers.sources.committee_reports.reader import EXISTING_LAW, FORMAT
-from samplers.sources.committee_reports.tables import Tables
+from samplers.sources.committee_reports.tables import tables
 from tests.support.corpora import assert_accounted, real_files, words_of
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
@@ -52,21 +50,6 @@ def words(read: Document, section: Section) -> str:
 def fixture(name: str, *options: str) -> Document:
     path = next(path for path in FIXTURES if path.stem.endswith(name))
     return FORMAT.read(path.read_bytes(), path.name, frozenset(options)).documents[0]
-
-
-def cover(name: str) -> Cover:
-    path = next(path for path in FIXTURES if path.stem.endswith(name))
-    stated = read_cover(read_page(path.read_bytes(), path.name).text)
-    assert stated is not None
-    return stated
-
-
-def test_the_cover_says_which_report_it_is() -> None:
-    stated = cover("118srpt901")
-    assert (stated.package, stated.citation) == ("CRPT-118srpt901", "S. Rept. 118-901")
-    assert stated.title == "COVERED BRIDGES AND LIGHTHOUSES, AND RELATED AGENCIES APPROPRIATIONS BILL, 2025"
-    assert stated.committee == "Committee on Appropriations"
-    assert stated.accompanies == "S. 4999"
 
 
 def test_a_part_of_a_report_has_its_own_id() -> None:
@@ -171,7 +154,7 @@ def test_leaders_become_tabs() -> None:
         "Appropriations, 2023....................................    $625,000,000\nBudget........  ........\n"
     )
     assert read.documents[0].text.endswith("Appropriations, 2023\t$625,000,000\nBudget")
-    assert read.left_out["leaders"] == 36 + 16
+    assert read.left_out["rules and leaders"] == 36 + 16 + 7
     assert [section.kind for section in read.documents[0].sections] == ["introduction", "table"]
 
 
@@ -179,10 +162,8 @@ def test_the_heads_of_columns_that_span_others_stand_above_them() -> None:
     rule, heads = "-" * 60, "                         Authority             Outlays\n"
     heads += "                     --------------------------------------\n"
     heads += "                      Amount     Share     Amount     Share\n"
-    found = Tables(
-        f"\n{rule}\n{heads}{rule}\nBridges............        12         3        44         5\n{rule}\n"
-    ).found
-    assert found[0].rows == ("Authority\tOutlays", "Amount\tShare\tAmount\tShare", "Bridges\t12\t3\t44\t5")
+    (table,) = tables(f"\n{rule}\n{heads}{rule}\nBridges............        12         3        44         5\n{rule}\n")
+    assert table.rows == ["Authority\tOutlays", "Amount\tShare\tAmount\tShare", "Bridges\t12\t3\t44\t5"]
 
 
 def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
@@ -193,13 +174,6 @@ def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
     assert part(without, label).kind == part(with_law, label).kind == "existing law"
     assert part(without, "DISSENTING VIEWS").level == part(with_law, "DISSENTING VIEWS").level == 1
     assert_accounted(FORMAT.read(page(""), "x.htm", frozenset((EXISTING_LAW,))), words_of(page(""), ".htm"))
-
-
-def test_a_footnote_follows_the_paragraph_that_it_interrupts() -> None:
-    rule, note = "-" * 75, "    \\1\\In 1854."
-    body = f"    The light was lit\\1\\ by a keeper who climbed a stair of\n{rule}\n{note}\n{rule}\niron.\n    Next."
-    text = document(body).text
-    assert text.endswith("who climbed a stair of iron.\n\n\\1\\In 1854.\n\nNext.")
 
 
 @pytest.mark.parametrize(

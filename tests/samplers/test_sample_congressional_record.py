@@ -12,8 +12,8 @@ from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
-from samplers.sources.congressional_record.reader import FORMAT, facts
-from samplers.sources.congressional_record.speakers import speaker
+from samplers.sources.congressional_record.lines import speaker
+from samplers.sources.congressional_record.reader import FORMAT
 from tests.support.corpora import real_files
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "congressional_record").glob("*.htm"))
@@ -125,13 +125,6 @@ def test_the_name_gives_the_id_unless_the_header_denies_it() -> None:
         read = content("  Mr. ROWAN. One.", name).documents[0]
         assert read.doc_id == expected
         assert read.url == f"https://www.govinfo.gov/app/details/CREC-2019-03-14/{expected}"
-
-
-def test_the_header_is_read_and_left_out() -> None:
-    stated = facts(HEADER)
-    assert stated is not None
-    assert stated == ("165", "March 14, 2019", "House", "H1")
-    assert stated.date == "2019-03-14"
 
 
 def test_a_title_has_the_heading_and_never_what_was_said() -> None:

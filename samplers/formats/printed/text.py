@@ -8,6 +8,7 @@ white space is " " and "\n" only. A pattern for a line is written `\n…(?=\n)`:
 import html
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ class PrintedPage:
     title: str
     """The file's `<title>` on one line."""
     text: str
-    left_out: dict[str, int]
+    left_out: Counter[str]
     """Characters of the file that are not in `text`, by reason; a reader goes on counting in it."""
 
 
@@ -74,7 +75,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
     end = end if end > start else len(source)
     title = " ".join(_CONTROL.sub(" ", _unmarked("".join(_TITLE.findall(source, 0, start)[:1]))).split())
     around = visible(_unmarked(source[:start])) + visible(_unmarked(source[end:]))
-    left_out = {"outside the page": around} if around else {}
+    left_out = Counter({"outside the page": around})
     has_entities = "&" in source and _ENTITY.search(source) is not None
     source = source[start:end]
     text = _unmarked(source)
@@ -114,7 +115,7 @@ def stretches(text: str) -> Iterator[str]:
 
 
 def removed(
-    pattern: re.Pattern[str], text: str, left_out: dict[str, int], reason: str, replacement: Replacement = ""
+    pattern: re.Pattern[str], text: str, left_out: Counter[str], reason: str, replacement: Replacement = ""
 ) -> str:
     """The text with every match replaced; the visible characters that this costs are added to `left_out`."""
     lost = 0
@@ -126,11 +127,11 @@ def removed(
         return new
 
     result = pattern.sub(replace, text)
-    _add(left_out, reason, lost)
+    left_out[reason] += lost
     return result
 
 
-def without_page_marks(text: str, left_out: dict[str, int]) -> str:
+def without_page_marks(text: str, left_out: Counter[str]) -> str:
     """The text without `[[Page H6175]]`, each with the blank lines around it; a sentence goes on over it.
 
     What follows joins the line before where its indent says that it belongs to it, and stands apart where it is
@@ -143,19 +144,19 @@ def without_page_marks(text: str, left_out: dict[str, int]) -> str:
         body = before.rstrip(" \n")
         if "\n" in before[len(body) :] and body:
             pieces += (body, _over_page(body, mark))
-            _add(left_out, "page marks", visible(mark[0]))
+            left_out["page marks"] += visible(mark[0])
             position = mark.end()
     return "".join((*pieces, text[position:]))
 
 
-def typographic(text: str, left_out: dict[str, int]) -> str:
+def typographic(text: str, left_out: Counter[str]) -> str:
     """The text with ``…'' as “…” and two hyphens as a dash; longer runs of hyphens stay."""
     result = text.replace("``", "“") if "`" in text else text
     if "''" in text:
         result = result.replace("'''", "'”").replace("''", "”")
     if "--" in text:
         result = _DASH.sub("—", result)
-    _add(left_out, "second halves of doubled marks", len(text) - len(result))
+    left_out["second halves of doubled marks"] += len(text) - len(result)
     return result
 
 
@@ -170,11 +171,6 @@ def _over_page(body: str, mark: re.Match[str]) -> str:
     return ("\n\n" if indent > _CENTRED else "\n") + mark[1]
 
 
-def _add(left_out: dict[str, int], reason: str, lost: int) -> None:
-    if lost:
-        left_out[reason] = left_out.get(reason, 0) + lost
-
-
 def _beside(match: re.Match[str]) -> str:
     """What stands in the next column beside what an editor struck out; lines of running text become one."""
     *lines, last = match[0].split("\n")
@@ -184,14 +180,14 @@ def _beside(match: re.Match[str]) -> str:
     return " " if lines else ""
 
 
-def _without_controls(text: str, odd: str, left_out: dict[str, int]) -> str:
+def _without_controls(text: str, odd: str, left_out: Counter[str]) -> str:
     """The text with the control characters, of which `odd` has each, as the glyphs they stand for, or as spaces."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     for character in sorted(set(odd)):
         if _CONTROL.match(character):
             glyph = _GLYPHS.get(character, " ")
-            _add(left_out, "control characters", text.count(character) * (visible(character) - visible(glyph)))
+            left_out["control characters"] += text.count(character) * (visible(character) - visible(glyph))
             text = text.replace(character, glyph)
     return text
 

@@ -9,17 +9,16 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 from lxml import etree
 
-from runner.base.records import Section, Span
+from runner.base.records import Section
 from samplers.formats.gpo.inline import line_of, n_visible, one_line
 from samplers.formats.headings import cut
 from samplers.formats.levels import ITALIC, NO_LEAD, ROMAN, Lead, Place, lead, places
-from samplers.formats.text_writer import INVISIBLE, on_one_line
+from samplers.formats.text_writer import INVISIBLE, Outline, on_one_line
 
 HEADINGS = frozenset(("HD", "HED", "HD1", "HD2", "HD3", "HD4"))
 TITLES = frozenset(("SECTNO", "SUBJECT", "HEAD", "RESERVED"))
@@ -232,96 +231,58 @@ def _label(element: etree._Element, kind: str, first_line: str) -> str:
 
 def body(kind: str, label: str, title: str, blocks: Sequence[Block]) -> tuple[str, tuple[Section, ...]]:
     """Return a document's text and sections, of which the first is the whole document."""
-    writer = _Writer(title)
-    writer.begin(kind, label, 0, depth=-1)
+    outline = Outline()
+    outline.begin(kind, _WHOLE, cut(label, LABEL_LENGTH), outline.write(title))
     start = 0
     # The designators between two headings are one sequence.
     for index, block in enumerate(blocks):
         if block.kind.startswith("hd"):
-            writer.run(blocks[start:index])
-            writer.heading(block)
+            _write_run(outline, blocks[start:index])
+            outline.close(rank := int(block.kind[2:]))
+            outline.begin(block.kind, rank, cut(block.text, LABEL_LENGTH), outline.write(block.text))
             start = index + 1
-    writer.run(blocks[start:])
-    writer.close(-1)
-    return "".join(writer.pieces), tuple(Section(Span(s.start, s.end), s.level, s.kind, s.label) for s in writer.parts)
+    _write_run(outline, blocks[start:])
+    sections = outline.sections()
+    return outline.text, sections
 
 
-@dataclass(slots=True)
-class _Part:
-    """A section that is being written; `depth` is its paragraph level, 0 for headings and -1 for the document."""
-
-    kind: str
-    label: str
-    start: int
-    level: int
-    depth: int
-    rank: int
-    end: int = 0
+_WHOLE, _INNER = -1, 100
+"""Ranks of the document and, below the headings, of what stands inside no paragraph; each level adds one."""
 
 
-class _Writer:
-    def __init__(self, title: str) -> None:
-        self.pieces = [title]
-        self.length = len(title)
-        self.parts: list[_Part] = []
-        self.open: list[_Part] = []
+def _write_run(outline: Outline, blocks: Sequence[Block]) -> None:
+    """Write blocks each inside as many levels as their designators say."""
+    texts = [block.text if block.kind in ("", "paragraph") else "" for block in blocks]
+    found = places([block.lead for block in blocks], texts)
+    # A note on the whole stands no deeper than the paragraph that follows it.
+    following = 0
+    depths = []
+    for block, place in zip(reversed(blocks), reversed(found), strict=True):
+        following = place.inside if place.levels else following
+        depths.append(min(place.inside, following) if block.kind in _OF_THE_WHOLE else place.inside)
+    for block, place, inside in zip(blocks, found, reversed(depths), strict=True):
+        outline.close(rank := _INNER + inside)
+        start = outline.write(block.text, "\n" if inside else "\n\n")
+        if place.levels:
+            _begin_paragraphs(outline, block, place, start)
+        elif block.kind not in ("", "paragraph"):
+            outline.begin(block.kind, rank, cut(block.label, LABEL_LENGTH), start)
+            outline.close(rank)
 
-    def begin(self, kind: str, label: str, start: int, *, depth: int, rank: int = 0) -> None:
-        self.open.append(_Part(kind, cut(label, LABEL_LENGTH), start, len(self.open) + 1, depth, rank))
-        self.parts.append(self.open[-1])
 
-    def close(self, depth: int, rank: int = 100) -> None:
-        """End the paragraphs of this depth and deeper, and the headings of this rank and of smaller ones."""
-        while self.open and (self.open[-1].depth >= depth or self.open[-1].rank >= rank):
-            self.open.pop().end = self.length
-
-    def write(self, text: str, separator: str) -> int:
-        """Append a block and return where it starts."""
-        self.pieces += (separator, text)
-        start = self.length + len(separator)
-        self.length = start + len(text)
-        return start
-
-    def heading(self, block: Block) -> None:
-        """Begin a heading of an appendix, where paragraphs and headings of its rank or a smaller one end."""
-        rank = int(block.kind[2:])
-        self.close(1, rank)
-        self.begin(block.kind, block.text, self.length + 2, depth=0, rank=rank)
-        self.write(block.text, "\n\n")
-
-    def run(self, blocks: Sequence[Block]) -> None:
-        """Write blocks each inside as many levels as their designators say."""
-        texts = [block.text if block.kind in ("", "paragraph") else "" for block in blocks]
-        found = places([block.lead for block in blocks], texts)
-        # A note on the whole stands no deeper than the paragraph that follows it.
-        following = 0
-        depths = []
-        for block, place in zip(reversed(blocks), reversed(found), strict=True):
-            following = place.inside if place.levels else following
-            depths.append(min(place.inside, following) if block.kind in _OF_THE_WHOLE else place.inside)
-        for block, place, inside in zip(blocks, found, reversed(depths), strict=True):
-            self.close(inside + 1)
-            start = self.write(block.text, "\n" if inside else "\n\n")
-            if place.levels:
-                self.paragraphs(block, place, start)
-            elif block.kind not in ("", "paragraph"):
-                self.begin(block.kind, block.label, start, depth=inside + 1)
-                self.close(inside + 1)
-
-    def paragraphs(self, block: Block, place: Place, start: int) -> None:
-        """Begin a section at a term and at each designator; those after the first begin inside the line."""
-        designators, headings, term = block.lead
-        levels, position = place.levels, len(term)
-        if term:
-            self.begin("paragraph", _named(term), start, depth=levels[0])
-            levels = levels[1:]
-        for level, designator, heading in zip(levels, designators, headings, strict=False):
-            mark = designator.label.partition("–")[0]
-            at = block.text.find(mark, position)
-            if at >= 0:
-                label = f"{designator.label} {_named(heading)}" if heading else designator.label
-                self.begin("paragraph", label.strip(), start + at, depth=level)
-                position = at + len(mark) + len(heading)
+def _begin_paragraphs(outline: Outline, block: Block, place: Place, start: int) -> None:
+    """Begin a section at a term and at each designator; those after the first begin inside the line."""
+    designators, headings, term = block.lead
+    ranks, position = [_INNER + level - 1 for level in place.levels], len(term)
+    if term:
+        outline.begin("paragraph", ranks.pop(0), _named(term), start)
+    for rank, designator, heading in zip(ranks, designators, headings, strict=False):
+        mark = designator.label.partition("–")[0]
+        at = block.text.find(mark, position)
+        if at >= 0:
+            label = f"{designator.label} {_named(heading)}" if heading else designator.label
+            outline.begin("paragraph", rank, cut(label.strip(), LABEL_LENGTH), start + at)
+            position = at + len(mark) + len(heading)
 
 
 def _named(words: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _HEADING = re.compile(r"^ *(?:C ?O ?N ?T ?E ?N ?T ?S|T ?A ?B ?L ?E +O ?F +C ?O ?N ?T ?E ?N ?T ?S) *$", re.M)
@@ -36,46 +36,47 @@ class Contents(NamedTuple):
     """Rank, from 1, and key of each entry in order."""
 
 
-def key(heading: str) -> str:
-    """What a heading and its entry have in common: letters and digits, without case."""
-    return _NOT_A_KEY.sub("", heading).casefold()
+class _Link(NamedTuple):
+    """A heading and its entry, behind the longest run that may stand before them."""
+
+    heading: int
+    place: int
+    before: "_Link | None"
 
 
 def find_contents(text: str) -> Contents:
-    """The contents of a report: the blocks after their heading in which lines end with a leader or a page number."""
-    found = _HEADING.search(text)
-    if not found:
+    """Return the contents: the blocks after their heading in which lines end with a leader or a page number."""
+    heading = _HEADING.search(text)
+    if not heading:
         return Contents(0, 0, ())
-    end = found.end()
+    end = heading.end()
     entries: list[tuple[int, str]] = []
-    for block in _BLOCK.finditer(text, found.end()):
+    for block in _BLOCK.finditer(text, heading.end()):
         lines = [line for line in block[0].split("\n") if not _FURNITURE.match(line)]
         if lines and not any(_words(line)[1] for line in lines):
             break
         entries += _entries(lines)
         end = block.end()
-    return Contents(found.start(), end, tuple(entries))
+    return Contents(heading.start(), end, tuple(entries))
 
 
-def _entries(lines: list[str]) -> list[tuple[int, str]]:
-    entries: list[tuple[int, str]] = []
+def _entries(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield rank and key of each entry, whose words may take several lines."""
     held: list[str] = []
-    depth = 1
+    depth = 0
     for line in lines:
         if not held:
-            depth = (len(line) - len(line.lstrip(" "))) // _COLUMNS + 1
+            depth = (len(line) - len(line.lstrip(" "))) // _COLUMNS
         words, is_end = _words(line)
         held.append(words)
         if is_end or words.endswith(":"):
             parts = _TITLE.sub(r"\1: ", " ".join(held).rstrip(":"), count=1).split(": ")
-            first = (depth - 1) * _PARTS + 1
-            entries += [(first + min(inner, _PARTS - 1), key(part)) for inner, part in enumerate(parts)]
+            yield from ((depth * _PARTS + 1 + min(n, _PARTS - 1), _key(part)) for n, part in enumerate(parts))
             held = []
-    return entries
 
 
 def _words(line: str) -> tuple[str, bool]:
-    """The words of a line, and whether a leader or a page number after a gap ends them."""
+    """Return the words of a line, and whether a leader or a page number after a gap ends them."""
     before = line.rstrip("0123456789")
     body = before.rstrip(" ")
     has_page = before != line and len(before) - len(body) > 1
@@ -83,42 +84,47 @@ def _words(line: str) -> tuple[str, bool]:
     return (body.rstrip(".") if is_end else line).strip(" "), is_end
 
 
+def _key(heading: str) -> str:
+    """Return what a heading and its entry have in common: letters and digits, without case."""
+    return _NOT_A_KEY.sub("", heading).casefold()
+
+
 def listed_ranks(contents: Contents, headings: Sequence[str]) -> list[int]:
-    """The rank of each heading of a text, 0 for those that the contents do not list.
+    """Return the rank of each heading of a text, 0 for those that the contents do not list.
 
     The longest run of headings in the order of the contents: taken one by one, a heading that is printed twice and
     listed once would hide all entries between (72 of 92 in one report).
     """
-    places = _places(contents)
+    keys, entries = [_key(heading) for heading in headings], contents.entries
+    # The places of each key, the last one first, so that a heading takes one of them.
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, (_, entry) in enumerate(entries):
+        if entry and len(places[entry]) < _MAX_SAME:
+            places[entry].insert(0, place)
+    # The longest increasing run: the last place of the best run of each length, and the links behind it.
     lasts: list[int] = []
     links: list[_Link] = []
-    for index, heading in enumerate(headings):
-        for place in places.get(key(heading), ()):
+    for index, name in enumerate(keys):
+        for place in places.get(name, ()):
             length = bisect_left(lasts, place)
             if lasts[length : length + 1] != [place]:
-                link = _Link(index, place, links[length - 1] if length else None)
                 lasts[length : length + 1] = [place]
-                links[length : length + 1] = [link]
-    return _ranks(contents, headings, links[-1] if links else None)
-
-
-def _ranks(contents: Contents, headings: Sequence[str], last: "_Link | None") -> list[int]:
-    """The ranks of a run of headings, and of those between two of them that the contents spell otherwise."""
-    ranks = [0] * len(headings)
-    next_heading, next_place = len(headings), len(contents.entries)
+                links[length : length + 1] = [_Link(index, place, links[length - 1] if length else None)]
+    # From the last link to the first; between two of them stand headings that the contents spell otherwise.
+    ranks = [0] * len(keys)
+    last = links[-1] if links else None
+    next_heading, next_place = len(keys), len(entries)
     while next_heading >= 0:
         heading, place = (last.heading, last.place) if last else (-1, -1)
-        left = contents.entries[place + 1 : min(next_place, place + 1 + _MAX_BETWEEN)]
+        left = list(entries[place + 1 : min(next_place, place + 1 + _MAX_BETWEEN)])
         for index in range(heading + 1, next_heading if left else 0):
-            name = key(headings[index])
-            found = next((n for n, (_, entry) in enumerate(left) if _is_slip(entry, name)), -1)
-            if found >= 0:
-                ranks[index] = left[found][0]
-                left = left[found + 1 :]
+            slip = next((n for n, (_, entry) in enumerate(left) if _is_slip(entry, keys[index])), -1)
+            if slip >= 0:
+                ranks[index] = left[slip][0]
+                del left[: slip + 1]
         if last:
-            ranks[heading] = contents.entries[place][0]
-        next_heading, next_place = heading, place
-        last = last.before if last else None
+            ranks[heading] = entries[place][0]
+        next_heading, next_place, last = heading, place, last.before if last else None
     return ranks
 
 
@@ -129,20 +135,3 @@ def _is_slip(one: str, other: str) -> bool:
         return False
     n = next((n for n, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
     return longer.endswith(shorter[n:])
-
-
-class _Link(NamedTuple):
-    """A heading and its entry, behind the longest run that may stand before them."""
-
-    heading: int
-    place: int
-    before: "_Link | None"
-
-
-def _places(contents: Contents) -> dict[str, list[int]]:
-    """Where each key stands in the contents, the last place first, so that a heading takes one of them."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, (_, entry) in enumerate(contents.entries):
-        if entry and len(places[entry]) < _MAX_SAME:
-            places[entry].insert(0, place)
-    return places

@@ -1,19 +1,16 @@
 """Committee reports (House, Senate, executive) as govinfo serves their text: one document a report."""
 
 import re
-import unicodedata
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
-from samplers.formats.stated import bucket
-from samplers.formats.text_writer import visible
+from samplers.formats.stated import bucket, stem_of
+from samplers.formats.text_writer import Outline, visible
 from samplers.source_format import FileContent, SourceFormat
-from samplers.sources.committee_reports.contents import find_contents, listed_ranks
-from samplers.sources.committee_reports.cover import Cover, read_cover
-from samplers.sources.committee_reports.lines import Line, lines_of
-from samplers.sources.committee_reports.outline import Outline
+from samplers.sources.committee_reports.contents import find_contents
+from samplers.sources.committee_reports.text import written
 
 EXISTING_LAW = "existing-law"
 
@@ -22,26 +19,43 @@ LENGTH_BUCKETS = ((20_000, "short"), (100_000, "medium"), (400_000, "long"))
 SHORT = 600
 """Characters below which no query should be written from a report."""
 
+COVER_LENGTH = 6_000
+"""Characters in which a cover ends; the longest of 10 measured ends at 858."""
+
+_NUMBER = re.compile(
+    r"\n*\[(?P<chamber>House|Senate) (?P<executive>Executive )?Report (?P<congress>\d{1,3})-(?P<number>\d{1,4})"
+    r"(?:,? Part (?P<part>\d{1,2}|[IVX]{1,5}))?\]\n"
+)
+_FIRST_RULE = re.compile(r"^={40,}$", re.M)
+_SMALL_RULE = re.compile(r"^ {4,}_{4,}$", re.M)
+_MEASURE = re.compile(r"\[To accompany ([^\]]{1,120})\]")
+_COMMITTEE = re.compile(r"from\s+the\s+([Cc]ommittee\s+(?:on|of)\s+[^\n]{1,80}(?:\n[^\n]{1,80})?),\s+submitted")
+_ROMAN = ("0", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+_ON_THE = re.compile(r"^[Cc]ommittee on (?:the )?")
+_SERIES = {"srpt": "S. Rept.", "hrpt": "H. Rept.", "erpt": "S. Exec. Rept."}
+
 
 def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     page = read_page(data, name)
-    cover = read_cover(page.text)
-    if not cover:
+    number = _NUMBER.match(page.text)
+    if not number:
         beginning = " ".join(page.text[:200].split())[:40]
         raise DocumentError(name, f"no line '[Senate Report 118-1]' or the like at its top; it begins {beginning!r}")
+    # The cover: what says which report it is, up to a rule, and behind it the title.
+    head = page.text[:COVER_LENGTH]
+    rule = _FIRST_RULE.search(head)
+    end = rule.end() if rule else number.end()
     left_out = page.left_out
-    left_out["cover"] = visible(page.text[: cover.end])
-    body = page.text[cover.end :]
+    left_out["cover"] += visible(page.text[:end])
+    body = page.text[end:]
     contents = find_contents(body)
     if contents.end:
-        left_out["contents"] = visible(body[contents.start : contents.end])
+        left_out["contents"] += visible(body[contents.start : contents.end])
         body = f"{body[: contents.start]}\n\n{body[contents.end :]}"
-    outline = Outline(bool(contents.entries), EXISTING_LAW in options)
-    lines = lines_of(body, left_out)
-    _write(outline, lines, listed_ranks(contents, [line.name for line in lines]))
-    if outline.n_law:
-        left_out["existing law"] = outline.n_law
-    return FileContent((_document(outline, cover, name),), left_out)
+    outline = written(body, contents, left_out, keeps_law=EXISTING_LAW in options)
+    if not outline.length:
+        raise DocumentError(name, "no text after the cover")
+    return FileContent((_document(number, head, end, outline, name),), left_out)
 
 
 FORMAT = SourceFormat(
@@ -51,58 +65,36 @@ FORMAT = SourceFormat(
 )
 
 
-def _write(outline: Outline, lines: list[Line], ranks: list[int]) -> None:
-    outline.begin("introduction")
-    for line, listed in zip(lines, ranks, strict=True):
-        if line.kind == "heading":
-            outline.heading(line.text, listed)
-        elif line.kind == "margin":
-            outline.margin_heading(line.text)
-        elif line.kind == "table":
-            outline.table(line.label, line.rows, listed)
-        else:
-            outline.paragraph(line.text, line.label, line.is_close)
-
-
-def _document(outline: Outline, cover: Cover, name: str) -> Document:
-    text = outline.text
-    if not text:
-        raise DocumentError(name, "no text after the cover")
-    stem = re.sub(r"\s+", "-", name.rpartition("/")[2].rpartition(".")[0])
-    doc_id = stem if stem.startswith(f"{cover.package}-") else cover.package
+def _document(number: re.Match[str], cover: str, end: int, outline: Outline, name: str) -> Document:
+    """Return the document of a report whose cover says its number and ends, before the title, at `end`."""
+    committee, measure = (
+        " ".join(stated[1].split()) if (stated := pattern.search(cover)) else "" for pattern in (_COMMITTEE, _MEASURE)
+    )
+    stop = _SMALL_RULE.search(cover, end)
+    title = " ".join(cover[end : stop.start()].split()) if stop else ""
+    series = "erpt" if number["executive"] else f"{number['chamber'][0].lower()}rpt"
+    part = str(_ROMAN.index(number["part"])) if number["part"] in _ROMAN else number["part"] or ""
+    package = f"CRPT-{number['congress']}{series}{number['number']}" + (f"-pt{part}" if part else "")
+    doc_id = stem if (stem := stem_of(name)).startswith(f"{package}-") else package
+    # Chunks carry the report as people cite it, the committee and the measure, then the title.
+    citation = f"{_SERIES[series]} {number['congress']}-{number['number']}" + (f", Part {part}" if part else "")
+    details = ", ".join(filter(None, (_ON_THE.sub("", committee), measure and f"on {measure}")))
+    head = f"{citation} ({details})" if details else citation
+    words = cut(title, TITLE_LENGTH - len(head) - 2)
+    # A stratum names the committee, of "A, B, and C" the first word alone, and what sort of report it is.
+    named = re.sub(r"committee (?:on|of) (?:the )?", "", committee.lower())
+    by = "-".join(re.findall(r"[a-z]+", named.partition(",")[0] if named.count(",") > 2 else named))
+    sort = "executive" if series == "erpt" else "conference" if by == "conference" else "report"
+    if sort == "report" and title.upper().startswith("PROVIDING FOR CONSIDERATION"):
+        sort = "rule"
+    length = bucket(outline.length, LENGTH_BUCKETS)
     return Document(
         doc_id=doc_id,
-        text=text,
-        title=_title(cover),
-        stratum="/".join(
-            (cover.chamber, _committee(cover) or "unknown", _kind(cover), bucket(len(text), LENGTH_BUCKETS))
-        ),
+        text=outline.text,
+        title=f"{head}: {words}" if words else head,
+        stratum="/".join((number["chamber"].lower(), by or "unknown", sort, length)),
         family=doc_id,
         url=f"https://www.govinfo.gov/app/details/{doc_id}",
         sections=outline.sections(),
-        status="short" if len(text) < SHORT else "",
+        status="short" if outline.length < SHORT else "",
     )
-
-
-def _committee(cover: Cover) -> str:
-    """The committee's name as part of a stratum: "armed-services", "conference"."""
-    name = re.sub(r"committee (?:on|of) (?:the )?", "", cover.committee.lower())
-    return "-".join(re.findall(r"[a-z]+", name.partition(",")[0] if name.count(",") > 2 else name))
-
-
-def _kind(cover: Cover) -> str:
-    """What sort of report: "conference", "rule", "executive" or "report"."""
-    if cover.kind == "erpt":
-        return "executive"
-    if cover.committee.lower() == "committee of conference":
-        return "conference"
-    return "rule" if cover.title.upper().startswith("PROVIDING FOR CONSIDERATION") else "report"
-
-
-def _title(cover: Cover) -> str:
-    """The citation, the committee and the measure, then the title."""
-    committee = re.sub(r"^[Cc]ommittee on (?:the )?", "", cover.committee)
-    details = ", ".join(filter(None, (committee, cover.accompanies and f"on {cover.accompanies}")))
-    head = f"{cover.citation} ({details})" if details else cover.citation
-    words = cut(cover.title, TITLE_LENGTH - len(head) - 2)
-    return unicodedata.normalize("NFC", f"{head}: {words}" if words else head)

@@ -1,13 +1,13 @@
 """A page of the Congressional Record as lines, each with what it is: a heading, the beginning of a turn, other text."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from samplers.formats.printed.layout import is_heading, n_marks, with_headings
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import RULE, removed, typographic, without_page_marks
-from samplers.sources.congressional_record.speakers import speaker
 
 BULLET = "•"
 """Opens and closes a statement that nobody made on the floor."""
@@ -40,6 +40,24 @@ _MEMBER = re.compile(
 )
 """The lines under a title in Extensions of Remarks: who speaks, where and when."""
 
+_NAME = r"(?:[A-Z]\.(?:[A-Z]\.)?|(?:de|du|la|van|von)(?= )|[A-Z][\w'’-]{0,30})"
+_MEMBER_NAME = (
+    rf"(?:Mr|Ms|Mrs|Miss|Dr|Senator|Representative)\.? (?:Manager |Counsel )?(?P<name>{_NAME}(?: {_NAME}){{0,3}}?)"
+    r"(?: of (?:the )?[A-Z]\w{1,20}(?: [A-Z]\w{1,20}){0,2})?"
+)
+_OFFICER = (
+    r"The (?:Acting |ACTING )?(?:PRESIDING OFFICER|(?:VICE )?PRESIDENT|SPEAKER|CHAIR(?:MAN|WOMAN)?|CHIEF JUSTICE|CLERK"
+    r"|CHAPLAIN|SECRETARY|SERGEANT AT ARMS)(?: pro tempore)?(?: (?:\([A-Z][^()]{1,60}\)|\[[A-Z][^\[\]]{1,60}\]))?"
+)
+_ADDRESS = r"(?:Mr|Madam|Ms|Mrs)\.? (?:(?:Acting|Deputy|Vice) )?(?:Speaker|President|Chair(?:man|woman)?)\b"
+_TURN = re.compile(
+    rf"(?P<speaker>{_MEMBER_NAME}|{_OFFICER})(?: \([^()]{{1,60}}\)| \[[^\[\]]{{1,60}}\])?"
+    rf"(?:\.(?= |$)|[,;:]?(?= {_ADDRESS}))"
+)
+"""A full stop ends the name, or what was printed for it before "Mr. Speaker"."""
+_INITIALS = tuple("MDSRT")
+_CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
+
 
 class Line(NamedTuple):
     """A paragraph on one line.
@@ -55,8 +73,8 @@ class Line(NamedTuple):
     speaker: str = ""
 
 
-def lines_of(text: str, is_digest: bool, left_out: dict[str, int]) -> list[Line]:
-    """The lines of a page without its header; page marks, clock marks and rules are counted in `left_out`."""
+def lines_of(text: str, is_digest: bool, left_out: Counter[str]) -> list[Line]:
+    """Return the lines of a page without its header; page marks, clock marks and rules are counted in `left_out`."""
     if "{time}" in text:
         text = removed(_CLOCK, text, left_out, "clock marks")
     text = removed(_FIRST_MARK, text, left_out, "page marks")
@@ -68,8 +86,7 @@ def lines_of(text: str, is_digest: bool, left_out: dict[str, int]) -> list[Line]
         text = _MASTHEAD.sub(_at_margin, text)
     text = _NOMINEE.sub(r"\1\n", text)
     found = paragraphs(text, _SPOKEN)
-    if lost := n_marks(text) - n_marks("\n".join(paragraph.text for paragraph in found)):
-        left_out["leaders and hyphens at line ends"] = lost
+    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_marks("\n".join(p.text for p in found))
     return list(_joined(found, is_digest))
 
 
@@ -79,7 +96,7 @@ def _at_margin(match: re.Match[str]) -> str:
 
 
 def _joined(found: list[Paragraph], is_digest: bool) -> Iterator[Line]:
-    """The paragraphs as lines; pages in the Digest are put after what they are of, and a day after its heading."""
+    """Yield the paragraphs as lines; pages in the Digest follow what they are of, and a day its heading."""
     held: Line | None = None
     for index, line in enumerate(_line(paragraph, is_digest) for paragraph in found):
         if is_digest and index == 0 and _is_digest_title(line.text):
@@ -118,3 +135,16 @@ def _line(paragraph: Paragraph, is_digest: bool) -> Line:
 def _is_headline(indent: int, text: str) -> bool:
     """Whether a line is a heading although no blank line follows: "JULY 22" above a list."""
     return indent >= _FAR and is_heading(" " * indent + text, takes_notes=False)
+
+
+def speaker(paragraph: str) -> str:
+    """Return the speaker as printed ("Mr. BROWN of Ohio") of a paragraph that begins a turn; "" for any other.
+
+    "Mr. CONYERS, Mr. Speaker, I rise" is a turn with a misprint. A member's last name is in capitals, of which the
+    first may be followed by small letters (McCAIN); what is said of a member in small letters ("Mr. Lewis of Kentucky
+    asked") begins nothing. An aside such as "(during the reading)" is no part of the name.
+    """
+    found = _TURN.match(paragraph) if paragraph[:1] in _INITIALS else None
+    if not found or (found["name"] and not _CAPITALS.search(found["name"].rpartition(" ")[2])):
+        return ""
+    return found["speaker"]

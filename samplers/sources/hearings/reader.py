@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
@@ -38,16 +39,16 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     turns = speakers(openings, announced(found, contents))
     before = front(found, contents, min(turns, default=len(found)))
     titles = titles_at_end(found, max(turns, default=len(found)))
-    _count(left_out, "titles of scanned pages", sum(_visible(p.text) for p in found[titles:]))
+    left_out["titles of scanned pages"] += sum(_visible(p.text) for p in found[titles:])
     del found[titles:]
     for i, reason in before.left_out.items():
-        _count(left_out, reason, _visible(found[i].text))
+        left_out[reason] += _visible(found[i].text)
     facts = facts_of(title, opening, name, [p.text for p in found[: before.roster] if p.text != PARTING])
     turns = {i: speaker for i, speaker in turns.items() if i >= before.start}
     return FileContent((_document(facts, found, before, turns),), left_out)
 
 
-def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], dict[str, int]]:
+def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], Counter[str]]:
     """A page's title, its first characters as printed, its paragraphs without furniture, and what was left out."""
     page = read_page(data, name)
     title, opening, text, left_out = page.title, page.text[:COVER_LENGTH], page.text, page.left_out
@@ -60,7 +61,7 @@ def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], dict[st
     text = without_page_marks(text, left_out)
     found = paragraphs(text, RUNNING)
     kept = n_marks("\n".join([paragraph.text for paragraph in found]))
-    _count(left_out, "leaders and hyphens at line ends", n_marks(text) - kept)
+    left_out["leaders and hyphens at line ends"] += n_marks(text) - kept
     for i, (indent, is_apart, words) in enumerate(found):
         if ("-" in words and "--" in words) or "`" in words or ("'" in words and "''" in words):
             found[i] = Paragraph(indent, is_apart, typographic(words, left_out))
@@ -130,8 +131,3 @@ def _rule(match: re.Match[str]) -> str:
 def _visible(text: str) -> int:
     """Characters of a printed text that are not white space, of which it has three."""
     return len(text) - text.count(" ") - text.count("\n") - text.count("\t") - text.count(PARTING)
-
-
-def _count(left_out: dict[str, int], reason: str, lost: int) -> None:
-    if lost:
-        left_out[reason] = left_out.get(reason, 0) + lost
