@@ -1,13 +1,17 @@
 """`lock`, and `verify` for a folder: any folder's files by SHA-256, beside the git commit they stand at."""
 
+import argparse
+import math
 import os
 import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from runner.base.errors import InputError, IntegrityError
-from runner.base.given_files import display
+from runner.base.given_files import LONGEST_LINE, display, printable
+from runner.base.terminal import MARKS
 from runner.commands.console import add_output_flags, answer, answer_json, command_parser, tell
 
 _LOCK_EPILOG = """\
@@ -15,8 +19,7 @@ Every file below DIR counts; a lock inside DIR does not lock itself, and .git is
 by its text. exit codes: 0 locked, 2 usage or input error (no such folder, an unreadable or changing file), 5 disk.
 """
 _VERIFY_EPILOG = """\
-Files are compared by the lock's own rules; a lock of falsify-eval is read by that tool's defaults. A moved git commit
-is shown, and counts with --strict-git alone: committing a lock moves the commit.
+A moved git commit is shown, and counts with --strict-git alone: committing a lock moves the commit.
 exit codes: 0 as locked, 2 usage or input error, 4 a file is missing, changed or extra, or the lock was edited.
 """
 
@@ -33,28 +36,25 @@ def lock(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     from runner.base.canonical import json_bytes, write_atomic
     from runner.base.store import disk_errors
-    from runner.tools.folder_lock.folder_lock import lock_state
+    from runner.eval_set.door import lock_folder
 
     output: Path | None = options.output
     if output is not None and os.path.lexists(output):
         raise InputError(f"{display(output)} exists already; a lock replaces no file. Remove it, or name another.")
-    try:
-        locked = lock_state(
-            options.folder,
-            tracked_extensions=None if options.extensions is None else options.extensions.split(","),
-            bench_score=options.score,
-            extra_meta=_meta(options.meta),
-            lock_file=output or _redirected(options.folder),
-        )
-    except ValueError as error:
-        raise InputError(f"{error}.") from error
+    extensions = [] if options.extensions is None else options.extensions.split(",")
+    if wrong := [each for each in extensions if Path(f"x{each}").suffix != each or not each]:
+        raise InputError(f"--extensions: {wrong[0]!r} is not a dot and what follows the last one, as in .json.")
+    if options.score is not None and not math.isfinite(options.score):
+        raise InputError(f"--score: {options.score} is not a number that JSON has.")
+    own, meta = output or _redirected(options.folder), _meta(options.meta)
+    locked = lock_folder(options.folder, extensions=extensions, own=own, score=options.score, meta=meta)
     if output is not None:
         with disk_errors(output):
-            write_atomic(output, json_bytes(locked))
+            write_atomic(output, json_bytes(locked.model_dump()))
     if output is None or options.json:
-        answer_json(locked)
+        answer_json(locked.model_dump())
     else:
-        answer(f"{len(locked['artifacts'])} files of {display(options.folder)} are locked in {display(output)}")
+        answer(f"{len(locked.files)} files of {display(options.folder)} are locked in {display(output)}")
     return 0
 
 
@@ -76,11 +76,52 @@ def verify_folder(arguments: Sequence[str]) -> int:
     parser.add_argument("--strict-git", action="store_true", help="another git commit counts as a difference")
     add_output_flags(parser, "the answer as JSON")
     options = parser.parse_args(arguments)
-    from runner.tools.folder_lock.folder_lock import difference_lines, verify_state
+    from runner.base.canonical import read_json
+    from runner.base.git import git_state
+    from runner.base.schema import checked
+    from runner.eval_set.door import folder_differences, is_edited
+    from runner.eval_set.shapes.lock import Lock
 
-    found = verify_state(options.lock, options.folder, strict_git=options.strict_git)
-    tell(options, found, lambda: difference_lines(found, options.folder, options.lock, options.strict_git))
-    return 0 if found["matches"] else IntegrityError.exit_code
+    known = checked(Lock, read_json(options.lock), display(options.lock))
+    if known.folder is None:
+        raise InputError(f"{display(options.lock)} is the lock of a record: verify SOURCE holds the record to it.")
+    now = git_state(options.folder)
+    found = {
+        "differences": folder_differences(options.folder, known),
+        "lock_edited": is_edited(known),
+        "git_moved": known.folder.git.get("commit", now.get("commit")) != now.get("commit"),
+        "git_now": now,
+        "files": len(known.files),
+        **known.folder.model_dump(),
+    }
+    wrong = found["differences"] or found["lock_edited"] or (options.strict_git and found["git_moved"])
+    tell(options, found | {"matches": not wrong}, lambda: _differences(found, options))
+    return IntegrityError.exit_code if wrong else 0
+
+
+def _differences(found: dict[str, Any], options: argparse.Namespace) -> list[str]:
+    """Return each difference as a line, else that there is none; then git, score and what was noted."""
+    no = MARKS["fail"]
+    lines = [f"{no} {options.lock} was edited after it was written"] if found["lock_edited"] else []
+    for row in found["differences"]:
+        digests = f" (locked {row['locked'][:16]}, found {row['found'][:16]})" if row["kind"] == "changed" else ""
+        lines.append(f"{no} {row['kind']}: {row['path']}{digests}")
+    if not lines:
+        lines.append(f"{MARKS['pass']} {options.folder}: {found['files']} files as locked on {found['locked_at']}")
+    locked, now = _commit(found["git"]), _commit(found["git_now"])
+    if found["git_moved"]:
+        lines.append(f"{no if options.strict_git else '?'} git commit moved")
+    lines.append(f"git: {now}, as locked" if now == locked else f"git: locked at {locked}; now at {now}")
+    if found["score"] is not None:
+        lines.append(f"score: {found['score']:g}")
+    lines += [f"{key}: {value}" for key, value in sorted(found["meta"].items())]
+    return [printable(line, LONGEST_LINE) for line in lines]
+
+
+def _commit(state: dict[str, Any]) -> str:
+    if "error" in state:
+        return f"no commit ({state['error']})"
+    return f"{state['commit'][:8]} on {state['branch']}" + (", with uncommitted changes" if state["dirty"] else "")
 
 
 def _redirected(folder: Path) -> Path | None:
@@ -91,7 +132,7 @@ def _redirected(folder: Path) -> Path | None:
         return None
     if not stat.S_ISREG(written.st_mode):
         return None
-    from runner.tools.folder_lock.folder_lock import files_below
+    from runner.eval_set.door import names_below
 
-    below = (folder / name for name in files_below(folder))
+    below = (folder / name for name in names_below(folder))
     return next((path for path in below if os.path.samestat(path.lstat(), written)), None)

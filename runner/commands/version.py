@@ -26,8 +26,8 @@ FOLDER_FORM = "For any other folder: verify FOLDER --lock FILE [--strict-git] [-
 
 _VERIFY_EPILOG = """\
 Every digest that one file holds of another is compared too. Who can write every file can forge them all: --deep makes
-results.json, page and decision anew from the runs and labels, and says what it cannot of a record that another
-release made. What no lock shows is who gave the labels, and that nothing was locked before.
+results.json, page and decision anew from the runs and labels. What no lock shows is who gave the labels, and that
+nothing was locked before.
 """
 
 
@@ -116,7 +116,7 @@ def verify(arguments: Sequence[str]) -> int:
     parser.add_argument("--deep", action="store_true", help="make results, page and decision anew, and compare")
     options = parser.parse_args(arguments)
     from runner.eval_set.history import versions_of
-    from runner.tools.verify import verify_record
+    from runner.evening.remake import verify_record
 
     newest = version_of(options)
     for version in versions_of(newest) or [newest]:

@@ -11,9 +11,10 @@ from runner.base.places import CHECKOUT
 from runner.base.schema import FrozenModel
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, CorpusRow
-from runner.eval_set.shapes.decision import Decision, Lock, Receipt
+from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.labels import Answer, Label
 from runner.eval_set.shapes.lists import RankedLists
+from runner.eval_set.shapes.lock import Lock
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.queries import Queries
 from runner.eval_set.shapes.results import Results

@@ -1,27 +1,64 @@
-"""A decided record made anew from its runs and labels, and held against what lies there."""
+"""A version held to its locks, and a decided record held against what its runs and labels make anew."""
 
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from runner import __version__
 from runner.base.canonical import json_bytes, read_json
 from runner.base.errors import EvalError, IntegrityError
+from runner.base.places import DRIVER
 from runner.base.records import Run
 from runner.decide.decide import remade
 from runner.decide.results import Scored, make_results
-from runner.eval_set.door import LOCK_NAME, from_git
+from runner.eval_set.door import LOCK_NAME, way_out
+from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind
 from runner.eval_set.version import Version, load_decision, load_receipt
 from runner.gate.graded_gate import GradedGate
-from runner.report.results_page.render import TEMPLATE_VERSION, page, template_of
+from runner.report.results_page.render import page
 from runner.score.comparison import load_comparison
+
+
+def verify_record(version: Version, *, deep: bool = False) -> list[str]:
+    """Return a line per lock with how many files are as it says; an IntegrityError for the first that does not hold.
+
+    With `deep` also what was made anew from the runs and labels of a decided record, and of its rehearsal.
+    """
+    locks = verify_version(version)
+    views = (
+        replace(version, record=version.folder, rehearsal=False),
+        replace(version, record=version.folder / "rehearsal", rehearsal=True),
+    )
+    lines = []
+    for view, lock in zip(views, locks, strict=True):
+        name = "rehearsal" if view.rehearsal else "record"
+        if lock is None and (view.record / "decision.json").exists():
+            raise IntegrityError(
+                f"{view.record} has a decision.json and no lock.json, so nothing says that they are what was decided. "
+                f"Restore the lock from git, or run {DRIVER} run {version.flags} to have both checked and locked."
+            )
+        if lock is not None:
+            lines.append(f"{version.name} {name}: {len(lock.files)} files as locked, root {lock.root_sha256}")
+        elif not view.rehearsal or view.results_path.exists():
+            lines.append(f"{version.name} {name}: not locked")
+    for report in (path for view in views for path in report_folders(view.record)):
+        lock = verify_lock(report)
+        assert lock is not None  # a report without its lock is an IntegrityError
+        name = report.relative_to(version.folder).as_posix()
+        lines.append(f"{version.name} {name}: {len(lock.files)} files as locked, root {lock.root_sha256}")
+    if not locks[0] and version.preregistration_path.exists():
+        verified_preregistration(version)
+        lines.append(f"{version.name}: plans, queries and judge's instructions as they were frozen")
+    if deep:
+        lines += [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
+    return lines
 
 
 def results_of(version: Version, plan: Plan, frozen: Preregistration, runs: Mapping[str, Run] | None = None) -> Scored:
@@ -45,75 +82,49 @@ def files_of(version: Version, scored: Scored) -> dict[str, bytes]:
 
 
 def differing(version: Version, made: Mapping[str, bytes]) -> list[str]:
-    """The names of those files that lie in the record otherwise, or not at all."""
+    """Return the names of those files that lie in the record otherwise, or not at all."""
     paths = ((name, version.record / name, content) for name, content in made.items())
     return [name for name, path, content in paths if not path.is_file() or path.read_bytes() != content]
 
 
 def remake(version: Version) -> str:
-    """In words, what of a locked record came out of its runs and labels anew, byte for byte.
+    """Say what of a locked record came out of its runs and labels anew, byte for byte; IntegrityError unless all did.
 
-    An IntegrityError if something did not; of a record that another release made this is said and no error, since what
-    that release would make is not known here. The caller has verified the lock.
+    The caller has verified the lock.
     """
     if read_json(version.record / "decision.json").get("kind") == "policy":
         return "decided by policy, which rests on nothing that could be made anew"
     needed = (version.results_path, version.lists_path, version.record / "receipt.json", version.labels_path)
     if gone := [path for path in needed if not path.is_file()]:
         raise IntegrityError(f"{gone[0]} is not there, so nothing can be made anew. Restore it from git.")
-    other = _another_release(version)
+    recorded = read_json(version.results_path)
     try:
-        with _as_scored(version, read_json(version.results_path)["labels"]["lines"]) as scored:
+        with _as_scored(version, recorded["labels"]["lines"]) as scored:
             plan = read_plan(scored.plan_path(rehearsal=version.rehearsal))
-            frozen = verified_preregistration(scored)
-            made = files_of(scored, results_of(scored, plan, frozen))
+            made = files_of(scored, results_of(scored, plan, verified_preregistration(scored)))
     except (EvalError, ValueError) as error:
-        if other:
-            return f"made by {other}: results, lists, page and decision cannot be made anew ({error})"
         raise IntegrityError(f"{version.record} cannot be made anew from its runs and labels: {error}") from error
-    wrong = differing(version, made)
-    if wrong and not other:
+    if wrong := differing(version, made):
+        now = json.loads(made["results.json"])
+        fields = [name for name in sorted({*recorded, *now}) if recorded.get(name) != now.get(name)]
+        which = f" (of results.json: {', '.join(fields)})" if fields else ""
         raise IntegrityError(
-            f"{version.record}: runs and labels do not make {', '.join(wrong)}{_fields(version, made)}. What is locked "
-            f"was not scored from them. Restore it ({from_git(version.record)})."
+            f"{version.record}: runs and labels do not make {', '.join(wrong)}{which}. What is locked was not scored "
+            f"from them by this release. {way_out(version.record)}"
         )
-    alike = ", ".join(name for name in made if name not in wrong)
-    said = f"{alike} made anew byte for byte" if alike else "nothing made anew"
-    if not wrong:
-        return said
-    return f"{said}; made by {other}, so not held against it: {', '.join(wrong)}{_fields(version, made)}"
-
-
-def _fields(version: Version, made: Mapping[str, bytes]) -> str:
-    """Which parts of results.json differ, "" for none."""
-    then, now = read_json(version.results_path), json.loads(made["results.json"])
-    names = [name for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
-    return f" (of results.json: {', '.join(names)})" if names else ""
-
-
-def _another_release(version: Version) -> str:
-    """Which other release made the record, by its own files; "" if it was this one."""
-    template = template_of(version.record / "results.html")
-    then = {
-        "release": (read_json(version.record / "receipt.json").get("tool_version"), __version__),
-        "page template": (template, TEMPLATE_VERSION),
-    }
-    return ", ".join(f"{what} {was} (here {here})" for what, (was, here) in then.items() if was not in (None, here))
+    return f"{', '.join(made)} made anew byte for byte"
 
 
 @contextmanager
 def _as_scored(version: Version, n_scored: int) -> Iterator[Version]:
-    """The version with the labels that results were scored with: more may have been added since."""
+    """Make the version with the labels that results were scored with: more may have been added since."""
     lines = version.labels_path.read_bytes().splitlines(keepends=True)
     if n_scored == len(lines):
         yield version
         return
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / version.folder.name
-        folder.mkdir()
-        for path in (*version.folder.parent.iterdir(), *version.folder.iterdir()):
-            place = Path(scratch) if path.parent == version.folder.parent else folder
-            if path not in (version.folder, version.labels_path, version.folder / LOCK_NAME):
-                (place / path.name).symlink_to(path.resolve())
+        copy = Path(scratch) / version.folder.parent.name
+        shutil.copytree(version.folder.parent, copy, ignore=shutil.ignore_patterns(LOCK_NAME, ".*"))
+        folder = copy / version.folder.name
         (folder / version.labels_path.name).write_bytes(b"".join(lines[:n_scored]))
         yield replace(version, folder=folder, record=folder / version.record.relative_to(version.folder))

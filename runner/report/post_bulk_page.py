@@ -12,8 +12,7 @@ from pathlib import Path
 
 from runner.base.canonical import json_bytes, rename_synced, rounded, sha256, slug, write_atomic
 from runner.decide.receipt import make_receipt
-from runner.eval_set.door import LOCK_NAME, REPORTS
-from runner.eval_set.lock import lock_over
+from runner.eval_set.door import LOCK_NAME, REPORTS, lock_over
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.decision import Receipt
 from runner.report.page_frame import inert, rendered

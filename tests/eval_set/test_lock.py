@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from runner import __version__
 from runner.base import places
 from runner.base.canonical import digest, file_sha256, json_bytes, json_line, read_json, slug
 from runner.base.errors import IntegrityError
@@ -22,9 +21,8 @@ from runner.eval_set.plan import default_cells
 from runner.eval_set.preregistration import preregister, verified_preregistration
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
-from runner.report.results_page.render import TEMPLATE_VERSION
+from runner.evening.remake import verify_record
 from runner.tools.matrix.runs import runs_of
-from runner.tools.verify import verify_record
 from tests.conftest import called
 from tests.support.evening_process import run
 from tests.support.small_set import begin, make_version
@@ -412,33 +410,6 @@ def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, comman
     said = capsys.readouterr().err
     assert "results.json, results.html, decision.json" in said
     assert "outcome" in said
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new", "anew"),
-    [
-        pytest.param(
-            *("receipt.json", f'"tool_version": "{__version__}"'.encode(), b'"tool_version": "0.0.9"', False),
-            marks=pytest.mark.slow,
-        ),
-        ("results.html", f"page template {TEMPLATE_VERSION}".encode(), b"page template 0", True),
-    ],
-    ids=["release", "page"],
-)
-def test_what_an_earlier_release_made_is_named_and_no_failure(record, command, capsys, name, old, new, anew):
-    """Of the record of another release whose results come out the same, the results are held to it all the same."""
-    if not anew:
-        forge(record)
-    edit(record / name, old, new)
-    if name == "results.json":
-        before = read_json(record / "decision.json")["results_sha256"]
-        edit(record / "decision.json", before.encode(), file_sha256(record / name).encode())
-        (record / "results.html").write_bytes(b"an earlier page")
-    relock(record)
-    assert command("verify", "--deep") == 0
-    said = capsys.readouterr().out.splitlines()[-1]
-    assert ("results.json, lists.json, decision.json made anew" in said) == anew
-    assert "results.html" in said
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from runner.tools.doctor.doctor import all_checks
 from tests.support.fake_encoder import FakeEncoder
 from tests.support.forked import processes
 
-FOLDER_LOCK = "runner.tools.folder_lock.folder_lock"
 CHEATERS = [f"planted: {name}" for name in ("constant", "popularity", "random", "marginal-matched", "source-prior")]
 
 
@@ -92,10 +91,6 @@ def without_last(chunk_corpus):
     return lambda documents, name: chunk_corpus(documents, name)[:-1]
 
 
-def matching(value):
-    return lambda verify_state: lambda lock, folder: {**verify_state(lock, folder), "matches": value}
-
-
 SABOTAGE = {
     "a gate that passes all": ("runner.tools.grade.grade:four_null_gate", verdict("pass"), CHEATERS),
     "a gate that fails all": ("runner.tools.grade.grade:four_null_gate", verdict("fail"), ["gate"]),
@@ -115,8 +110,8 @@ SABOTAGE = {
     "a probe that accepts everything": ("runner.embed.probe:probe", always({}), ["planted: constant vector"]),
     "a BM25 that ignores its query": ("runner.retrieve.bm25:bm25_run", deaf, ["bm25", "graded gate"]),
     "a chunker that loses text": ("runner.embed.chunk_corpus:chunk_corpus", without_last, ["chunkers"]),
-    "a lock that always holds": (f"{FOLDER_LOCK}:verify_state", matching(True), ["planted: flipped byte"]),
-    "a lock that never holds": (f"{FOLDER_LOCK}:verify_state", matching(False), ["planted: flipped byte"]),
+    "a lock that always holds": ("runner.eval_set.door:folder_differences", always([]), ["planted: flipped byte"]),
+    "a lock that never holds": ("runner.eval_set.door:folder_differences", always([{}]), ["planted: flipped byte"]),
     "a tokenizer of words": (
         "chunkers.tokens:tokenize",
         lambda tokenize: lambda text: tokenize(text.partition(" ")[0]),

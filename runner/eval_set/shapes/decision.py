@@ -1,4 +1,4 @@
-"""The shape of receipt.json, decision.json and lock.json."""
+"""The shape of receipt.json and decision.json."""
 
 from typing import Annotated, Literal
 
@@ -90,11 +90,3 @@ class Decision(Sparse):
     decided_on: str
     results_sha256: Sha256 | None
     reuse: Reuse | None = None
-
-
-class Lock(FrozenModel):
-    """lock.json: SHA-256 of every file of a record, and of that table."""
-
-    schema_version: Literal[1]
-    files: dict[str, Sha256]
-    root_sha256: Sha256

@@ -106,17 +106,17 @@ def constant_encoder_is_refused() -> str:
 
 def flipped_byte_is_found() -> str:
     """Check that a lock over a folder holds, and no longer does once one byte of one file changed."""
-    from runner.tools.folder_lock.folder_lock import lock_state, verify_state
+    from runner.eval_set.door import folder_differences, lock_folder
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "labels.jsonl").write_bytes(b'{"grade": 2}\n')
         (folder / "runs.tsv").write_bytes(b"q01\t1\n")
-        lock = lock_state(folder)
-        if not verify_state(lock, folder)["matches"]:
+        lock = lock_folder(folder)
+        if folder_differences(folder, lock):
             raise NegativeVerdict("a folder that nobody touched does not match its lock")
         (folder / "labels.jsonl").write_bytes(b'{"grade": 3}\n')
-        if verify_state(lock, folder)["matches"]:
+        if not folder_differences(folder, lock):
             raise NegativeVerdict("a flipped byte of a locked file was not noticed")
     return "the untouched folder matches, the one with a flipped byte does not"
 
