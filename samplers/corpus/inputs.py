@@ -8,7 +8,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -52,34 +52,37 @@ class CorpusFile:
 
 @contextmanager
 def corpus_files(path: Path, source: str) -> Iterator[list[CorpusFile]]:
-    """Every file of a corpus in the order of places; they can be loaded inside the block.
+    """Give every file of a corpus in the order of places; they can be loaded inside the block.
 
-    A folder is taken with all below it, links to files too, links to folders not; InputError for a folder in it that
-    cannot be listed, since a sample from the rest would be biased. A ZIP is read in place, nothing is unpacked to the
-    disk, and archives inside it stay closed. A database is the substrate's: each row of the table
-    `<source>_documents` is a file (see `_database`).
+    A folder is taken with all below it, links to files too, links to folders not; raise an InputError for a folder in
+    it that cannot be listed, since a sample from the rest would be biased. A ZIP is read in place, nothing is unpacked
+    to the disk, and archives inside it stay closed. A database is the substrate's: each row of the table
+    `<source>_documents` is a file (see `_rows`).
     """
-    if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where a folder above cannot be searched
-        yield _ordered(_folder(path))
-        return
-    start = _start(path)
-    if start.startswith(_ZIP_STARTS):
-        with _archive(path) as archive:
-            yield _ordered(_members(archive, path))
-    elif start.startswith(_SQLITE_START):
-        database = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
-        try:
-            yield _ordered(_database(database, path, source))
-        finally:
-            database.close()
-    else:
-        raise InputError(
-            f"{path} is not a folder, a ZIP or an SQLite database. Give --corpus-path the place that holds the files."
-        )
-
-
-def _ordered(files: list[CorpusFile]) -> list[CorpusFile]:
-    return sorted(files, key=lambda file: file.place)
+    with ExitStack() as stack:
+        if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where a folder above cannot be searched
+            files = _folder(path)
+        elif (start := _start(path)).startswith(_ZIP_STARTS):
+            try:
+                archive = stack.enter_context(zipfile.ZipFile(path))
+            except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+                raise InputError(f"{path} is a damaged ZIP ({error}). Fetch it again.") from error
+            files = _members(archive, path)
+        elif start.startswith(_SQLITE_START):
+            database = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
+            stack.callback(database.close)
+            try:
+                files = list(_rows(database, path, f"{source}_documents"))
+            except sqlite3.Error as error:
+                raise InputError(
+                    f"{path} cannot be read as a database ({error}). Give --corpus-path another place."
+                ) from error
+        else:
+            raise InputError(
+                f"{path} is not a folder, a ZIP or an SQLite database. Give --corpus-path the place that holds the "
+                "files."
+            )
+        yield sorted(files, key=lambda file: file.place)
 
 
 def _start(path: Path) -> bytes:
@@ -95,7 +98,7 @@ def _start(path: Path) -> bytes:
 
 
 def printable(name: str) -> str:
-    """A name with a question mark for what a terminal would obey or no encoding can write."""
+    """Return a name with a question mark for what a terminal would obey or no encoding can write."""
     return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
@@ -140,16 +143,6 @@ def _from_disk(path: Path) -> bytes:
         raise DocumentError(path.name, f"cannot be opened ({error.strerror})") from error
 
 
-@contextmanager
-def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise InputError(f"{path} is a damaged ZIP ({error}). Fetch it again.") from error
-    with archive:
-        yield archive
-
-
 def _members(archive: zipfile.ZipFile, path: Path) -> list[CorpusFile]:
     members = [info for info in archive.infolist() if not info.is_dir()]
     total = sum(info.file_size for info in members)
@@ -170,7 +163,7 @@ def _members(archive: zipfile.ZipFile, path: Path) -> list[CorpusFile]:
 
 
 def _refused(info: zipfile.ZipInfo, seen: set[str]) -> str:
-    """Why a member is not opened, "" for one that may be."""
+    """Return why a member is not opened, "" for one that may be."""
     name = info.filename
     if name.startswith("/") or "\\" in name or ".." in PurePosixPath(name).parts or re.match("[A-Za-z]:", name):
         return "its path leads out of the archive"
@@ -192,54 +185,16 @@ def _refuse(place: str, reason: str) -> bytes:
 
 
 def _from_archive(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """The member's bytes; never more than it declares, since zipfile stops there and checks the sum."""
+    """Return the member's bytes; never more than it declares, since zipfile stops there and checks the sum."""
     try:
         return archive.read(info)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
         raise DocumentError(info.filename, "damaged in the archive") from error
 
 
-def _database(database: sqlite3.Connection, path: Path, source: str) -> list[CorpusFile]:
-    """The rows of `<source>_documents` with doc_id, path or name, and raw, the bytes of the source file."""
-    table = f"{source}_documents"
-    try:
-        database.execute("PRAGMA trusted_schema = OFF")
-        _check_is_table(database, path, table)
-        return list(_rows(database, path, table, _name_column(database, path, table)))
-    except sqlite3.Error as error:
-        raise InputError(f"{path} cannot be read as a database ({error}). Give --corpus-path another place.") from error
-
-
-def _rows(database: sqlite3.Connection, path: Path, table: str, name: str) -> Iterator[CorpusFile]:
-    # Each row is found again by SQLite's own key: doc_id and path need no index, and two rows may have equal ones.
-    keys = _row_key(database, path, table)
-    fetch = f'SELECT CAST(raw AS BLOB) FROM "{table}" WHERE ' + " AND ".join(f"{key} IS ?" for key in keys)  # noqa: S608
-    total = 0
-    listing = f'SELECT doc_id, "{name}", length(raw), {", ".join(keys)} FROM "{table}"'  # noqa: S608
-    for number, (doc_id, place, size, *row) in enumerate(database.execute(listing), start=1):
-        total += size or 0
-        if number > MAX_MEMBERS or total > MAX_TOTAL:
-            raise InputError(
-                f"{path}: the table {table} has more than {MAX_MEMBERS} rows or {MAX_TOTAL / 1e9:.0f} GB. Give "
-                "--corpus-path a smaller database or a folder."
-            )
-        shown = printable(str(place if place is not None else doc_id))
-        yield CorpusFile(shown, size or 0, partial(_from_row, database, fetch, shown, row))
-
-
-def _row_key(database: sqlite3.Connection, path: Path, table: str) -> list[str]:
-    """The columns by which SQLite finds a row of a table: a name of the rowid, or of a table without it the key."""
-    columns = database.execute(f'PRAGMA table_info("{table}")').fetchall()
-    if any(row[4] for row in database.execute(f'PRAGMA table_list("{table}")') if row[0] == "main"):
-        return ['"' + row[1].replace('"', '""') + '"' for row in columns if row[5]]
-    taken = {row[1].lower() for row in columns}
-    for rowid in ("rowid", "_rowid_", "oid"):
-        if rowid not in taken:
-            return [rowid]
-    raise InputError(f"{path}: columns of {table} are named rowid, _rowid_ and oid. Rename one of them.")
-
-
-def _check_is_table(database: sqlite3.Connection, path: Path, table: str) -> None:
+def _rows(database: sqlite3.Connection, path: Path, table: str) -> Iterator[CorpusFile]:
+    """Give the rows of a table with doc_id, path or name, and raw, the bytes of the source file."""
+    database.execute("PRAGMA trusted_schema = OFF")
     # The schema as SQLite understood it: what the file says a view or a virtual table is may be false.
     kinds = {row[2] for row in database.execute(f'PRAGMA table_list("{table}")') if row[0] == "main"}
     if kinds - {"table"}:
@@ -247,26 +202,34 @@ def _check_is_table(database: sqlite3.Connection, path: Path, table: str) -> Non
             f"{path}: {table} is a {printable(min(kinds))}, not a table, and may have rows without end. Write its rows "
             "to a table, or give --corpus-path another place."
         )
-
-
-def _name_column(database: sqlite3.Connection, path: Path, table: str) -> str:
-    """Which column names the file: `path`, else `name`; an InputError says what is there and what is needed."""
     columns = {row[1] for row in database.execute(f'PRAGMA table_info("{table}")')}
     names = [name for name in ("path", "name") if name in columns]
-    if names and {"doc_id", "raw"} <= columns:
-        return names[0]
-    found = database.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
-    tables = ", ".join(printable(row[0]) for row in found) or "none"
-    has = f"has the columns {', '.join(sorted(columns))}" if columns else "is not there"
-    raise InputError(
-        f"{path}: the table {table} {has}. Documents are read from a table {table} with the columns doc_id, path or "
-        f"name, and raw (the bytes of the source file). Tables found: {tables}."
-    )
+    if not names or not {"doc_id", "raw"} <= columns or "rowid" in map(str.lower, columns):
+        found = database.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
+        tables = ", ".join(printable(row[0]) for row in found) or "none"
+        has = f"has the columns {', '.join(sorted(columns))}" if columns else "is not there"
+        raise InputError(
+            f"{path}: the table {table} {has}. Documents are read from a table {table} with the columns doc_id, path "
+            f"or name, and raw (the bytes of the source file), and none that is named rowid. Tables found: {tables}."
+        )
+    # Each row is found again by SQLite's own key: doc_id and path need no index, and two rows may have equal ones.
+    fetch = f'SELECT CAST(raw AS BLOB) FROM "{table}" WHERE rowid = ?'  # noqa: S608
+    total = 0
+    listing = f'SELECT doc_id, "{names[0]}", length(raw), rowid FROM "{table}"'  # noqa: S608
+    for number, (doc_id, place, size, key) in enumerate(database.execute(listing), start=1):
+        total += size or 0
+        if number > MAX_MEMBERS or total > MAX_TOTAL:
+            raise InputError(
+                f"{path}: the table {table} has more than {MAX_MEMBERS} rows or {MAX_TOTAL / 1e9:.0f} GB. Give "
+                "--corpus-path a smaller database or a folder."
+            )
+        shown = printable(str(place if place is not None else doc_id))
+        yield CorpusFile(shown, size or 0, partial(_from_row, database, fetch, shown, key))
 
 
-def _from_row(database: sqlite3.Connection, fetch: str, place: str, key: list[object]) -> bytes:
+def _from_row(database: sqlite3.Connection, fetch: str, place: str, key: int) -> bytes:
     try:
-        row = database.execute(fetch, key).fetchone()
+        row = database.execute(fetch, (key,)).fetchone()
     except sqlite3.Error as error:
         raise DocumentError(place, "cannot be read from the database") from error
     return row[0] or b"" if row else b""

@@ -14,7 +14,7 @@ _LEAST = 0.15
 
 
 def language_of(texts: Iterable[str]) -> str:
-    """The language whose stop words are most of the words, in lower case; "" if no language has enough of them."""
+    """Return the language whose stop words are most of the words, in lower case; "" if none has enough."""
     from bm25s import stopwords
 
     counts: Counter[str] = Counter()

@@ -53,7 +53,7 @@ Hashes = NDArray[np.uint32]
 
 
 def near_duplicates(documents: Iterable[Document], threshold: float = THRESHOLD) -> dict[str, str]:
-    """The cluster of every document by doc_id: the smallest id in it, a document's own if nothing is like it.
+    """Return the cluster of every document by doc_id: the smallest id in it, a document's own if nothing is like it.
 
     The order of the documents does not matter. Texts under SHORTEST words are clustered if they are equal but for
     case and white space. Hashes of all words are kept, 4 bytes each: less than the texts.
@@ -72,7 +72,7 @@ def near_duplicates(documents: Iterable[Document], threshold: float = THRESHOLD)
 
 
 def members(clusters: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """The clusters of two or more documents, largest first, then by smallest id; their ids in order."""
+    """Return the clusters of two or more documents, largest first, then by smallest id; their ids in order."""
     by_cluster: dict[str, list[str]] = defaultdict(list)
     for doc_id in sorted(clusters):
         by_cluster[clusters[doc_id]].append(doc_id)
@@ -81,7 +81,7 @@ def members(clusters: Mapping[str, str]) -> list[tuple[str, ...]]:
 
 
 def jaccard(first: Hashes, second: Hashes) -> float:
-    """The similarity of two sets, given as sorted arrays of distinct hashes."""
+    """Return the similarity of two sets, given as sorted arrays of distinct hashes."""
     small, large = sorted((first, second), key=len)
     places = np.minimum(np.searchsorted(large, small), len(large) - 1)
     shared = np.count_nonzero(large[places] == small)
@@ -102,7 +102,7 @@ class _WordHashes(dict[str, int]):
 
 
 def _sets(documents: Iterable[Document]) -> Iterator[Hashes]:
-    """Each document's runs of words as sorted hashes of 32 bits: two sets of 100,000 share 2 by accident."""
+    """Give each document's runs of words as sorted hashes of 32 bits: two sets of 100,000 share 2 by accident."""
     words = _WordHashes()
     for document in documents:
         tokens = document.text.lower().split()
@@ -116,7 +116,7 @@ def _sets(documents: Iterable[Document]) -> Iterator[Hashes]:
 
 
 def _signatures(sets: Sequence[Hashes]) -> Hashes:
-    """One row of N_SLOTS a set."""
+    """Return one row of N_SLOTS a set."""
     from rensa import RMinHash
 
     rows = []
@@ -130,7 +130,8 @@ def _signatures(sets: Sequence[Hashes]) -> Hashes:
 
 
 def _connected(sets: Sequence[Hashes], signatures: Hashes, threshold: float) -> NDArray[np.int64]:
-    """For every set the smallest index of its cluster."""
+    """Return for every set the smallest index of its cluster."""
+    # Equal sets are joined first, so that only distinct ones are compared.
     groups = _Groups(len(sets))
     first: dict[bytes, int] = {}
     for i, each in enumerate(sets):
@@ -138,6 +139,7 @@ def _connected(sets: Sequence[Hashes], signatures: Hashes, threshold: float) -> 
     distinct = np.fromiter(first.values(), np.int64, len(first))
     left = np.full(len(sets), MAX_COMPARED)
     for start in range(0, N_SLOTS - ROWS + 1, ROWS):
+        # Banding proposes pairs, cheaply; the similarity of the sets decides.
         for bucket in _buckets(signatures[distinct, start : start + ROWS]):
             for i, other in _proposed(distinct[bucket], signatures, groups.labels, left, start, threshold - SLACK):
                 if groups.labels[i] == groups.labels[other] or left[i] <= 0:
@@ -165,14 +167,14 @@ class _Groups:
             self._members[large] += moved
 
     def smallest(self) -> NDArray[np.int64]:
-        """For every set the smallest index of its cluster."""
+        """Return for every set the smallest index of its cluster."""
         for members in self._members.values():
             self.labels[members] = min(members)
         return self.labels
 
 
 def _buckets(band: Hashes) -> Iterator[NDArray[np.int64]]:
-    """The indices of rows that are equal, two or more together, each ascending."""
+    """Give the indices of rows that are equal, two or more together, each ascending."""
     keys = np.zeros(len(band), np.uint64)
     for column in band.T:
         keys = keys * _MIX + column
@@ -190,11 +192,11 @@ def _proposed(
     start: int,
     lowest: float,
 ) -> Iterator[tuple[int, int]]:
-    """The pairs of a bucket that are not yet joined, that share no band before slot `start`, where they were proposed
-    already, and whose signatures agree in a share of `lowest` or more.
+    """Give the pairs of a bucket that are not yet joined and whose signatures agree in a share of `lowest` or more.
 
-    `labels` may change meanwhile: a bucket of n copies is joined after n pairs, not n². `left` has how many
-    comparisons each set still has, and is brought up to date.
+    Pairs that share a band before slot `start` were proposed already. `labels` may change meanwhile: a bucket of n
+    copies is joined after n pairs, not n². `left` has how many comparisons each set still has, and is brought up to
+    date.
     """
     for place, i in enumerate(bucket[:-1]):
         others = bucket[place + 1 : place + 1 + max(left[i], 0)]

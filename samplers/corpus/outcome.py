@@ -1,14 +1,26 @@
-"""What one file of a corpus holds, or why it cannot be read."""
+"""What each file of a corpus holds, or why it cannot be read; a folder's files are read by several processes."""
 
-from collections.abc import Callable
-from typing import NamedTuple, ParamSpec, TypeVar
+import copyreg
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from runner.base.canonical import sha256
 from runner.base.errors import DocumentError
+from runner.base.records import Section, Span
 from samplers.corpus.inputs import CorpusFile
 from samplers.corpus.recognise import named_elsewhere
 from samplers.registry import source_format
 from samplers.source_format import FileContent
+
+BYTES_OF_PROCESS = 10_000_000
+"""The least that a process is started for: it starts in .2 s, in which it would read 5 MB."""
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -34,8 +46,54 @@ def outcome(source: str, options: frozenset[str], file: CorpusFile) -> Outcome:
         return Outcome(named_elsewhere(data, file.place, source) or error.reason, "")
 
 
+def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) -> Iterator[Outcome]:
+    """Return what each file of a folder holds, in the order of the files.
+
+    What a process leaves unread, because it was killed, is read here: the outcomes are those of one process.
+    """
+    read = partial(outcome, source, options)
+    n_processes = min(_n_processors(), sum(file.size for file in files) // BYTES_OF_PROCESS)
+    n_read = 0
+    if n_processes > 1:
+        context = multiprocessing.get_context("spawn")  # a fork would take the locks of our threads along
+        pool = ProcessPoolExecutor(n_processes, context, initializer=_begin)
+        try:
+            for found in pool.map(read, files, chunksize=1 + len(files) // (8 * n_processes)):
+                yield found
+                n_read += 1
+        except BrokenProcessPool:
+            pass  # most of all for want of memory
+        finally:
+            pool.shutdown(cancel_futures=True)
+    yield from map(read, files[n_read:])
+
+
+def _n_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _begin() -> None:
+    """Make a process of the pool end with ours, leave interrupts to ours, and hand sections over as plain values."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+    copyreg.pickle(Section, _flat)  # which takes a tenth of the time
+
+
+def _end_with(parent: "multiprocessing.process.BaseProcess") -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _flat(section: Section) -> tuple[Any, ...]:
+    return _section, (section.span.start, section.span.end, section.level, section.kind, section.label)
+
+
+def _section(start: int, end: int, level: int, kind: str, label: str) -> Section:
+    return Section(Span(start, end), level, kind, label)
+
+
 def bytes_of(file: CorpusFile, max_bytes: int) -> bytes:
-    """The file's bytes; one that declares or has more than the source allows is refused, the former unread."""
+    """Return the file's bytes; one that declares or has more than the source allows is refused, the former unread."""
     size = file.size
     if size <= max_bytes:
         data = file.load()
@@ -45,7 +103,7 @@ def bytes_of(file: CorpusFile, max_bytes: int) -> bytes:
 
 
 def within_limits(place: str, work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> _Result:
-    """What the work returns; DocumentError if it needs more memory or stack than there is."""
+    """Return what the work returns; raise a DocumentError if it needs more memory or stack than there is."""
     try:
         return work(*given, **named)
     except MemoryError as error:

@@ -11,11 +11,10 @@ from pathlib import Path, PurePosixPath
 from runner.base.errors import DocumentError, InputError
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
-from samplers.corpus.outcome import bytes_of, outcome, within_limits
+from samplers.corpus.outcome import Outcome, bytes_of, outcome, outcomes, within_limits
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
-from samplers.corpus.shares import outcomes
 from samplers.registry import source_format
-from samplers.source_format import MAX_BYTES, FileContent, SourceFormat
+from samplers.source_format import MAX_BYTES, SourceFormat
 
 QUARANTINE_LIMIT = 0.02
 """Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
@@ -24,91 +23,94 @@ N_NAMED = 10
 
 _LOOKED_INTO = frozenset((".htm", ".html", ".xml"))
 """Suffixes of files that are not the source's and may be known by their first lines all the same."""
+
 MAX_ID, MAX_FIELD = 150, 400
 """Characters of an id, which names files on disk, and of a title, stratum, family or address."""
-
 
 _OUTSIDE = "a link out of the folder, to a file that cannot be read as one of this source"
 """The reason for every such file: others would quote its first words."""
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class Reading:
-    """What a corpus held."""
+    """What a corpus held.
 
-    documents: tuple[Document, ...]
-    """Sorted by doc_id, ids unique."""
-    quarantined: tuple[tuple[str, str], ...]
-    """Place and reason of each file or document that could not be taken, in the order of places."""
-    n_files: int
+    `documents` are in the order of their ids, which are unique. `quarantined` has place and reason of each file or
+    document that could not be taken, `contradictions` place and sentence where a file or its name says two things of
+    one document, both in the order of places. `files` is the SHA-256 of the file of each document, by id. Characters
+    are counted without white space: `n_characters` became text, `left_out` has the others by reason.
+    """
+
+    documents: tuple[Document, ...] = ()
+    quarantined: list[tuple[str, str]] = field(default_factory=list)
+    contradictions: list[tuple[str, str]] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    n_files: int = 0
     """Files that the source's reader was given."""
-    n_empty: int
+    n_empty: int = 0
     """Those of them that hold no document and none that is out of scope."""
-    n_duplicates: int
+    n_duplicates: int = 0
     """Documents left out because an equal one with the same id had been read."""
-    ignored: Mapping[str, int]
-    """Files that the source's reader was not given, by kind; links to folders or to nothing and pipes are one."""
-    n_superseded: int
+    n_superseded: int = 0
     """Documents of which a newer version was read, if the source keeps only the newest."""
-    n_characters: int
-    """Characters of the files that became text, white space not counted."""
-    skipped: Mapping[str, int]
+    n_characters: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
+    """Files that the source's reader was not given, by kind; links to folders or to nothing and pipes are one."""
+    skipped: Counter[str] = field(default_factory=Counter)
     """Documents outside the source's scope, by reason."""
-    left_out: Mapping[str, int]
-    """Characters of the files that became no text, by reason, white space not counted."""
-    contradictions: tuple[tuple[str, str], ...] = ()
-    """Place and sentence where a file or its name says two things of one document, in the order of places."""
-    files: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of the file that a document was read from, by id."""
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def coverage(self) -> float:
         """The share of the characters of all readable files that became text; 1 if there are none."""
-        total = self.n_characters + sum(self.left_out.values())
+        total = self.n_characters + self.left_out.total()
         return self.n_characters / total if total else 1.0
 
 
 def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) -> Reading:
-    """Every document of a corpus, its files read in the order of their places.
+    """Return every document of a corpus, its files read in the order of their places.
 
-    Two documents of one id: an equal one is dropped, a different one is quarantined, so the first place wins.
-    InputError for a place that holds no file or no document of the source, for an option that the source does not
-    have, and for more than QUARANTINE_LIMIT unreadable files.
+    Two documents of one id: an equal one is dropped, a different one is quarantined, so the first place wins. Raise an
+    InputError for a place that holds no file or no document of the source, for an option that the source does not have,
+    and for more than QUARANTINE_LIMIT unreadable files.
     """
     row = source_format(source)
-    _check_options(source, row, options)
-    gathered = _Gathered(row)
-    with corpus_files(path, source) as files:
-        read, sidecars, ignored = _parted(files, row, source)
-        if not read:
-            kinds, others = " or ".join(row.suffixes), "".join(f"\n  - {n} x {kind}" for kind, n in _few(ignored))
-            raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
-        # Members of an archive and rows of a database are read by way of a handle, which one process has.
-        in_turn = (outcome(source, options, file) for file in read)
-        found = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112  # as corpus_files asks
-        for file, (content, digest) in zip(read, found, strict=True):
-            gathered.take(file, content, digest)
-        newest, n_superseded = _newest(gathered.in_order(), row)
-        documents = gathered.enriched(newest, sidecars)
-    _stop_if_many(gathered.quarantined, len(read) + len(sidecars), path)
-    if not documents:
-        skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(gathered.skipped.items()))
-        raise InputError(f"{path} holds no document of {source}: {skipped or f'{gathered.n_empty} empty files'}.")
-    return gathered.reading(documents, len(read), ignored, n_superseded)
-
-
-def _check_options(source: str, row: SourceFormat, options: frozenset[str]) -> None:
     if unknown := sorted(options - set(row.options)):
         has = ", ".join(row.options) or "none"
         raise InputError(f"{source} has no option {unknown[0]!r}. Options: {has}. Edit `sample` in the plan.")
+    with corpus_files(path, source) as files:
+        reading = Reading()
+        read, sidecars = _parted(files, row, source, reading.ignored)
+        if not read:
+            kinds, others = (
+                " or ".join(row.suffixes),
+                "".join(f"\n  - {n} x {kind}" for kind, n in _few(reading.ignored)),
+            )
+            raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
+        reading.n_files = len(read)
+        # Members of an archive and rows of a database are read by way of a handle, which one process has.
+        in_turn = (outcome(source, options, file) for file in read)
+        found = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112  # as corpus_files asks
+        places: dict[str, tuple[Document, str]] = {}
+        for file, file_outcome in zip(read, found, strict=True):
+            _take(reading, places, file, file_outcome)
+        documents = _newest([places[doc_id][0] for doc_id in sorted(places)], row)
+        reading.n_superseded = len(places) - len(documents)
+        reading.documents = tuple(_enriched(reading, documents, sidecars, row))
+    reading.quarantined.sort()
+    reading.contradictions.sort()
+    _stop_if_many(reading.quarantined, len(read) + len(sidecars), path)
+    if not documents:
+        skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(reading.skipped.items()))
+        raise InputError(f"{path} holds no document of {source}: {skipped or f'{reading.n_empty} empty files'}.")
+    return reading
 
 
 def _parted(
-    files: Iterable[CorpusFile], row: SourceFormat, source: str
-) -> tuple[list[CorpusFile], list[CorpusFile], Counter[str]]:
-    """The files to read, the sidecars, and by kind how many are neither; a sidecar is one whatever its suffix."""
+    files: Iterable[CorpusFile], row: SourceFormat, source: str, ignored: Counter[str]
+) -> tuple[list[CorpusFile], list[CorpusFile]]:
+    """Return the files to read and the sidecars, whatever their suffix; count by kind what is neither."""
     read, sidecars = [], []
-    ignored: Counter[str] = Counter()
     for file in files:
         if not file.is_regular:
             ignored["links and what is no file"] += 1
@@ -118,11 +120,11 @@ def _parted(
             read.append(file)
         else:
             ignored[_kind(file, source)] += 1
-    return read, sidecars, ignored
+    return read, sidecars
 
 
 def _kind(file: CorpusFile, source: str) -> str:
-    """What a file is that is not of the source: by its first lines or name if they are known, else by its suffix."""
+    """Return what a file not of the source is: by its first lines or name if they are known, else by its suffix."""
     suffix = PurePosixPath(file.place).suffix.lower()
     data = b""
     if suffix in _LOOKED_INTO and file.size <= MAX_BYTES:
@@ -132,94 +134,38 @@ def _kind(file: CorpusFile, source: str) -> str:
 
 
 def _few(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The most frequent first, N_NAMED of them."""
+    """Return the most frequent first, N_NAMED of them."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:N_NAMED]
 
 
-class _Gathered:
-    """What the files read so far held."""
-
-    def __init__(self, row: SourceFormat) -> None:
-        self.quarantined: list[tuple[str, str]] = []
-        self.contradictions: list[tuple[str, str]] = []
-        self.skipped: Counter[str] = Counter()
-        self.left_out: Counter[str] = Counter()
-        self.n_empty = self.n_duplicates = self.n_characters = 0
-        self._row = row
-        self._documents: dict[str, tuple[Document, str]] = {}
-        self._files: dict[str, str] = {}
-
-    def take(self, file: CorpusFile, content: FileContent | str, digest: str) -> None:
-        """Add the documents of a file with this digest, or its place and the reason why there are none."""
-        if isinstance(content, str):
-            self.quarantined.append((file.place, _OUTSIDE if file.leads_out else content))
-            return
-        self.n_empty += not content.documents and not content.skipped
-        self.n_characters -= content.supplied
-        self.skipped.update(content.skipped)
-        self.left_out.update(content.left_out)
-        self.contradictions += [(file.place, said[:MAX_FIELD]) for said in content.contradictions]
-        for document in content.documents:
-            self._add(document, file.place, digest)
-
-    def reading(
-        self, documents: Sequence[Document], n_files: int, ignored: Mapping[str, int], n_superseded: int
-    ) -> Reading:
-        """The account of all that was read, with the documents that stay."""
-        return Reading(
-            documents=tuple(documents),
-            quarantined=tuple(sorted(self.quarantined)),
-            n_files=n_files,
-            n_empty=self.n_empty,
-            n_duplicates=self.n_duplicates,
-            ignored=ignored,
-            n_superseded=n_superseded,
-            n_characters=self.n_characters,
-            skipped=self.skipped,
-            left_out=self.left_out,
-            contradictions=tuple(sorted(self.contradictions)),
-            files=self._files,
-        )
-
-    def in_order(self) -> list[Document]:
-        """The documents by id."""
-        return [self._documents[doc_id][0] for doc_id in sorted(self._documents)]
-
-    def enriched(self, documents: Sequence[Document], sidecars: Iterable[CorpusFile]) -> Sequence[Document]:
-        """The documents with what the sidecars add; a sidecar that cannot be used is quarantined."""
-        enrich = self._row.enrich
-        if enrich is None:
-            return documents
-        usable: dict[str, bytes] = {}
-        for file in sidecars:
-            try:
-                data = bytes_of(file, self._row.max_bytes)
-                # Each is tried alone: in one reading of all of them, one damaged file would take the others with it.
-                within_limits(file.place, enrich, (), {file.place: data})
-                if usable.setdefault(file.place, data) != data:
-                    raise DocumentError(file.place, "another file of this path has other bytes")
-            except DocumentError as error:
-                self.quarantined.append((file.place, _OUTSIDE if file.leads_out else error.reason))
-        added = enrich(documents, usable)
-        return [old if fault(new) else new for old, new in zip(documents, added, strict=True)]
-
-    def _add(self, document: Document, place: str, digest: str) -> None:
-        self.n_characters += sum(map(len, document.text.split()))
+def _take(reading: Reading, places: dict[str, tuple[Document, str]], file: CorpusFile, outcome: Outcome) -> None:
+    """Add to the reading what a file holds; `places` has each document taken so far and the place of its file."""
+    content = outcome.content
+    if isinstance(content, str):
+        reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else content))
+        return
+    reading.n_empty += not content.documents and not content.skipped
+    reading.n_characters -= content.supplied
+    reading.skipped.update(content.skipped)
+    reading.left_out.update(content.left_out)
+    reading.contradictions += [(file.place, said[:MAX_FIELD]) for said in content.contradictions]
+    for document in content.documents:
+        reading.n_characters += sum(map(len, document.text.split()))
         if reason := fault(document):
-            self.quarantined.append((place, reason))
-            return
-        known, first_place = self._documents.setdefault(document.doc_id, (document, place))
+            reading.quarantined.append((file.place, reason))
+            continue
+        known, first_place = places.setdefault(document.doc_id, (document, file.place))
         if known is document:
-            self._files[document.doc_id] = digest
-            return
-        if known.sha256 == document.sha256:
-            self.n_duplicates += 1
-            return
-        self.quarantined.append((place, f"its id has another text ({document.doc_id} was read from {first_place})"))
+            reading.files[document.doc_id] = outcome.digest
+        elif known.sha256 == document.sha256:
+            reading.n_duplicates += 1
+        else:
+            reason = f"its id has another text ({document.doc_id} was read from {first_place})"
+            reading.quarantined.append((file.place, reason))
 
 
 def fault(document: Document) -> str:
-    """Why a document cannot be taken, "" for one that can: a damaged file may state an id of a thousand digits."""
+    """Return why a document cannot be taken, "" if it can: a damaged file may state an id of a thousand digits."""
     if len(document.doc_id) > MAX_ID or "/" in document.doc_id or not document.doc_id.isprintable():
         return f"its id is no file name ({printable(document.doc_id[:40])})"
     fields = {"title": document.title, "stratum": document.stratum, "family": document.family, "url": document.url}
@@ -227,17 +173,37 @@ def fault(document: Document) -> str:
     return f"its {long} is longer than {MAX_FIELD} characters or a line" if long else ""
 
 
-def _newest(documents: list[Document], row: SourceFormat) -> tuple[list[Document], int]:
-    """The documents without older versions of a family, and how many those were; the smaller id wins a tie."""
+def _newest(documents: list[Document], row: SourceFormat) -> list[Document]:
+    """Return the documents without older versions of a family; the smaller id wins a tie."""
     if row.newest is None:
-        return documents, 0
+        return documents
     best: dict[str, Document] = {}
     for document in documents:
         known = best.setdefault(document.family, document)
         if row.newest(document) > row.newest(known):
             best[document.family] = document
-    kept = [document for document in documents if best[document.family] is document]
-    return kept, len(documents) - len(kept)
+    return [document for document in documents if best[document.family] is document]
+
+
+def _enriched(
+    reading: Reading, documents: Sequence[Document], sidecars: Iterable[CorpusFile], row: SourceFormat
+) -> Sequence[Document]:
+    """Return the documents with what the sidecars add; a sidecar that cannot be used is quarantined."""
+    enrich = row.enrich
+    if enrich is None:
+        return documents
+    usable: dict[str, bytes] = {}
+    for file in sidecars:
+        try:
+            data = bytes_of(file, row.max_bytes)
+            # Each is tried alone: in one reading of all of them, one damaged file would take the others with it.
+            within_limits(file.place, enrich, (), {file.place: data})
+            if usable.setdefault(file.place, data) != data:
+                raise DocumentError(file.place, "another file of this path has other bytes")
+        except DocumentError as error:
+            reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else error.reason))
+    added = enrich(documents, usable)
+    return [old if fault(new) else new for old, new in zip(documents, added, strict=True)]
 
 
 def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Path) -> None:
@@ -245,7 +211,7 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
     if n_places <= QUARANTINE_LIMIT * n_files:
         return
     others = Counter(found[1] for _, reason in quarantined if (found := NOT_ITS_SOURCE.match(reason)))
-    if others and sum(others.values()) > n_places / 2:
+    if others and others.total() > n_places / 2:
         source, n_of_it = others.most_common(1)[0]
         raise InputError(
             f"{n_of_it} of {n_files} files in {path} are {source}. Did you mean the source {source}? "

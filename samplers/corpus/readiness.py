@@ -20,7 +20,7 @@ N_SHOWN = 10
 
 
 def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]:
-    """The report on a corpus, in JSON's types; `clusters` are those of `near_duplicates` over its documents."""
+    """Return the report on a corpus, in JSON's types; `clusters` are those of `near_duplicates` over its documents."""
     from samplers.corpus.near_duplicates import members
 
     documents = reading.documents
@@ -33,7 +33,10 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
         "files_empty": reading.n_empty,
         "files_quarantined": len({place for place, _ in reading.quarantined}),
         "quarantined": [list(row) for row in reading.quarantined],
-        "quarantine_reasons": _by_count(_kind(reason) for _, reason in reading.quarantined),
+        # Without what differs from file to file: what stands in parentheses and after commas.
+        "quarantine_reasons": _by_count(
+            re.split(r" \(|, ", reason, maxsplit=1)[0] for _, reason in reading.quarantined
+        ),
         "contradictions": [list(row) for row in reading.contradictions],
         "documents": len(documents),
         "documents_equal": reading.n_duplicates,
@@ -55,7 +58,7 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
 
 
 def boilerplate_share(documents: Sequence[Document]) -> float:
-    """The share of the characters in lines that many documents have, white space at their ends not counted."""
+    """Return the share of the characters in lines that many documents have, white space at their ends not counted."""
     # Lines are counted by their hashes: the distinct lines of a corpus are nearly as large as the corpus.
     counts: Counter[int] = Counter()
     for document in documents:
@@ -71,7 +74,8 @@ def boilerplate_share(documents: Sequence[Document]) -> float:
 
 
 def lines(report: Mapping[str, Any]) -> list[str]:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
+    contradictions = report["contradictions"]
     lengths = ", ".join(f"{name} {n:,}" for name, n in report["length_quantiles"].items())
     return [
         f"files: {report['files']:,} read, {report['files_empty']:,} of them empty and "
@@ -79,7 +83,8 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         *_indented(report["quarantine_reasons"]),
         f"files of other kinds: {sum(report['files_ignored'].values()):,}",
         *_indented(report["files_ignored"]),
-        *_contradictions(report["contradictions"]),
+        *([f"contradictions, each decided as said: {len(contradictions):,}"] if contradictions else []),
+        *_shown([f"{place}: {said}" for place, said in contradictions]),
         f"documents: {report['documents']:,} in {report['families']:,} families, {report['sections']:,} sections, "
         f"{report['characters']:,} characters ({report['coverage']:.1%} of what the files say)",
         *_indented({f"characters left out: {reason}": n for reason, n in report["left_out"].items()}),
@@ -90,7 +95,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         f"boilerplate: {report['boilerplate_share']:.1%} of the characters, in lines that many documents have",
         f"near-duplicates: {report['near_duplicate_rate']:.1%} of the documents, "
         f"{report['near_duplicate_clusters']:,} clusters",
-        *(f"  {len(group)}: {_first_few(group)}" for group in report["largest_clusters"]),
+        *(f"  {len(ids)}: {', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''}" for ids in report["largest_clusters"]),
         f"strata: {len(report['strata']):,}",
         *_indented(report["strata"]),
     ]
@@ -100,13 +105,8 @@ def _filled_lines(document: Document) -> Iterator[str]:
     return filter(None, map(str.strip, document.text.split("\n")))
 
 
-def _kind(reason: str) -> str:
-    """The reason without what differs from file to file: what stands in parentheses and after commas."""
-    return re.split(r" \(|, ", reason, maxsplit=1)[0]
-
-
 def _by_count(words: Iterable[str]) -> dict[str, int]:
-    """How often each occurs, the most frequent first, then by name."""
+    """Return how often each occurs, the most frequent first, then by name."""
     return _largest_first(Counter(words))
 
 
@@ -115,15 +115,9 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _indented(counts: Mapping[str, int]) -> list[str]:
-    shown = [f"  {n:,} {name}" for name, n in list(counts.items())[:N_SHOWN]]
-    return [*shown, f"  and {len(counts) - N_SHOWN} more"] if len(counts) > N_SHOWN else shown
+    return _shown([f"{n:,} {name}" for name, n in counts.items()])
 
 
-def _contradictions(rows: Sequence[Sequence[str]]) -> list[str]:
-    shown = [f"  {place}: {said}" for place, said in rows[:N_SHOWN]]
+def _shown(rows: Sequence[str]) -> list[str]:
     more = [f"  and {len(rows) - N_SHOWN} more"] if len(rows) > N_SHOWN else []
-    return [f"contradictions, each decided as said: {len(rows):,}", *shown, *more] if rows else []
-
-
-def _first_few(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
+    return [*(f"  {row}" for row in rows[:N_SHOWN]), *more]

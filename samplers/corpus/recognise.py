@@ -53,7 +53,7 @@ class Recognised(NamedTuple):
 
 
 def named_elsewhere(data: bytes, name: str, source: str) -> str:
-    """What a file is that is not read as one of `source`, for a person to read; "" if it should be or is unknown."""
+    """Return what a file is that is not read as one of `source`, in words; "" if it should be or is unknown."""
     found = recognised(data, name)
     if found.unread or found.source in ("", source):
         return found.unread
@@ -65,46 +65,39 @@ NOT_ITS_SOURCE = re.compile(r"this is a (\w+) file \(")
 
 
 def recognised(data: bytes, name: str) -> Recognised:
-    """The source that a file belongs to, "bill_status" for the metadata of bills, "" for an unknown one."""
+    """Return the source that a file belongs to, "bill_status" for the metadata of bills, "" for an unknown one."""
     head = _single_bytes(data[:LOOKED_AT])
+    unread_name = next((unread for pattern, unread in _UNREAD_NAMES if pattern.search(name)), "")
     if b"%PDF-" in head[:1024] or name.lower().endswith(".pdf"):
         stem = name.rpartition("/")[2]
         source = next((source for pattern, source in _PDF_NAMES if pattern.search(stem)), "")
-        return Recognised(source, "a PDF of that name", "" if source else _unread_name(name))
+        return Recognised(source, "a PDF of that name", "" if source else unread_name)
     root = _root(head)
     if root in _UNREAD_ROOTS:
         return Recognised("", "", _UNREAD_ROOTS[root])
     if root and root.lower() not in ("html", "head", "title", "body", "pre"):
-        return Recognised(_by_root(root, head), f"root <{root[:40]}>")
+        # A level of USLM is of the source that its identifier names.
+        identifier = _IDENTIFIER.search(head)
+        by_identifier = _IDENTIFIERS.get(identifier[1].decode(), "") if identifier else ""
+        return Recognised(_ROOTS.get(root, by_identifier), f"root <{root[:40]}>")
     head = b"\n" + head
     lines = [(match, source, not_read) for pattern, source, not_read in _FIRST_LINES if (match := pattern.search(head))]
     if not lines:
-        return Recognised("", "", _unread_name(name))
+        return Recognised("", "", unread_name)
     match, source, unread = min(lines, key=lambda found: found[0].start())
     words = " ".join(match[0].decode("latin-1").split())
     return Recognised(source, f'it begins with "{words}"', unread)
 
 
-def _unread_name(name: str) -> str:
-    return next((unread for pattern, unread in _UNREAD_NAMES if pattern.search(name)), "")
-
-
 def _single_bytes(head: bytes) -> bytes:
-    """One byte a character, as far as ASCII goes: a UTF-16 file loses its every other NUL."""
+    """Return one byte a character, as far as ASCII goes: a UTF-16 file loses its every other NUL."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head.decode("utf-16", errors="replace").encode("ascii", errors="replace")
     return head.removeprefix(codecs.BOM_UTF8)
 
 
-def _by_root(root: str, head: bytes) -> str:
-    if root in _ROOTS:
-        return _ROOTS[root]
-    identifier = _IDENTIFIER.search(head)
-    return _IDENTIFIERS.get(identifier[1].decode(), "") if identifier else ""
-
-
 def _root(head: bytes) -> str:
-    """The local name of the first element after prolog, comments and DOCTYPE; "" if text comes first."""
+    """Return the local name of the first element after prolog, comments and DOCTYPE; "" if text comes first."""
     at = 0
     while True:
         while head[at : at + 1].isspace():
@@ -117,7 +110,7 @@ def _root(head: bytes) -> str:
 
 
 def _after_misc(head: bytes, at: int) -> int:
-    """Where a processing instruction, comment or DOCTYPE that begins here ends; -1 for anything else."""
+    """Return where a processing instruction, comment or DOCTYPE that begins here ends; -1 for anything else."""
     for opening, closing in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">")):
         if head.startswith(opening, at):
             end = head.find(closing, at)

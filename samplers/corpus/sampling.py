@@ -18,7 +18,7 @@ def stratified_sample(
     families: Families = "versions",
     clusters: Mapping[str, str] | None = None,
 ) -> list[Document]:
-    """At most `size` documents, allotted over strata in proportion; sorted by doc_id.
+    """Return at most `size` documents, allotted over strata in proportion; sorted by doc_id.
 
     If families are versions of one text, one of each is drawn. Of a family the first in hash order stays, so neither
     stage, date nor input order decides and every stage keeps its chance of being sampled (preferring the latest would
@@ -34,7 +34,7 @@ def stratified_sample(
 
 
 def reading_pack(documents: Iterable[Document], count: int, seed: int) -> list[Document]:
-    """A stratified sample for authors of queries, in hash order: who stops early has read a mixed part of it.
+    """Return a stratified sample for authors of queries, in hash order: who stops early has read a mixed part of it.
 
     Drawn from a sample, in which families are settled; documents with a status are left out.
     """
@@ -43,14 +43,14 @@ def reading_pack(documents: Iterable[Document], count: int, seed: int) -> list[D
 
 
 def in_hash_order(documents: Iterable[Document], seed: int) -> list[Document]:
-    """The documents sorted by SHA-256 of seed and doc_id."""
+    """Return the documents sorted by SHA-256 of seed and doc_id."""
     return sorted(documents, key=lambda document: _hash(seed, document.doc_id))
 
 
 def one_per_family(
     documents: Iterable[Document], seed: int, clusters: Mapping[str, str] | None = None
 ) -> list[Document]:
-    """The first document of each family in hash order, in hash order; a cluster joins the families in it."""
+    """Return the first document of each family in hash order, in hash order; a cluster joins the families in it."""
     ordered = in_hash_order(documents, seed)
     joined = _joined(ordered, clusters or {})
     first: dict[str, Document] = {}
@@ -60,14 +60,14 @@ def one_per_family(
 
 
 def cut_families(chosen: Iterable[Document], documents: Iterable[Document]) -> dict[str, tuple[int, int]]:
-    """The families of which a sample holds a part only: how many documents, and of how many."""
+    """Return the families of which a sample holds a part only: how many documents, and of how many."""
     drawn = Counter(document.family for document in chosen)
     whole = Counter(document.family for document in documents)
     return {family: (n, whole[family]) for family, n in sorted(drawn.items()) if n < whole[family]}
 
 
 def allotment(sizes: Mapping[str, int], seats: int, seed: int) -> dict[str, int]:
-    """How many of `seats` each stratum gets: never more than its size, all of it if `seats` cover everything.
+    """Return how many of `seats` each stratum gets: never more than its size, all of it if `seats` cover everything.
 
     Largest remainder (Hamilton): seats go one by one to the stratum whose proportional share is least filled.
     """
@@ -84,7 +84,7 @@ def allotment(sizes: Mapping[str, int], seats: int, seed: int) -> dict[str, int]
 
 
 def _seated(ordered: Sequence[Document], size: int, seed: int) -> list[Document]:
-    """The first documents of each stratum, as many as it has seats."""
+    """Return the first documents of each stratum, as many as it has seats."""
     strata: dict[str, list[Document]] = defaultdict(list)
     for document in ordered:
         strata[document.stratum].append(document)
@@ -93,7 +93,7 @@ def _seated(ordered: Sequence[Document], size: int, seed: int) -> list[Document]
 
 
 def _joined(documents: Iterable[Document], clusters: Mapping[str, str]) -> dict[str, str]:
-    """One family for each that a chain of clusters connects; families that stand alone are left out."""
+    """Return one family for each that a chain of clusters connects; families that stand alone are left out."""
     parent: dict[str, str] = {}
 
     def root(family: str) -> str:
@@ -112,7 +112,7 @@ def _joined(documents: Iterable[Document], clusters: Mapping[str, str]) -> dict[
 
 
 def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list[Document]:
-    """Families drawn whole, in hash order of their names, until the seats of their stratum are filled.
+    """Return families drawn whole, in hash order of their names, until the seats of their stratum are filled.
 
     A family's stratum is the one that most of its documents have. A family larger than what is left is passed over
     for a smaller one; the first of a stratum, if it is larger than all its seats, gives its first documents in id
@@ -123,9 +123,11 @@ def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list
     for document in _in_id_order(documents):
         families[document.family].append(document)
     ordered = sorted(families, key=lambda family: _hash(seed, family))
-    stratum = {family: _commonest_stratum(members) for family, members in families.items()}
+    stratum: dict[str, str] = {}
     sizes: Counter[str] = Counter()
     for family, members in families.items():
+        counts = Counter(document.stratum for document in members)
+        stratum[family] = min(counts, key=lambda name: (-counts[name], name))
         sizes[stratum[family]] += len(members)
     left = allotment(sizes, size, seed)
     drawn: dict[str, list[Document]] = {}
@@ -142,11 +144,6 @@ def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list
             drawn[family] = families[family]
             spare -= len(families[family])
     return [document for members in drawn.values() for document in members]
-
-
-def _commonest_stratum(members: Sequence[Document]) -> str:
-    counts = Counter(document.stratum for document in members)
-    return min(counts, key=lambda stratum: (-counts[stratum], stratum))
 
 
 def _in_id_order(documents: Iterable[Document]) -> list[Document]:

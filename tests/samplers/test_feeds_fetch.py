@@ -150,7 +150,7 @@ def test_the_folder_is_a_corpus_in_which_each_bill_s_status_gives_its_policy_are
     run("again", documents=digests(*NAMES[:2]))
     for folder, n_documents in (("out", 5), ("again", 2)):
         reading = read_corpus(tmp_path / folder, "bills")
-        assert (len(reading.documents), reading.quarantined) == (n_documents, ())
+        assert (len(reading.documents), reading.quarantined) == (n_documents, [])
         assert {document.stratum.rpartition("/")[2] for document in reading.documents} == {"Ferries"}
 
 

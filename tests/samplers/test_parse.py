@@ -46,7 +46,7 @@ def test_a_folder_is_read_whole_and_sorted(tmp_path):
     reading = read(tmp_path, files | {"readme.txt": b"", "9/x.pdf": b""})
     ids = [document.doc_id for document in reading.documents]
     assert ids == sorted(path.stem for path in BILLS)
-    assert (reading.quarantined, reading.n_duplicates, sum(reading.ignored.values())) == ((), 0, 2)
+    assert (reading.quarantined, reading.n_duplicates, sum(reading.ignored.values())) == ([], 0, 2)
     assert (reading.n_files, reading.n_empty, reading.n_superseded) == (len(BILLS), 0, 0)
 
 
@@ -66,20 +66,20 @@ def test_an_equal_document_is_dropped_and_another_text_of_one_id_quarantined(tmp
     assert len(reading.documents) == 60
     assert reading.n_duplicates == 1
     expected = "its id has another text (BILLS-117hr1ih was read from bill-001.xml)"
-    assert reading.quarantined == (("z/other.xml", expected),)
+    assert reading.quarantined == [("z/other.xml", expected)]
 
 
 def test_a_contradiction_is_kept_with_its_place(tmp_path):
     files = {"x/BILLS-117hr1ih.xml": bill("x", title="104 HR 1 IH: Title"), "y.xml": bill("y", title="104 HR 2 IH: T")}
-    assert read(tmp_path, files).contradictions == (
+    assert read(tmp_path, files).contradictions == [
         ("x/BILLS-117hr1ih.xml", "read as BILLS-104hr1ih, but its file name says 117hr1ih"),
-    )
+    ]
 
 
 def test_up_to_two_percent_may_be_unreadable(tmp_path):
     reading = read(tmp_path, many(49) | {"bad.xml": b"<bill>"})
     assert QUARANTINE_LIMIT == 0.02
-    assert reading.quarantined == (("bad.xml", "malformed XML (line 1)"),)
+    assert reading.quarantined == [("bad.xml", "malformed XML (line 1)")]
 
 
 def test_more_than_two_percent_unreadable_stops_the_run_and_counts_ten_reasons(tmp_path):
@@ -178,7 +178,7 @@ def test_a_file_with_one_taken_id_still_gives_its_other_documents(tmp_path, plan
     planted()
     reading = read_corpus(fill(tmp_path, HUNDRED | {"z.text": b"new1\nd7 other words\nnew2"}), "any")
     assert {"new1", "new2"} < {item.doc_id for item in reading.documents}
-    assert reading.quarantined == (("z.text", "its id has another text (d7 was read from 7.txt)"),)
+    assert reading.quarantined == [("z.text", "its id has another text (d7 was read from 7.txt)")]
 
 
 @pytest.mark.parametrize("doc_id", ["../../x", "a" * 151, "a\x1bb", "a/b"])
@@ -203,9 +203,9 @@ def test_a_document_with_an_endless_title_is_quarantined():
 )
 def test_a_reader_that_runs_out_of_memory_or_stack_quarantines_the_file(tmp_path, planted, what, reason):
     planted()
-    assert read_corpus(fill(tmp_path, HUNDRED | {"bad.txt": f"x {what}".encode()}), "any").quarantined == (
+    assert read_corpus(fill(tmp_path, HUNDRED | {"bad.txt": f"x {what}".encode()}), "any").quarantined == [
         ("bad.txt", reason),
-    )
+    ]
 
 
 def test_any_other_exception_of_a_reader_is_a_defect_and_surfaces(tmp_path, planted):
@@ -217,7 +217,7 @@ def test_any_other_exception_of_a_reader_is_a_defect_and_surfaces(tmp_path, plan
 def test_a_file_above_the_limit_is_quarantined_unread(tmp_path, planted):
     planted(max_bytes=50)
     reading = read_corpus(fill(tmp_path, HUNDRED | {"big.txt": b"x defect" + b" " * 50}), "any")
-    assert reading.quarantined == (("big.txt", "0 MB, more than the limit of 0 MB"),)
+    assert reading.quarantined == [("big.txt", "0 MB, more than the limit of 0 MB")]
 
 
 def test_only_the_newest_of_a_family_stays_where_the_source_says_so(tmp_path, planted):
@@ -271,7 +271,7 @@ def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_p
     files = {f"{n}.txt": f"d{n}".encode() for n in range(200)}
     sidecars = {"a.yaml": b"good", "b.yaml": b"bad", "c.yaml": b"recursion", "d.yaml": b"fine"}
     reading = read_corpus(fill(tmp_path, files | sidecars), "any")
-    assert reading.quarantined == (("b.yaml", "no list"), ("c.yaml", "nested too deep"))
+    assert reading.quarantined == [("b.yaml", "no list"), ("c.yaml", "nested too deep")]
     assert {item.title for item in reading.documents} == {"good+fine"}
 
 

@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 
 import pytest
 
@@ -14,18 +15,8 @@ def document(n: int, text: str, stratum: str = "a", status: str = "") -> Documen
 
 
 def reading(documents: list[Document], **fields: object) -> Reading:
-    values = {
-        "quarantined": (),
-        "n_files": len(documents),
-        "n_empty": 0,
-        "n_duplicates": 0,
-        "ignored": {},
-        "n_superseded": 0,
-        "n_characters": 90,
-        "skipped": {},
-        "left_out": {"metadata": 10},
-    }
-    return Reading(tuple(documents), **(values | fields))
+    values = {"n_files": len(documents), "n_characters": 90, "left_out": Counter(metadata=10)}
+    return Reading(documents=tuple(documents), **(values | fields))
 
 
 def report_of(documents: list[Document], **fields: object) -> dict:

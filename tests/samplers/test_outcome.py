@@ -1,0 +1,103 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from samplers.corpus import outcome, parse
+from samplers.corpus.inputs import corpus_files
+from samplers.corpus.outcome import Outcome
+from samplers.corpus.parse import read_corpus
+from tests.support.reader_goldens import fixtures
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Bills twice, so that the second half holds duplicates, and a damaged one."""
+    for number in range(2):
+        for path in fixtures("bills"):
+            (tmp_path / f"{number}-{path.name}").write_bytes(path.read_bytes())
+    (tmp_path / "damaged.xml").write_bytes(b"<bill>")
+    return tmp_path
+
+
+def processors(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    monkeypatch.setattr(outcome, "_n_processors", lambda: n)
+    monkeypatch.setattr(outcome, "BYTES_OF_PROCESS", 1)
+
+
+def found(folder: Path) -> list[Outcome]:
+    with corpus_files(folder, "bills") as files:
+        return list(outcome.outcomes("bills", frozenset(), files))
+
+
+def never(*_: object) -> Outcome:
+    raise AssertionError("read here")
+
+
+def dies(*_: object) -> None:
+    os._exit(9)
+
+
+def dies_at_the_third(source: str, options: frozenset[str], file: object, seen: list[object] = []) -> Outcome:  # noqa: B006
+    seen.append(file)
+    return outcome.outcome(source, options, file) if len(seen) < 3 else os._exit(9)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_several_processes_find_what_one_finds(folder, monkeypatch, n):
+    alone = found(folder)
+    processors(monkeypatch, n)
+    assert found(folder) == alone
+
+
+def test_a_corpus_read_by_two_processes_is_the_same_reading(folder, monkeypatch):
+    monkeypatch.setattr(parse, "QUARANTINE_LIMIT", 1)
+    alone = read_corpus(folder, "bills")
+    processors(monkeypatch, 2)
+    assert read_corpus(folder, "bills") == alone
+    assert alone.quarantined
+    assert alone.n_duplicates
+
+
+def test_a_small_folder_and_an_empty_one_start_no_process(folder, monkeypatch):
+    monkeypatch.setattr(outcome, "_n_processors", lambda: 8)
+    monkeypatch.setattr(outcome, "ProcessPoolExecutor", never)
+    assert len(found(folder)) == len(list(folder.iterdir()))
+    assert list(outcome.outcomes("bills", frozenset(), [])) == []
+
+
+@pytest.mark.parametrize("killed", [dies, dies_at_the_third])
+def test_what_a_killed_process_left_is_read_here(folder, monkeypatch, killed):
+    alone = found(folder)
+    processors(monkeypatch, 2)
+    if killed is dies:
+        monkeypatch.setattr(outcome, "_begin", dies)
+    else:
+        # What this process reads after all is read by the true function.
+        monkeypatch.setattr(outcome, "partial", lambda read, *given: _Partial(read, given))
+    assert found(folder) == alone
+
+
+class _Partial:
+    """Reads here, and dies at the third file elsewhere."""
+
+    def __init__(self, read: object, given: tuple[object, ...]) -> None:
+        self.read, self.given, self.home = read, given, os.getpid()
+
+    def __call__(self, file: object) -> Outcome:
+        return (self.read if os.getpid() == self.home else dies_at_the_third)(*self.given, file)
+
+
+def test_who_stops_taking_outcomes_ends_the_processes(folder, monkeypatch):
+    pools, begin = [], outcome.ProcessPoolExecutor
+    monkeypatch.setattr(outcome, "ProcessPoolExecutor", lambda *a, **b: pools.append(begin(*a, **b)) or pools[-1])
+    processors(monkeypatch, 2)
+    with corpus_files(folder, "bills") as files:
+        outcomes = outcome.outcomes("bills", frozenset(), files)
+        next(outcomes)
+        started = list(pools[0]._processes)
+        outcomes.close()
+    assert started
+    for number in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
