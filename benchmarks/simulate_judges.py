@@ -27,14 +27,13 @@ from measuring import sized
 
 from runner.base.figures import round4
 from runner.base.records import Qrels
-from runner.decide.other_judges import judge_blockers, under_judge, under_other_judges
+from runner.decide.other_judges import cell_under_judge, judge_blockers, under_judge
 from runner.decide.two_level import two_level
-from runner.eval_set.shapes.judges import CellUnderJudge, NoiseResult
-from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
-from tests.support.judge_cases import evening, favouring, label, off_by_one, read_twice
+from tests.support.judge_cases import evening, favouring, off_by_one, read_twice
 
 ALPHA, DRAWS, SHARES = 0.05, 400, (0.1, 0.3)
 OTHER = 1_000_000
@@ -89,22 +88,17 @@ def significant(row: CellUnderJudge) -> bool:
     return row.gain >= 0.02 and row.p_gain is not None and round4(row.p_gain) <= ALPHA
 
 
-def labels_of(comparison: Comparison, doubles: Sequence[Double]) -> list[Label]:
-    first = [label(q, d, g, "first", "model-a") for q, row in comparison.qrels.items() for d, g in row.items()]
-    return first + [label(row.query_id, row.doc_id, row.second, "second", "model-b") for row in doubles]
-
-
 def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[str], seed: int) -> dict[str, bool]:
     """Whether each safeguard, alone and together, leaves any of the confirmed cells confirmed."""
     noise = two_level(comparison, doubles, draws=DRAWS, seed=seed)
-    others = under_other_judges(comparison, labels_of(comparison, doubles))
+    others = {"second": under_judge(comparison, doubles)[0]}
     rows = favours(doubles, comparison.runs, comparison.plan.baseline, alpha=ALPHA, seed=seed, draws=999)
     favoured = {row.cell: row.p_for_cell for row in rows}
-    none: NoiseResult | None = None
+    none: JudgeNoise | None = None
     asked = {
         "other judge": (none, others, {}),
-        "by cell": (none, [], favoured),
-        "two-level": (noise, [], {}),
+        "by cell": (none, {}, favoured),
+        "two-level": (noise, {}, {}),
         "all three": (noise, others, favoured),
     }
     return {name: any(not judge_blockers(cell, *given, ALPHA) for cell in confirmed) for name, given in asked.items()}
@@ -113,7 +107,7 @@ def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[
 def run(kind: str, gain: float, seed: int, found: Counter[str]) -> None:
     truth = evening(seed, lift=LIFTS[gain])
     comparison, second, rng = graded(truth, KINDS[kind], seed)
-    rows = [under_judge(comparison, cell) for cell in comparison.challengers]
+    rows = [cell_under_judge(comparison, cell) for cell in comparison.challengers]
     found["gain"] += rows[0].gain
     found["significant"] += any(map(significant, rows))
     confirmed = [row.cell for row in rows if row.holds]

@@ -1,22 +1,18 @@
 """The rows of results.json: every cell scored, tested against the baseline, and put through both faces of the gate."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from runner.base.records import Qrels, Run
-from runner.base.schema import Model
+from runner.base.records import Run
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
-from runner.eval_set.batches import Pair
-from runner.eval_set.shapes.cell import CellFile, Provenance
+from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.gate import SingleGoldVerdict
-from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult
 from runner.eval_set.shapes.results import CellResult, Role
 from runner.gate.diagnosis import diagnosis
 from runner.gate.graded_gate import GradedGate
 from runner.gate.single_gold.gate import four_null_gate
-from runner.retrieve.ranking import ties
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
-from runner.score.score import COMPARED, MEASURES, score, single_gold
+from runner.score.score import score, single_gold
 
 SINGLE_GOLD_NULLS = {
     "A": "permuted gold",
@@ -35,48 +31,38 @@ def cell_results(
 
     `blockers` says what keeps a cell from being confirmed that is so by its scores.
     """
-    scores = by_cell(comparison.runs, comparison.means, MEASURES)
-    differences = by_cell(comparison.runs, comparison.differences, COMPARED)
-    rows = [_row(comparison, gate, cell, blockers, scores[cell], differences[cell]) for cell in comparison.runs]
+    rows = [_row(comparison, gate, cell, blockers) for cell in comparison.runs]
     return sorted(rows, key=lambda row: (-row.scores["ndcg@10"].mean, row.cell))
 
 
-def _row(
-    comparison: Comparison,
-    graded: GradedGate,
-    cell: str,
-    blockers: Callable[[str], list[str]],
-    scores: dict[str, MeasureResult],
-    differences: dict[str, Difference],
-) -> CellResult:
+def _row(comparison: Comparison, graded: GradedGate, cell: str, blockers: Callable[[str], list[str]]) -> CellResult:
     plan, run = comparison.plan, comparison.runs[cell]
-    gate, holes = graded.judge(run, comparison.document_chunks(cell)), holes_of(run, comparison.qrels)
+    scores, differences, test = comparison.means[cell], comparison.differences[cell], comparison.tests.get(cell)
+    gate = graded.judge(run, comparison.document_chunks(cell))
     gain, recall = differences["ndcg@10"].mean, differences["recall@10"].mean
-    is_tested = cell in comparison.tests
-    test = test_of(comparison, cell) if is_tested else None
+    unjudged, bounds = unjudged_hits(comparison, run)
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
-    eligible = cell != plan.baseline and not comparison.published
+    eligible = test is not None and not comparison.published
     if eligible and test is not None:
-        judged, alpha = scores["judged@10"].mean, plan.significance.alpha
-        figures = CellFigures(gain, recall, test.p_gain, gate.verdict, judged)
-        unmet = unmet_criteria(figures, plan.rule, alpha) or blockers(cell)
+        figures = CellFigures(gain, recall, test.p_gain, gate.verdict, scores["judged@10"].mean)
+        unmet = unmet_criteria(figures, plan.rule, plan.significance.alpha) or blockers(cell)
     return CellResult(
         cell=cell,
         role=_role(cell, comparison),
         scores=scores,
         differences=differences,
         test=test,
-        recall_bound=comparison.recall_bounds[cell] if is_tested else None,
+        recall_bound=comparison.recall_bounds.get(cell),
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         short_of=unmet,
         gate=gate,
         diagnosis=diagnosis(run, gate, plan.null_gate.alpha),
         single_gold=single_gold_verdicts(comparison, run),
-        unjudged=len(holes),
-        bounds=bounds_of(comparison, run, holes),
-        tied=_tied(run, comparison.facts[cell]),
-        provenance=_provenance(comparison.facts[cell]),
+        unjudged=unjudged,
+        bounds=bounds,
+        # A cell's file without its backend, which decides nothing, and without what only gate and explorations read.
+        provenance=Provenance.model_validate(comparison.facts[cell].model_dump(include=set(Provenance.model_fields))),
         loss=comparison.losses.get(cell),
     )
 
@@ -129,60 +115,20 @@ def _single_gold_verdict(
     return SingleGoldVerdict.model_validate({"measure": name, "real": found["real_mean"], "nulls": nulls} | whole)
 
 
-def holes_of(run: Run, qrels: Qrels) -> list[Pair]:
-    """The hits among the first ten that nobody judged."""
-    return [
-        (query_id, hit.doc_id)
-        for query_id, hits in run.hits.items()
-        for hit in hits[:10]
-        if hit.doc_id not in qrels.get(query_id, {})
-    ]
+def unjudged_hits(comparison: Comparison, run: Run) -> tuple[int, list[float]]:
+    """Return how many hits among the first ten nobody judged, and the least and the greatest nDCG@10 that they allow.
 
-
-def _tied(run: Run, facts: CellFile) -> float | None:
-    hits = sum(map(len, run.hits.values()))
-    return None if facts.imported is not None or not hits else sum(map(ties, run.hits.values())) / hits
-
-
-def bounds_of(comparison: Comparison, run: Run, holes: Sequence[Pair]) -> list[float]:
-    """Means of the lower and of the higher nDCG@10 that two fillings of the holes give, query by query.
-
-    The fillings: every unjudged document of the top 10 is worthless; every one is perfect. A perfect one raises
-    the ideal too, so either can be the higher.
+    These are the means of the lower and of the higher score, query by query, that grading all of them as worthless and
+    as perfect gives. A perfect one raises the ideal too, so either can be the higher.
     """
     filled = {query_id: dict(grades) for query_id, grades in comparison.qrels.items()}
-    for query_id, doc_id in holes:
-        filled.setdefault(query_id, {})[doc_id] = comparison.highest_grade
+    unjudged = 0
+    for query_id, hits in run.hits.items():
+        for hit in hits[:10]:
+            if hit.doc_id not in comparison.qrels.get(query_id, {}):
+                unjudged += 1
+                filled.setdefault(query_id, {})[hit.doc_id] = comparison.highest_grade
     grade = comparison.plan.relevant_grade
     scores = [score(run, comparison.query_ids, qrels, grade) for qrels in (comparison.qrels, filled)]
     both = score_matrix(scores, "ndcg@10")
-    return [mean(both.min(axis=0)), mean(both.max(axis=0))]
-
-
-def _provenance(facts: CellFile) -> Provenance:
-    """The cell's file without its backend, which decides nothing, and without what only gate and explorations read."""
-    return Provenance.model_validate(facts.model_dump(include=set(Provenance.model_fields)))
-
-
-def by_cell(
-    cells: Iterable[str], found: Callable[[str], Sequence[Model]], measures: tuple[str, ...]
-) -> dict[str, dict[str, Model]]:
-    """What `found` says of all cells by each measure, in their order, as a row per cell."""
-    rows = {measure: found(measure) for measure in measures}
-    return {cell: {measure: records[place] for measure, records in rows.items()} for place, cell in enumerate(cells)}
-
-
-def test_of(comparison: Comparison, cell: str) -> PairedTestResult:
-    """A challenger's test, without what is adjusted over the tested family if the cell is outside of it."""
-    test, gain = comparison.tests[cell], comparison.gain_tests.get(cell)
-    in_family = cell in comparison.registered
-    return PairedTestResult(
-        p=test.p,
-        p_adjusted=test.p_adjusted if in_family else None,
-        p_gain=None if gain is None else gain.p,
-        p_step=None if gain is None or gain.p_step == gain.p else gain.p_step,
-        interval=[test.interval.low, test.interval.high],
-        simultaneous=[test.simultaneous.low, test.simultaneous.high] if in_family else None,
-        sd=test.sd,
-        left_out=[test.left_out.low, test.left_out.high],
-    )
+    return unjudged, [mean(both.min(axis=0)), mean(both.max(axis=0))]

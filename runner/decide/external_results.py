@@ -2,12 +2,12 @@
 
 from collections import Counter
 
-from runner.base.canonical import file_sha256, json_bytes, sha256
+from runner.base.canonical import file_sha256
 from runner.base.records import Qrels
 from runner.decide.cell_results import cell_results
 from runner.decide.outcome import bar
 from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.results import Scored, control_results, corpus_facts, lists_of, query_row
+from runner.decide.results import Scored, control_results, corpus_facts, digests, lists_of, query_row
 from runner.decide.sample_size import detectable_of
 from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.shapes.plan import Plan
@@ -42,25 +42,18 @@ def make_external_results(version: Version, plan: Plan) -> Scored:
     lists = lists_of(comparison, documents)
     results = Results(
         schema_version=1,
-        source=version.source.name,
-        version=version.number,
         kind="external",
-        provisional=False,
         plan=plan,
-        preregistration_sha256=None,
-        judge_prompt_sha256=None,
-        queries_sha256=file_sha256(version.queries_path),
+        digests=digests(lists, version.queries_path, version.corpus_path),
         queries=[query_row(query) for query in comparison.queries],
         collection=facts,
-        corpus=corpus_facts(version, header, documents),
+        corpus=corpus_facts(header, documents),
         labels=labels,
         cells=rows,
         controls=list(inputs.controls),
         noise_floor=None,
         judging=None,
         spans=None,
-        slices=[],
-        lists_sha256=sha256(json_bytes(lists.model_dump())),
         previous=None,
         outcome=_outcome(inputs),
     )

@@ -1,10 +1,11 @@
 """How far the judges of a version agree; templates/sentences/judges.j2 says it in words."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.records import Ints, Run
 from runner.eval_set.plan import undated
-from runner.eval_set.shapes.judges import Agreement, Readers, SecondJudge
+from runner.eval_set.shapes.judges import Judging, Readers, SecondJudge
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.by_cell import favours
@@ -12,9 +13,7 @@ from runner.judge.agreement.double_graded import Double, doubles, drifts, repeat
 from runner.judge.agreement.kappa import confusion, estimates
 
 
-def judge_agreement(
-    labels: Iterable[Label], runs: Mapping[str, Run], query_ids: Iterable[str], plan: Plan
-) -> Agreement:
+def judge_agreement(labels: Iterable[Label], runs: Mapping[str, Run], query_ids: Iterable[str], plan: Plan) -> Judging:
     """Return what the labels of these queries say of the judges; no entries if no pair was read more than once.
 
     `runs` are those whose first ten are told apart; without the baseline among them nothing is said by cell.
@@ -23,12 +22,14 @@ def judge_agreement(
     rows = [label for label in labels if label.query_id in known]
     pairs = {(label.query_id, label.doc_id) for label in rows if label.round == 1}
     twice = doubles(rows)
-    judges = sorted({double.second_judge for double in twice})
-    return Agreement(
+    read = Counter(double.second_judge for double in twice)
+    judges = sorted(read, key=lambda judge: (-read[judge], judge))
+    return Judging(
         pairs=len(pairs),
         read_twice=len({(double.query_id, double.doc_id) for double in twice}),
         seconds=[_second([d for d in twice if d.second_judge == judge], runs, plan) for judge in judges],
         drift=drifts(repeats(rows), seed=plan.significance.seed),
+        noise=None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +11,11 @@ import numpy as np
 from runner.base.canonical import file_sha256, json_bytes, sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
-from runner.decide.other_judges import blockers, judge_panel
+from runner.decide.compared import previous_version
+from runner.decide.other_judges import blockers, judging
 from runner.decide.outcome import outcome
 from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import SEEN, with_passages
-from runner.decide.previous_version import previous_version
 from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.tiers import beside_baseline
 from runner.eval_set.batches import Pair
@@ -34,7 +35,6 @@ from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
 from runner.score.score import score
-from runner.score.slices import slices
 from runner.score.span_scores import span_scores
 
 
@@ -54,7 +54,7 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
     pooled = pool(comparison.runs.values(), plan.pool_depth)
     missing = unjudged(pooled, labels)
     header, documents = load_corpus(version.corpus_path)
-    panel = judge_panel(comparison, labels)
+    panel = judging(comparison, labels)
     rows = cell_results(comparison, gate, blockers(panel, labels, plan.significance.alpha))
     found = span_scores(comparison, labels, readings(version, comparison))
     label_facts = _label_facts(version, labels, pooled, missing)
@@ -73,31 +73,31 @@ def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, 
     lists = lists_of(comparison, documents, labels, texts_to_show(version), beside_baseline(rows, plan))
     results = Results(
         schema_version=1,
-        source=version.source.name,
-        version=version.number,
         kind=kind,
-        provisional=bool(missing),
         plan=plan,
-        preregistration_sha256=file_sha256(version.preregistration_path),
-        judge_prompt_sha256=file_sha256(version.judge_path),
-        queries_sha256=file_sha256(version.queries_path),
+        digests=digests(
+            lists, version.preregistration_path, version.judge_path, version.queries_path, version.corpus_path
+        ),
         queries=query_rows,
         collection=None,
-        corpus=corpus_facts(version, header, documents),
+        corpus=corpus_facts(header, documents),
         labels=label_facts,
         cells=rows,
         controls=list(inputs.controls),
         noise_floor=inputs.noise_floor,
         judging=panel,
         spans=found,
-        slices=slices(comparison),
-        lists_sha256=sha256(json_bytes(lists.model_dump())),
         previous=None,
         outcome=outcome(inputs),
     )
     if kind != "exploration":
         results = results.model_copy(update={"previous": previous_version(version, results)})
     return Scored(results, lists)
+
+
+def digests(lists: RankedLists, *made_from: Path) -> dict[str, str]:
+    """Return the SHA-256 of lists.json and of the files that the results were made from, by file name."""
+    return {path.name: file_sha256(path) for path in made_from} | {"lists.json": sha256(json_bytes(lists.model_dump()))}
 
 
 def lists_of(
@@ -145,11 +145,9 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     repeated = read_run(path, plan.baseline, comparison.query_ids)
     again = score(repeated, comparison.query_ids, comparison.qrels, plan.relevant_grade)
     values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
-    changes = values[1] - values[0]
     return NoiseFloor(
         difference=paired_differences(values, 0, plan)[1],
-        max_change=int(np.abs(changes).max()) / SCORE_UNIT,
-        queries_changed=int((changes != 0).sum()),
+        max_change=int(np.abs(values[1] - values[0]).max()) / SCORE_UNIT,
     )
 
 
@@ -159,16 +157,14 @@ def query_row(query: Query) -> QueryRow:
     return QueryRow(id=fields.pop("query_id"), **fields)
 
 
-def corpus_facts(version: Version, header: CorpusHeader, rows: Sequence[CorpusRow]) -> CorpusFacts:
+def corpus_facts(header: CorpusHeader, rows: Sequence[CorpusRow]) -> CorpusFacts:
     """What the manifest says of the corpus."""
     return CorpusFacts(
-        documents=len(rows),
         n_read=header.n_read,
         n_chars=sum(row.n_chars for row in rows),
         quarantined=header.quarantined,
         strata=dict(Counter(row.stratum for row in rows)),
         archive_sha256=header.archive_sha256,
-        manifest_sha256=file_sha256(version.corpus_path),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, Self
 
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, whole_percent
 from runner.base.records import Verdict
-from runner.eval_set.shapes.paired import ExpectedLoss, PairedTestResult, RecallBound
+from runner.eval_set.shapes.paired import ExpectedLoss, PairedTest
 from runner.eval_set.shapes.plan import Plan, Rule
 from runner.eval_set.shapes.results import CellResult
 from runner.score.sign_flip import Side
@@ -185,16 +185,16 @@ def side_of(simultaneous: Sequence[float]) -> Side:
     return "not told apart" if low <= 0 <= high else "above" if low > 0 else "below"
 
 
-def interval_of(test: PairedTestResult) -> Sequence[float]:
+def interval_of(test: PairedTest) -> Sequence[float]:
     """The simultaneous interval of a tested cell, its own outside of the tested family."""
     return test.simultaneous or test.interval
 
 
-def recall_words(bound: RecallBound, n_queries: int, rule: Rule) -> str:
-    """What is known of a fall of Recall@10, to stand after it."""
-    lost = (
-        f"it falls in {bound.losses} of {n_queries} queries" if bound.losses else f"no loss seen in {n_queries} queries"
-    )
+def recall_words(row: CellResult, n_queries: int, rule: Rule) -> str:
+    """Return what is known of a fall of a tested cell's Recall@10, to stand after it."""
+    bound, losses = row.recall_bound, row.differences["recall@10"].losses
+    assert bound is not None
+    lost = f"it falls in {losses} of {n_queries} queries" if losses else f"no loss seen in {n_queries} queries"
     if bound.state == "open":
         return f"{lost}; a mean loss up to {-bound.low:.2f} cannot be excluded"
     return f"{lost}; {bound.state} by more than {rule.max_recall_loss:g}"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
-from runner.eval_set.shapes.judges import NoiseResult, NoisyCell
+from runner.eval_set.shapes.judges import JudgeNoise, NoisyCell
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
@@ -191,7 +191,7 @@ class _Drawn(NamedTuple):
     recalls: Floats
 
 
-def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int = DRAWS, seed: int) -> NoiseResult:
+def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int = DRAWS, seed: int) -> JudgeNoise:
     """Every cell's difference to the baseline, and the choice, over draws of queries and of the second judge's grades.
 
     Of several second judges the one with the most readings counts, of equals the first by name. Nothing is drawn, and
@@ -203,12 +203,9 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
         unknown = "no cell stands beside the baseline"
     elif len(read) < LEAST_READINGS:
         unknown = f"{len(read)} second readings do not say how often a judge errs; it takes {LEAST_READINGS}"
-    found = NoiseResult(
+    found = JudgeNoise(
         judge=judge,
-        readings=len(read),
-        changed=sum(double.first != double.second for double in read),
         draws=0 if unknown else draws,
-        chosen=_chosen_now(comparison),
         stability=None,
         stability_queries_only=None,
         cells=[],
@@ -224,7 +221,7 @@ def _reference(doubles: Sequence[Double]) -> tuple[str, list[Double]]:
     return judge, [double for double in doubles if double.second_judge == judge]
 
 
-def _with_draws(found: NoiseResult, comparison: Comparison, read: Sequence[Double], seed: int) -> NoiseResult:
+def _with_draws(found: JudgeNoise, comparison: Comparison, read: Sequence[Double], seed: int) -> JudgeNoise:
     cells, plan, n_queries = sorted(comparison.challengers), comparison.plan, len(comparison.query_ids)
     generator = np.random.default_rng(np.random.PCG64(seed))
     taken = generator.integers(n_queries, size=(found.draws, n_queries))
@@ -237,7 +234,7 @@ def _with_draws(found: NoiseResult, comparison: Comparison, read: Sequence[Doubl
     scored = (comparison.paired(cells, measure) @ counts.T for measure in ("ndcg@10", "recall@10"))
     whole = n_queries * SCORE_UNIT
     noisy, plain = _Drawn(totals[:, 0] / whole, totals[:, 1] / whole), _Drawn(*(total / whole for total in scored))
-    level, choice = plan.bootstrap.confidence, [*cells, plan.baseline].index(found.chosen)
+    level, choice = plan.bootstrap.confidence, [*cells, plan.baseline].index(chosen_now(comparison))
     stable, plainly = (float((_choices(drawn, plan) == choice).mean()) for drawn in (noisy, plain))
     rows = [
         NoisyCell(
@@ -268,7 +265,8 @@ def _choices(drawn: _Drawn, plan: Plan) -> NDArray[np.intp]:
     return np.where(meets.any(axis=0), np.where(meets, drawn.gains, -np.inf).argmax(axis=0), len(meets))
 
 
-def _chosen_now(comparison: Comparison) -> str:
+def chosen_now(comparison: Comparison) -> str:
+    """Return what the rule chooses by point estimates: the best cell that meets criterion 5, else the baseline."""
     cells = sorted(comparison.challengers)
     if not cells:
         return comparison.plan.baseline

@@ -119,13 +119,7 @@ _SAID: dict[str, dict[str, str]] = {
         "corpus.jsonl": "corpus_sha256",
         "judge.md": "judge_prompt_sha256",
     },
-    "results.json": {
-        "preregistration.json": "preregistration_sha256",
-        "judge.md": "judge_prompt_sha256",
-        "queries.yaml": "queries_sha256",
-        "corpus.jsonl": "corpus.manifest_sha256",
-        "lists.json": "lists_sha256",
-    },
+    "results.json": {},
     "post_bulk.json": {"../../results.json": "results_sha256", "../../lock.json": "lock_sha256"},
 }
 """By file, the field that holds the digest of another file; judge.md stands for the version's prompt."""
@@ -193,13 +187,16 @@ def _said(holder: str, record: Path, value: JSON, fields: Mapping[str, str], cel
 
 
 def _nested(holder: str, record: Path, value: JSON) -> Iterator[Claim]:
-    """Yield what is said in rows: of each cell's and each arm's run, and of the version before."""
+    """Yield what is said in rows: of files by name, of each cell's and each arm's run, and of the version before."""
     home = _home(record)
     if holder == "results.json":
+        digests = _at(value, "digests")
+        for name, told in digests.items() if isinstance(digests, dict) else ():
+            yield holder, (record if name == "lists.json" else home) / Path(name).name, told
         for row in _at(value, "cells") or ():
             yield from _said(holder, record, _at(row, "provenance"), _OF_CELL, slug(str(_at(row, "cell"))))
         before = home.with_name(f"v{_at(value, 'previous', 'version')}") / record.relative_to(home)
-        yield holder, before / "results.json", _at(value, "previous", "decision", "results_sha256")
+        yield holder, before / "results.json", _at(value, "previous", "results_sha256")
     elif holder == "post_bulk.json":
         for row in _at(value, "arms") or ():
             yield holder, record / "runs" / f"{slug(str(_at(row, 'arm')))}.tsv", _at(row, "run_sha256")

@@ -11,8 +11,8 @@ from runner.base.errors import EvalError, InputError, IntegrityError, NegativeVe
 from runner.base.git import ignored
 from runner.base.progress import say
 from runner.base.records import Run
+from runner.decide.compared import comparison_lines
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, needs_choice
-from runner.decide.previous_version import comparison_lines
 from runner.decide.results import Scored
 from runner.decide.roster import reuse_of
 from runner.eval_set.batches import Pair

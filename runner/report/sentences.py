@@ -28,10 +28,11 @@ from runner.decide.tiers import (
     stand,
 )
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
-from runner.eval_set.shapes.judges import Agreement, SecondJudge
+from runner.eval_set.shapes.judges import Judging, SecondJudge
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.judge.agreement.kappa import left_open
+from runner.score.sign_flip import left_out
 
 TEMPLATES = OWN_FILES / "templates"
 
@@ -65,7 +66,7 @@ def can_say(second: SecondJudge, plan: Plan) -> str:
     return _said("judges", "can_say", second, plan)
 
 
-def agreement_lines(read: Agreement, plan: Plan) -> list[str]:
+def agreement_lines(read: Judging, plan: Plan) -> list[str]:
     """Return how far the judges of a version agree, as a terminal prints it."""
     return _rendered("judges", "agreement", read, plan).rstrip().splitlines()
 
@@ -159,7 +160,7 @@ def carried_by_one(results: Results) -> Iterator[tuple[CellResult, str, float]]:
             continue
         own = row.scores["ndcg@10"].per_query
         gains = [score - other for score, other in zip(own, baseline, strict=True)]
-        without = row.test.left_out[0]
+        without = left_out(gains)[0].low
         if round4(without) < round4(row.differences["ndcg@10"].mean) / 2:
             yield row, results.queries[gains.index(max(gains))].id, without
 

@@ -81,7 +81,7 @@ def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
     p = row.test.p_gain
     claimed = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
-    return score, gains, claimed, recalls, str(row.recall_bound.losses), row.gate.verdict
+    return score, gains, claimed, recalls, str(row.differences["recall@10"].losses), row.gate.verdict
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -9,16 +9,16 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, S
 from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.expected_loss import Beliefs, beliefs, expected_losses
 from runner.score.false_alarm import false_alarm
-from runner.score.gain_test import GainTest, gain_tests, shares
+from runner.score.gain_test import GainTest, gain_tests
 from runner.score.recall_bound import recall_bounds
-from runner.score.score import qrels, score
-from runner.score.sign_flip import PairedTest, paired_tests
+from runner.score.score import COMPARED, MEASURES, qrels, score
+from runner.score.sign_flip import paired_tests
 
 HIGHEST_GRADE = 3
 """The judges' best grade."""
@@ -82,16 +82,21 @@ class Comparison:
 
     @cached_property
     def tests(self) -> dict[str, PairedTest]:
-        """Every challenger's test, adjusted over the preregistered cells; any other is a family of its own."""
-        settings = self.plan.significance
+        """Every challenger's test, adjusted over the preregistered cells; of any other what is of that cell alone."""
         family = [cell for cell in self.challengers if cell in self.registered]
-        found: dict[str, PairedTest] = {}
-        for cells in (family, *([cell] for cell in self.challengers if cell not in family)):
-            if cells:
-                differences = self.paired(cells, "ndcg@10")
-                tests = paired_tests(differences, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
-                found |= dict(zip(cells, tests, strict=True))
+        alone = [cell for cell in self.challengers if cell not in family]
+        found = self._two_sided(family) if family else {}
+        for cell, gain in self.gain_tests.items():
+            p_step = None if gain.p_step == gain.p else gain.p_step
+            found[cell] = found[cell].model_copy(update={"p_gain": gain.p, "p_step": p_step})
+        for cell in alone:
+            found[cell] = self._two_sided([cell])[cell].model_copy(update={"p_adjusted": None, "simultaneous": None})
         return found
+
+    def _two_sided(self, cells: Sequence[str]) -> dict[str, PairedTest]:
+        settings, differences = self.plan.significance, self.paired(cells, "ndcg@10")
+        tests = paired_tests(differences, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+        return dict(zip(cells, tests, strict=True))
 
     @cached_property
     def gain_tests(self) -> dict[str, GainTest]:
@@ -102,12 +107,6 @@ class Comparison:
             return {}
         found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
         return dict(zip(cells, found, strict=True))
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Every preregistered challenger's part of alpha."""
-        first, others = self._steps
-        return dict(zip(first + others, shares(len(first), len(others)), strict=True))
 
     @property
     def _steps(self) -> tuple[list[str], list[str]]:
@@ -166,18 +165,28 @@ class Comparison:
             seed=settings.seed,
         )
 
-    def means(self, measure: str) -> list[MeasureResult]:
-        """Every cell's mean with its bootstrap interval, in the order of `runs`."""
-        values = score_matrix(list(self.scores.values()), measure)
-        return [
-            MeasureResult(mean=mean(row), low=interval.low, high=interval.high, per_query=row.tolist())
-            for row, interval in zip(values, planned_intervals(values, self.plan), strict=True)
-        ]
+    @cached_property
+    def means(self) -> dict[str, dict[str, MeasureResult]]:
+        """Every cell's mean of every measure with its bootstrap interval."""
+        found: dict[str, dict[str, MeasureResult]] = {cell: {} for cell in self.runs}
+        for measure in MEASURES:
+            values = score_matrix(list(self.scores.values()), measure)
+            for cell, row, ends in zip(self.runs, values, planned_intervals(values, self.plan), strict=True):
+                found[cell][measure] = MeasureResult(
+                    mean=mean(row), low=ends.low, high=ends.high, per_query=row.tolist()
+                )
+        return found
 
-    def differences(self, measure: str) -> list[Difference]:
-        """Every cell less the baseline, in the order of `runs`; zeros for the baseline itself."""
-        values = score_matrix(list(self.scores.values()), measure)
-        return paired_differences(values, list(self.scores).index(self.plan.baseline), self.plan)
+    @cached_property
+    def differences(self) -> dict[str, dict[str, Difference]]:
+        """Every cell less the baseline in the measures that are compared; zeros for the baseline itself."""
+        found: dict[str, dict[str, Difference]] = {cell: {} for cell in self.runs}
+        for measure in COMPARED:
+            values = score_matrix(list(self.scores.values()), measure)
+            baseline = list(self.scores).index(self.plan.baseline)
+            for cell, row in zip(self.runs, paired_differences(values, baseline, self.plan), strict=True):
+                found[cell][measure] = row
+        return found
 
 
 def load_runs(version: Version, plan: Plan) -> dict[str, Run]:

@@ -66,15 +66,6 @@ def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[
     return list(map(GainTest, adjusted, one + other))
 
 
-def shares(n_first: int, n_others: int) -> list[float]:
-    """The part of alpha of each row by itself, the first ones before the others, as if no row were shown to gain.
-
-    A step's share divided by its rows, which is a little less than max-T leaves each.
-    """
-    one, other = (FIRST_SHARE, 1 - FIRST_SHARE) if n_first and n_others else (1.0, 1.0)
-    return [one / max(1, n_first)] * n_first + [other / max(1, n_others)] * n_others
-
-
 def _passed_on(step: Sequence[float], share: float) -> float:
     """The least alpha at which all rows of a step are shown to gain at its share."""
     return max(step) / share

@@ -40,7 +40,7 @@ def _bound(changes: Sequence[int], margin: float, alpha: float) -> RecallBound:
         state = "shown not to fall"
     elif round4(high) < -round4(margin):
         state = "shown to fall"
-    return RecallBound(state=state, low=low, high=high, losses=sum(change < 0 for change in changes))
+    return RecallBound(state=state, low=low, high=high)
 
 
 def _lower(changes: Sequence[int], alpha: float) -> float:

@@ -10,12 +10,13 @@ statistics of those subset means, and both come from the same numbers.
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from runner.base.records import SCORE_UNIT, Interval, Ints
+from runner.eval_set.shapes.paired import PairedTest
 from runner.score.flips import Floats, exact_p, flipped
 
 Side = Literal["above", "below", "not told apart"]
@@ -28,29 +29,8 @@ _TIE = 1e-12
 """Statistics of two rows that differ by no more than this share are a tie, which counts against significance."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairedTest:
-    """One row of differences against "no difference", two-sided; means and intervals lie in [-1, 1].
-
-    `sd` is per query (ddof 1), 0 if the row does not scatter. `p_adjusted` (max-T) is over all rows.
-    `interval` is for this row alone, `simultaneous` for all rows at once. `left_out` is the least and the greatest mean
-    that leaving one query out gives ([-1, 1] for a single query), `influential` the column whose absence moves the mean
-    most, of equal ones the first.
-    """
-
-    mean: float
-    sd: float
-    p: float
-    exact: bool
-    p_adjusted: float
-    interval: Interval
-    simultaneous: Interval
-    left_out: Interval
-    influential: int
-
-
-def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> tuple[PairedTest, ...]:
-    """The test of each row of `differences` (rows, queries), in units of 1e-9; intervals at 1 - alpha.
+def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> list[PairedTest]:
+    """Return the two-sided test of each row of `differences` (rows, queries), in units of 1e-9; intervals at 1 - alpha.
 
     All flips are counted if there are no more than `draws` (up to 17 queries for 100,000). Otherwise p is
     (1 + draws as extreme) / (1 + draws) (Phipson & Smyth 2010). In a row with at most EXACT_UP_TO differences other
@@ -69,24 +49,39 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> t
 
     >>> gains = np.array([[300, 200, 100, 400, -100, 200, 300, 200]]) * 1_000_000
     >>> test = paired_tests(gains, draws=1000, alpha=0.05, seed=1)[0]
-    >>> test.mean, test.p, test.exact
-    (0.2, 0.0234375, True)
+    >>> test.p, test.interval
+    (0.0234375, [0.05, 0.3])
     """
-    rows, sizes, complete = _rows(differences, draws, alpha, seed)
+    if not 0 < alpha < 0.5:
+        raise ValueError(f"alpha must lie in (0, 0.5), not {alpha}")
+    sums, sizes, complete = flipped(differences, draws=draws, seed=seed)
+    rows = [_Row(v, sum(v), sum(x * x for x in v), own) for v, own in zip(differences.tolist(), sums, strict=True)]
+    # The greatest |t| of every draw, and the greatest of the other rows where a row has it itself.
     largest, second = np.zeros(len(sizes)), np.zeros(len(sizes))
     for row in rows:
         statistics = row.statistics()
         second = np.maximum(second, np.minimum(largest, statistics))
         largest = np.maximum(largest, statistics)
-    alone, together = [], []
-    for row in rows:
-        low, high = row.typical_values(sizes)
-        reach = row.reach(np.where(row.statistics() >= largest, second, largest))
-        alone.append(_inverted(low, high, alpha))
-        together.append(_inverted(np.minimum(low, row.mean - reach), np.maximum(high, row.mean + reach), alpha))
-    exact = [complete or sum(map(bool, row.values)) <= EXACT_UP_TO for row in rows]
-    p = [exact_p(row.values) if known else test.p for row, known, test in zip(rows, exact, alone, strict=True)]
-    return tuple(map(_paired_test, rows, alone, together, exact, p))
+    return [
+        row.tested(
+            sizes,
+            others=np.where(row.statistics() >= largest, second, largest),
+            alpha=alpha,
+            exact=complete or sum(map(bool, row.values)) <= EXACT_UP_TO,
+        )
+        for row in rows
+    ]
+
+
+def left_out(differences: Sequence[int]) -> tuple[Interval, int]:
+    """Return the least and the greatest mean that leaving one query out gives, and the place that moves it most.
+
+    Of places that move it alike the first; [-1, 1] for a single query.
+    """
+    n, total = len(differences), sum(differences)
+    without = [(total - value) / ((n - 1) * SCORE_UNIT) for value in differences] if n > 1 else [-1.0, 1.0]
+    moves = [abs(n * value - total) for value in differences]
+    return Interval(min(without), max(without)), moves.index(max(moves))
 
 
 class _Row(NamedTuple):
@@ -138,48 +133,35 @@ class _Row(NamedTuple):
         ends[:, some] = np.minimum(*means), np.maximum(*means)
         return ends[0], ends[1]
 
+    def tested(self, sizes: Floats, *, others: Floats, alpha: float, exact: bool) -> PairedTest:
+        """Return the row's test; `others` is the greatest |t| of the other rows in every draw."""
+        low, high = self.typical_values(sizes)
+        reach = self.reach(others)
+        p, interval = _inverted(low, high, alpha)
+        p_of_all, simultaneous = _inverted(
+            np.minimum(low, self.mean - reach), np.maximum(high, self.mean + reach), alpha
+        )
+        p = exact_p(self.values) if exact else p
+        return PairedTest(
+            p=p,
+            p_adjusted=max(p, p_of_all),
+            interval=interval,
+            simultaneous=simultaneous,
+            sd=self.standard_error * math.sqrt(len(self.values)) / SCORE_UNIT,
+        )
 
-class _Inverted(NamedTuple):
-    """A test of "no shift", and all shifts that it does not reject, in scores."""
 
-    p: float
-    interval: Interval
+def _inverted(low: Floats, high: Floats, alpha: float) -> tuple[float, list[float]]:
+    """Return p of "no shift" and the interval of all shifts that its test does not reject, in scores.
 
-
-def _rows(differences: Ints, draws: int, alpha: float, seed: int) -> tuple[list[_Row], Floats, bool]:
-    if not 0 < alpha < 0.5:
-        raise ValueError(f"alpha must lie in (0, 0.5), not {alpha}")
-    drawn = flipped(differences, draws=draws, seed=seed)
-    lists = differences.tolist()
-    rows = [_Row(v, sum(v), sum(x * x for x in v), sums) for v, sums in zip(lists, drawn.sums, strict=True)]
-    return rows, drawn.sizes, drawn.complete
-
-
-def _inverted(low: Floats, high: Floats, alpha: float) -> _Inverted:
-    """The test whose draws count at the shifts from `low` to `high` each; what was observed counts at every shift."""
+    A draw counts at the shifts from `low` to `high` each; what was observed counts at every shift.
+    """
     draws = len(low)
-    extreme = int(((low <= 0) & (high >= 0)).sum())
+    p = (1 + int(((low <= 0) & (high >= 0)).sum())) / (1 + draws)
     # The fewest draws that must count at a shift for its p to pass alpha: it is the how-manieth end that bounds.
     order = bisect_right(range(draws + 1), alpha, key=lambda count: (1 + count) / (1 + draws))
     if order == 0:
-        return _Inverted((1 + extreme) / (1 + draws), Interval(-1.0, 1.0))
+        return p, [-1.0, 1.0]
     least = float(np.partition(low, order - 1)[order - 1]) / SCORE_UNIT
     most = float(np.partition(high, draws - order)[draws - order]) / SCORE_UNIT
-    return _Inverted((1 + extreme) / (1 + draws), Interval(max(-1.0, least), min(1.0, most)))
-
-
-def _paired_test(row: _Row, alone: _Inverted, together: _Inverted, exact: bool, p: float) -> PairedTest:
-    n = len(row.values)
-    moves = [abs(n * value - row.total) for value in row.values]
-    without = [(row.total - value) / ((n - 1) * SCORE_UNIT) for value in row.values] if n > 1 else [-1.0, 1.0]
-    return PairedTest(
-        mean=row.mean / SCORE_UNIT,
-        sd=row.standard_error * math.sqrt(n) / SCORE_UNIT,
-        p=p,
-        exact=exact,
-        p_adjusted=max(p, together.p),
-        interval=alone.interval,
-        simultaneous=together.interval,
-        left_out=Interval(min(without), max(without)),
-        influential=moves.index(max(moves)),
-    )
+    return p, [max(-1.0, least), min(1.0, most)]

@@ -1,15 +1,13 @@
 """What a reader with a budget of tokens finds of the passages that judges marked, whatever the chunks are."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from runner.base.records import READ_TOKENS, ChunkHit, Ints, Reading, Span, merged, n_characters, n_shared
+from runner.base.records import READ_TOKENS, ChunkHit, Reading, Span, merged, n_characters, n_shared
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.labels import Label
-from runner.eval_set.shapes.paired import Difference
-from runner.eval_set.shapes.pool import SpanBudget, SpanMeasure, SpanResult
+from runner.eval_set.shapes.paired import SpanRecall, SpanResult
 from runner.score.comparison import Comparison, mean, paired_differences, planned_intervals
 from runner.score.score import units
 
@@ -20,20 +18,8 @@ Gold = Mapping[str, Mapping[str, tuple[Span, ...]]]
 """query_id -> relevant doc_id -> its marked characters as disjoint spans, () if none was marked."""
 
 
-class Found(NamedTuple):
-    """Marked characters of one query: those that were read, and `gold`, all of them."""
-
-    marked: int
-    gold: int
-
-    @property
-    def recall(self) -> float | None:
-        """Marked characters read by all marked ones; None if nothing is marked."""
-        return self.marked / self.gold if self.gold else None
-
-
 def gold_spans(labels: Iterable[Label], relevant_grade: int) -> Gold:
-    """The marks of the scored labels that say relevant."""
+    """Return the marks of the scored labels that say relevant."""
     gold: dict[str, dict[str, tuple[Span, ...]]] = {}
     for (query_id, doc_id), label in scored(labels).items():
         if label.grade >= relevant_grade:
@@ -42,7 +28,7 @@ def gold_spans(labels: Iterable[Label], relevant_grade: int) -> Gold:
 
 
 def characters_read(chunks: Iterable[ChunkHit], budget: int) -> dict[str, tuple[Span, ...]]:
-    """Each document's characters, as disjoint spans, that the first `budget` tokens of ranked chunks reach.
+    """Return each document's characters, as disjoint spans, that the first `budget` tokens of ranked chunks reach.
 
     The last chunk is cut in proportion: of its characters the first part, rounded down. Tokens of the context that is
     embedded before a chunk cost like others. A character in two chunks is read once and paid for twice.
@@ -61,62 +47,38 @@ def characters_read(chunks: Iterable[ChunkHit], budget: int) -> dict[str, tuple[
     return {doc_id: merged(found) for doc_id, found in spans.items()}
 
 
-def found_of(chunks: Iterable[ChunkHit], budget: int, gold: Mapping[str, tuple[Span, ...]]) -> Found:
-    """Return what reading so far finds of one query's marked passages; `gold` is by document."""
+def span_recall(chunks: Iterable[ChunkHit], budget: int, gold: Mapping[str, tuple[Span, ...]]) -> float:
+    """Return the share of one query's marked characters that reading so far finds; `gold`, by document, has some."""
     read = characters_read(chunks, budget)
-    return Found(
-        marked=sum(n_shared(spans, gold.get(doc_id, ())) for doc_id, spans in read.items()),
-        gold=sum(n_characters(spans) for spans in gold.values()),
-    )
+    marked = sum(n_shared(spans, gold.get(doc_id, ())) for doc_id, spans in read.items())
+    return marked / sum(map(n_characters, gold.values()))
 
 
 def span_scores(comparison: Comparison, labels: Iterable[Label], readings: Mapping[str, Reading]) -> SpanResult:
-    """Return span recall of every cell that has a reading list, at every budget."""
+    """Return span recall of every cell that has a reading list, at every budget, over the queries with a mark."""
     gold = gold_spans(labels, comparison.plan.relevant_grade)
-    marked = {query_id: spans for query_id, spans in gold.items() if any(spans.values())}
-    budgets = {budget: _at_budget(comparison, gold, readings, budget) for budget in BUDGETS} if marked else {}
+    marked = [query_id for query_id in comparison.query_ids if any(gold.get(query_id, {}).values())]
     documents = [spans for by_document in gold.values() for spans in by_document.values()]
+    cells: dict[str, list[SpanRecall]] = {cell: [] for cell in readings} if marked else {}
+    for budget in BUDGETS if cells else ():
+        shares = [
+            [span_recall(reading[query_id], budget, gold[query_id]) for query_id in marked]
+            for reading in readings.values()
+        ]
+        values = units(np.array(shares, np.float64))
+        # A baseline without a reading list has nothing to take a difference to.
+        baseline = list(cells).index(comparison.plan.baseline) if comparison.plan.baseline in cells else None
+        differences = (
+            paired_differences(values, baseline, comparison.plan) if baseline is not None else [None] * len(cells)
+        )
+        intervals = planned_intervals(values, comparison.plan)
+        for cell, row, ends, difference in zip(cells, values, intervals, differences, strict=True):
+            cells[cell].append(
+                SpanRecall(tokens=budget, mean=mean(row), low=ends.low, high=ends.high, difference=difference)
+            )
     return SpanResult(
         queries=len(marked),
         documents=sum(spans != () for spans in documents),
         unmarked=sum(spans == () for spans in documents),
-        cells={cell: [budgets[budget][cell] for budget in BUDGETS] for cell in readings} if marked else {},
+        cells=cells,
     )
-
-
-def _at_budget(
-    comparison: Comparison, gold: Gold, readings: Mapping[str, Reading], budget: int
-) -> dict[str, SpanBudget]:
-    found = {
-        cell: [found_of(reading[query_id], budget, gold.get(query_id, {})).recall for query_id in comparison.query_ids]
-        for cell, reading in readings.items()
-    }
-    return {cell: SpanBudget(tokens=budget, recall=recall) for cell, recall in _measures(comparison, found).items()}
-
-
-def _measures(comparison: Comparison, values: Mapping[str, Sequence[float | None]]) -> dict[str, SpanMeasure]:
-    """Each cell's measure over the queries for which every cell has one, so that all means are of the same queries."""
-    table = np.array(list(values.values()), np.float64)
-    defined = np.isnan(table).sum(axis=0) == 0
-    if not defined.any():
-        return dict.fromkeys(values, SpanMeasure(queries=0, mean=None, low=None, high=None, difference=None))
-    whole = units(table[:, defined])
-    intervals = planned_intervals(whole, comparison.plan)
-    differences = _differences(comparison, list(values), whole)
-    return {
-        cell: SpanMeasure(
-            queries=int(defined.sum()),
-            mean=mean(whole[row]),
-            low=intervals[row].low,
-            high=intervals[row].high,
-            difference=differences[row],
-        )
-        for row, cell in enumerate(values)
-    }
-
-
-def _differences(comparison: Comparison, cells: Sequence[str], values: Ints) -> Sequence[Difference | None]:
-    """Every row less the baseline's; None throughout where the baseline has no row."""
-    if comparison.plan.baseline not in cells:
-        return [None] * len(cells)
-    return paired_differences(values, cells.index(comparison.plan.baseline), comparison.plan)

@@ -17,7 +17,7 @@ from runner.base.records import (
     Run,
     parse_cell,
 )
-from runner.decide.cell_results import bounds_of, by_cell, holes_of, test_of
+from runner.decide.cell_results import unjudged_hits
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import TransformerEncoder
 from runner.eval_set.corpus import archive_path, corpus_documents
@@ -28,7 +28,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
-from runner.score.score import COMPARED, MEASURES, qrels
+from runner.score.score import qrels
 from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD, IndexRecall
 from runner.substrate.shapes import ArmResult, Beside, IndexRecallResult, Quantisation
 
@@ -91,17 +91,17 @@ def arm_result(record: Record, arm: str, run: Run, cell: str | None) -> ArmResul
     """Return the scores of an arm's run, beside those of the record's cell if it has one."""
     runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
     comparison = record.comparison(runs, cell or arm)
-    scores = by_cell(comparison.runs, comparison.means, MEASURES)
+    scores = comparison.means
     beside = None
     if cell is not None:
-        differences = by_cell(comparison.runs, comparison.differences, COMPARED)[arm]
-        beside = Beside(cell=cell, scores=scores[cell], differences=differences, test=test_of(comparison, arm))
-    holes = holes_of(run, record.qrels)
+        differences, test = comparison.differences[arm], comparison.tests[arm]
+        beside = Beside(cell=cell, scores=scores[cell], differences=differences, test=test)
+    unjudged, bounds = unjudged_hits(comparison, run)
     return ArmResult(
         arm=arm,
         scores=scores[arm],
-        unjudged=len(holes),
-        bounds=bounds_of(comparison, run, holes),
+        unjudged=unjudged,
+        bounds=bounds,
         run_sha256=sha256(run_bytes(run)),
         beside=beside,
     )
@@ -124,8 +124,8 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
         of_depths.append(of_depth)
     return Quantisation(
         recall=of_depths,
-        difference=by_cell(comparison.runs, comparison.differences, ("ndcg@10",))[BINARY]["ndcg@10"],
-        test=test_of(comparison, BINARY),
+        difference=comparison.differences[BINARY]["ndcg@10"],
+        test=comparison.tests[BINARY],
     )
 
 

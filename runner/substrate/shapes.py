@@ -8,7 +8,7 @@ from pydantic import Field
 
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share
 from runner.eval_set.shapes.decision import Chosen
-from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest
 from runner.eval_set.shapes.plan import Plan
 
 Metric = Literal["l2", "l1", "cosine"]
@@ -37,7 +37,7 @@ class Beside(FrozenModel):
     cell: str
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
-    test: PairedTestResult
+    test: PairedTest
 
 
 class ArmResult(FrozenModel):
@@ -77,7 +77,7 @@ class Quantisation(FrozenModel):
 
     recall: Annotated[list[IndexRecallResult], Field(min_length=1)]
     difference: Difference
-    test: PairedTestResult
+    test: PairedTest
 
 
 class CoverageResult(FrozenModel):

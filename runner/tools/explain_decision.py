@@ -94,7 +94,7 @@ def _of_cell(row: CellResult, results: Results) -> str:
     if row.test.p_step is not None:
         claimed += f", {p_text(row.test.p_step)} in its own step"
     level = 100 * (1 - results.plan.significance.alpha)
-    fall = recall_words(row.recall_bound, len(results.queries), results.plan.rule)
+    fall = recall_words(row, len(results.queries), results.plan.rule)
     said += (
         f"; {row.differences['ndcg@10'].mean:+.4f} nDCG@10 to the baseline ({kind}{level:g} % interval {low:+.4f} "
         f"to {high:+.4f}, {claimed}); Recall@10: {fall}"

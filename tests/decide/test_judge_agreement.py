@@ -2,8 +2,8 @@ import numpy as np
 
 from runner.base.records import Run
 from runner.decide.judge_agreement import judge_agreement
-from runner.decide.other_judges import judge_panel
-from runner.eval_set.shapes.judges import Agreement
+from runner.decide.other_judges import judging
+from runner.eval_set.shapes.judges import Judging
 from tests.eval_set.test_version import label
 from tests.judge.test_agreement_world import read, world
 from tests.support.example_results import BASELINE, BETTER, PLAN
@@ -38,7 +38,7 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     assert [row.cell for row in second.by_cell] == [BETTER]
     assert second.kappa.low < second.kappa.value < second.kappa.high
     assert (drift.judge, drift.repeats) == ("one", sum(row.round == 2 for row in labels))
-    assert Agreement.model_validate_json(found.model_dump_json()) == found
+    assert Judging.model_validate_json(found.model_dump_json()) == found
     assert found == judge_agreement(labels, runs, query_ids, PLAN)
 
 
@@ -61,7 +61,7 @@ def test_every_second_judge_has_its_own_entry():
     labels, runs, query_ids = judged()
     third = [label(row.query_id, row.doc_id, 0, judge="three") for row in labels if row.judge == "two"]
     found = judge_agreement([*labels, *third], runs, query_ids, PLAN)
-    assert [second.judge for second in found.seconds] == ["three", "two"]
+    assert [second.judge for second in found.seconds] == ["three", "two"]  # of equally many pairs by name
     assert found.read_twice == len(third)
     assert found.seconds[0].kappa.value == 0
 
@@ -102,11 +102,11 @@ def shared():
 
 def test_the_order_of_second_readings_changes_no_byte_of_the_panel():
     comparison, first, second, generator = shared()
-    expected = judge_panel(comparison, [*first, *second]).model_dump_json()
-    assert len(judge_panel(comparison, [*first, *second]).agreement.seconds) == 4
+    expected = judging(comparison, [*first, *second]).model_dump_json()
+    assert len(judging(comparison, [*first, *second]).seconds) == 4
     for _ in range(3):
         mixed = [second[place] for place in generator.permutation(len(second))]
-        assert judge_panel(comparison, [*first, *mixed]).model_dump_json() == expected
+        assert judging(comparison, [*first, *mixed]).model_dump_json() == expected
 
 
 def test_the_order_in_which_pairs_were_first_graded_changes_no_byte_of_the_agreement():

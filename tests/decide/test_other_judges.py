@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from runner.base.records import SCORE_UNIT
-from runner.decide.other_judges import judge_blockers, under_judge, under_other_judges
+from runner.decide.other_judges import cell_under_judge, judge_blockers, judging, under_judge
 from runner.decide.two_level import two_level
-from runner.eval_set.shapes.judges import CellUnderJudge, JudgeOutcome, NoiseResult, NoisyCell
+from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise, NoisyCell
 from runner.judge.agreement.by_cell import favours
+from runner.judge.agreement.double_graded import doubles
 from tests.support.judge_cases import BASELINE, evening, favouring, label, labels_of, off_by_one, plan, read_twice
 
 CELL, OTHER = "cell-1 x whole_doc", "cell-2 x whole_doc"
@@ -24,68 +25,38 @@ def pairs_of(comparison):
     return [(q, d) for q, row in comparison.qrels.items() for d in row]
 
 
-def second_judge(comparison, doubles):
-    return labels_of(comparison.qrels, []) + [label(r.query_id, r.doc_id, r.second, "second", "m") for r in doubles]
-
-
-def outcome(*holding, judge="second", cells=(CELL, OTHER)):
-    rows = [
-        CellUnderJudge(
-            cell=cell,
-            gain=0.1,
-            p_gain=0.01,
-            holds=cell in holding,
-        )
-        for cell in cells
-    ]
-    return JudgeOutcome(judge=judge, n_pairs=9, n_changed=3, recommended=CELL, cells=rows)
-
-
 def noise(low, high=0.2):
-    row = NoisyCell(
-        cell=CELL,
-        gain=0.1,
-        interval=[low, high],
-        queries_only=[0.05, 0.15],
-    )
-    return NoiseResult(
-        judge="second",
-        readings=150,
-        changed=30,
-        draws=2000,
-        chosen=CELL,
-        stability=0.9,
-        stability_queries_only=0.95,
-        cells=[row],
-        unknown="",
-    )
+    row = NoisyCell(cell=CELL, gain=0.1, interval=[low, high], queries_only=[0.05, 0.15])
+    drawn = {"stability": 0.9, "stability_queries_only": 0.95}
+    return JudgeNoise(judge="second", draws=2000, cells=[row], unknown="", **drawn)
+
+
+def other(*holding, cells=(CELL, OTHER)):
+    return [CellUnderJudge(cell=cell, gain=0.1, p_gain=0.01, holds=cell in holding) for cell in cells]
 
 
 def test_a_cell_that_only_the_first_judge_sees_gain_is_not_confirmed_by_the_other():
     truth = evening(1, n_cells=4)
     comparison = replace(truth, qrels=favouring(truth.qrels, truth.runs[CELL]))
-    assert under_judge(comparison, CELL).holds
-    (found,) = under_other_judges(comparison, labels_of(comparison.qrels, pairs_of(truth), people=truth.qrels))
-    rows = {row.cell: row for row in found.cells}
+    assert cell_under_judge(comparison, CELL).holds
+    cells, recommended = under_judge(
+        comparison, doubles(labels_of(comparison.qrels, pairs_of(truth), people=truth.qrels))
+    )
+    rows = {row.cell: row for row in cells}
     assert not rows[CELL].holds
     assert rows[CELL].gain == pytest.approx(truth.paired([CELL], "ndcg@10").mean() / SCORE_UNIT)
     assert rows[CELL].p_gain == truth.gain_tests[CELL].p
-    assert found.recommended == BASELINE
-    assert found.n_pairs == len(pairs_of(truth))
-    assert found.n_changed == sum(g != truth.qrels[q][d] for q, row in comparison.qrels.items() for d, g in row.items())
+    assert recommended == BASELINE
 
 
 def test_pairs_that_the_other_judge_did_not_read_keep_their_grade():
     truth = evening(2, n_cells=3)
     query_id, doc_id = pairs_of(truth)[0]
-    grade = truth.qrels[query_id][doc_id]
-    other = {query_id: {doc_id: 3 - grade}}
-    (found,) = under_other_judges(truth, labels_of(truth.qrels, [(query_id, doc_id)], people=other))
-    regraded = {q: row | other.get(q, {}) for q, row in truth.qrels.items()}
-    under = replace(truth, qrels=regraded)
-    assert (found.n_pairs, found.n_changed) == (1, 1)
-    assert [row.gain for row in found.cells] == [
-        under.paired([cell], "ndcg@10").sum() / (25 * SCORE_UNIT) for cell in truth.challengers
+    read = {query_id: {doc_id: 3 - truth.qrels[query_id][doc_id]}}
+    cells, _ = under_judge(truth, doubles(labels_of(truth.qrels, [(query_id, doc_id)], people=read)))
+    regraded = replace(truth, qrels={q: row | read.get(q, {}) for q, row in truth.qrels.items()})
+    assert [row.gain for row in cells] == [
+        regraded.paired([cell], "ndcg@10").sum() / (25 * SCORE_UNIT) for cell in truth.challengers
     ]
 
 
@@ -93,11 +64,8 @@ def test_a_better_cell_that_holds_is_recommended_under_every_judge():
     truth = evening(3, lift=1.0)
     rng = rng_of(1)
     comparison = replace(truth, qrels=off_by_one(truth.qrels, rng))
-    labels = second_judge(comparison, read_twice(comparison.qrels, off_by_one(truth.qrels, rng), 0.3, rng))
-    (found,) = under_other_judges(comparison, labels)
-    assert found.recommended == CELL
-    assert found.judge == "second"
-    assert 0 < found.n_changed < found.n_pairs == round(0.3 * len(pairs_of(truth)))
+    read = read_twice(comparison.qrels, off_by_one(truth.qrels, rng), 0.3, rng)
+    assert under_judge(comparison, read)[1] == CELL
 
 
 def test_of_several_cells_that_hold_the_best_is_recommended():
@@ -107,67 +75,57 @@ def test_of_several_cells_that_hold_the_best_is_recommended():
         for q in truth.query_ids
     }
     best = replace(truth, runs=truth.runs | {OTHER: replace(truth.runs[OTHER], hits=ideal)})
-    (found,) = under_other_judges(best, labels_of(best.qrels, pairs_of(best)[:40]))
-    gains = {row.cell: row.gain for row in found.cells if row.holds}
+    cells, recommended = under_judge(best, doubles(labels_of(best.qrels, pairs_of(best)[:40])))
+    gains = {row.cell: row.gain for row in cells if row.holds}
     assert set(gains) >= {CELL, OTHER}
-    assert found.recommended == max(gains, key=lambda cell: gains[cell])
+    assert recommended == max(gains, key=lambda cell: gains[cell])
 
 
 def test_a_judge_who_agrees_costs_no_second_test(monkeypatch):
     comparison = evening(4, n_cells=3)
     gain_ps = {cell: one.p for cell, one in comparison.gain_tests.items()}
     monkeypatch.setattr("runner.score.comparison.gain_tests", None)
-    (found,) = under_other_judges(comparison, labels_of(comparison.qrels, pairs_of(comparison)[:40]))
-    assert found.n_changed == 0
-    assert [row.p_gain for row in found.cells] == [gain_ps[cell] for cell in comparison.challengers]
+    cells, _ = under_judge(comparison, doubles(labels_of(comparison.qrels, pairs_of(comparison)[:40])))
+    assert [row.p_gain for row in cells] == [gain_ps[cell] for cell in comparison.challengers]
 
 
 def test_further_rounds_and_labels_of_the_scored_judge_are_no_other_judge():
     comparison = evening(4, n_cells=2)
-    query_id, doc_id = pairs_of(comparison)[0]
     labels = labels_of(comparison.qrels, [])
-    assert under_other_judges(comparison, labels) == []
-    again = label(query_id, doc_id, 0, "first", "model-a", 2)
-    assert under_other_judges(comparison, [*labels, again]) == []
+    again = label(*pairs_of(comparison)[0], 0, "first", "model-a", 2)
+    assert judging(comparison, labels).seconds == judging(comparison, [*labels, again]).seconds == []
 
 
 def test_the_judges_with_the_most_pairs_come_first_and_none_is_left_out():
-    comparison = evening(4, n_cells=2)
-    pairs = pairs_of(comparison)
-    labels = labels_of(comparison.qrels, [])
-    for number in range(7):
+    comparison = evening(4, n_cells=2, settings=plan(draws=1000))
+    pairs, labels = pairs_of(comparison), labels_of(comparison.qrels, [])
+    for number in range(4):
         labels += [label(q, d, comparison.qrels[q][d], f"judge {number}", "") for q, d in pairs[: 1 + number]]
-    labels += [label(q, d, comparison.qrels[q][d], "also judge 6", "") for q, d in pairs[:7]]
-    found = under_other_judges(comparison, labels)
-    assert [row.judge for row in found] == ["also judge 6", *(f"judge {number}" for number in range(6, -1, -1))]
-    assert [row.n_pairs for row in found] == [7, 7, 6, 5, 4, 3, 2, 1]
+    labels += [label(q, d, comparison.qrels[q][d], "also judge 3", "") for q, d in pairs[:4]]
+    found = judging(comparison, labels).seconds
+    assert [row.judge for row in found] == ["also judge 3", *(f"judge {number}" for number in range(3, -1, -1))]
+    assert [row.pairs for row in found] == [4, 4, 3, 2, 1]
+    assert all([row.cell for row in second.cells] == comparison.challengers for second in found)
 
 
-def test_a_sixth_judge_who_upsets_a_cell_is_heard():
-    truth = evening(1, n_cells=4)
-    comparison = replace(truth, qrels=favouring(truth.qrels, truth.runs[CELL]))
-    pairs = pairs_of(truth)
-    labels = labels_of(comparison.qrels, pairs, people=truth.qrels, judge="zoe")
-    for number in range(5):
-        labels += [label(q, d, comparison.qrels[q][d], f"judge {number}", "") for q, d in pairs]
-    others = under_other_judges(comparison, labels)
-    assert [row.judge for row in others][-1] == "zoe"
+def test_one_of_several_judges_who_upsets_a_cell_is_heard():
+    others = {f"judge {number}": other(CELL) for number in range(5)} | {"zoe": other(OTHER)}
     assert judge_blockers(CELL, None, others, {}, ALPHA) == ["is not confirmed with the grades of zoe"]
 
 
 def test_an_exploratory_cell_never_holds():
     truth = replace(evening(3, lift=1.0, n_cells=3), registered=frozenset({OTHER}))
-    row = under_judge(truth, CELL)
+    row = cell_under_judge(truth, CELL)
     assert (row.p_gain, row.holds) == (None, False)
 
 
 def test_what_judges_leave_of_a_cell_is_said():
-    assert judge_blockers(CELL, noise(0.01), [outcome(CELL)], {CELL: 0.2}, ALPHA) == []
-    assert judge_blockers(CELL, None, [], {}, ALPHA) == []
-    assert judge_blockers(CELL, None, [outcome(CELL), outcome(judge="ann")], {CELL: None}, ALPHA) == [
+    assert judge_blockers(CELL, noise(0.01), {"second": other(CELL)}, {CELL: 0.2}, ALPHA) == []
+    assert judge_blockers(CELL, None, {}, {}, ALPHA) == []
+    assert judge_blockers(CELL, None, {"second": other(CELL), "ann": other()}, {CELL: None}, ALPHA) == [
         "is not confirmed with the grades of ann"
     ]
-    assert judge_blockers(CELL, noise(-0.01), [outcome()], {CELL: 0.03}, ALPHA) == [
+    assert judge_blockers(CELL, noise(-0.01), {"second": other()}, {CELL: 0.03}, ALPHA) == [
         "is not confirmed with the grades of second",
         "is favoured by its judge (adjusted p 0.0300)",
         "may owe its gain to the judge's errors (-0.0100 to +0.2000 with the grades of a second judge)",
@@ -175,28 +133,28 @@ def test_what_judges_leave_of_a_cell_is_said():
 
 
 def test_thresholds_of_judges_compare_the_four_places_that_are_shown():
-    assert judge_blockers(CELL, None, [], {CELL: 0.05004}, ALPHA) != []
-    assert judge_blockers(CELL, None, [], {CELL: 0.05006}, ALPHA) == []
-    assert judge_blockers(CELL, noise(0.00004), [], {}, ALPHA) != []
-    assert judge_blockers(CELL, noise(0.00006), [], {}, ALPHA) == []
+    assert judge_blockers(CELL, None, {}, {CELL: 0.05004}, ALPHA) != []
+    assert judge_blockers(CELL, None, {}, {CELL: 0.05006}, ALPHA) == []
+    assert judge_blockers(CELL, noise(0.00004), {}, {}, ALPHA) != []
+    assert judge_blockers(CELL, noise(0.00006), {}, {}, ALPHA) == []
 
 
 def test_what_was_not_drawn_bars_no_cell():
     comparison = evening(1, n_cells=2)
     unknown = two_level(comparison, [], seed=1)
     assert unknown.unknown
-    assert judge_blockers(CELL, unknown, [], {}, ALPHA) == []
+    assert judge_blockers(CELL, unknown, {}, {}, ALPHA) == []
 
 
 def confirmed(comparison):
-    return [cell for cell in comparison.challengers if under_judge(comparison, cell).holds]
+    return [cell for cell in comparison.challengers if cell_under_judge(comparison, cell).holds]
 
 
-def left(comparison, doubles, cells):
+def left(comparison, read, cells):
     """Those of the cells that all three safeguards leave confirmed."""
-    drawn = two_level(comparison, doubles, draws=200, seed=1)
-    others = under_other_judges(comparison, second_judge(comparison, doubles))
-    rows = favours(doubles, comparison.runs, BASELINE, alpha=ALPHA, seed=1, draws=399)
+    drawn = two_level(comparison, read, draws=200, seed=1)
+    others = {"second": under_judge(comparison, read)[0]}
+    rows = favours(read, comparison.runs, BASELINE, alpha=ALPHA, seed=1, draws=399)
     favoured = {row.cell: row.p_for_cell for row in rows}
     return [cell for cell in cells if not judge_blockers(cell, drawn, others, favoured, ALPHA)]
 

@@ -109,7 +109,7 @@ def test_the_figures_are_those_of_the_cell_in_question():
 
 def moved_by(moved):
     again = Difference(mean=moved, low=moved, high=moved, wins=1, ties=0, losses=0)
-    return {"noise_floor": NoiseFloor(difference=again, max_change=0.5, queries_changed=1)}
+    return {"noise_floor": NoiseFloor(difference=again, max_change=0.5)}
 
 
 BROKEN = control("popularity", passes=1, behaves=False)

@@ -247,8 +247,7 @@ def _scored(version):
         one.model_copy(update={"doc_id": found.doc_id, "url": ""})
         for one, found in zip(lists.documents, documents, strict=False)
     ]
-    corpus = results.corpus.model_copy(update={"manifest_sha256": file_sha256(version.corpus_path)})
-    made = results.model_copy(update={"corpus": corpus})
+    made = results.model_copy(update={"digests": results.digests | {"corpus.jsonl": file_sha256(version.corpus_path)}})
     own = lists.model_copy(update={"documents": listed})
     for name, value in (("results", made), ("lists", own), ("receipt", full_receipt(results))):
         (version.record / f"{name}.json").write_bytes(json_bytes(value.model_dump()))

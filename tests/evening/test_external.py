@@ -85,7 +85,7 @@ def test_nothing_is_decided(evaluated):
     assert "nothing is decided" in found(results)
     assert not (version.folder / "decision.json").exists()
     assert all(row.test.p_adjusted is not None for row in results.cells if row.role == "compared")
-    assert results.preregistration_sha256 is results.judge_prompt_sha256 is None
+    assert set(results.digests) == {"corpus.jsonl", "lists.json", "queries.yaml"}
 
 
 def test_a_second_run_changes_no_byte_of_what_is_no_measurement(evaluated):

@@ -163,8 +163,8 @@ def test_models_give_the_labels_that_files_give_in_one_command(by_file, opened, 
     )
     assert {label.judge for label in found} == {FIRST, SECOND}
     results = json.loads((version.record / "results.json").read_bytes())
-    assert results["judging"]["agreement"]["read_twice"] == sum(label.judge == SECOND for label in found)
-    assert results["judging"]["others"][0]["judge"] == SECOND
+    assert results["judging"]["read_twice"] == sum(label.judge == SECOND for label in found)
+    assert results["judging"]["seconds"][0]["judge"] == SECOND
     receipt = json.loads((version.record / "receipt.json").read_bytes())
     assert receipt["spend"]["judging_usd"] > 0
 

@@ -11,8 +11,8 @@ import yaml
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.places import OWN_FILES
+from runner.decide.compared import comparison_lines, previous_version
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
-from runner.decide.previous_version import comparison_lines, previous_version
 from runner.decide.roster import next_to_evaluate, sibling_result, standing, version_in_force
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import SOURCES
@@ -22,6 +22,7 @@ from runner.eval_set.lock import verify_lock, verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.versions import JUDGE_PROMPT
 from runner.eval_set.version import corpus_bytes, load_corpus, newest_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
@@ -542,15 +543,15 @@ def test_after_a_decision_by_policy_the_next_version_begins_from_the_catalog(tmp
 
 def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):
     found = results_of(v2).previous
-    assert (found.version, found.decision.tier) == (1, "candidate")
-    assert found.decision.results_sha256 == file_sha256(v1.folder / "results.json")
+    assert (found.version, found.tier) == (1, "candidate")
+    assert found.results_sha256 == file_sha256(v1.folder / "results.json")
     assert found.queries.model_dump() == {"common": 24, "changed": 1, "new": 0, "gone": 0}
     assert found.documents.model_dump() == {"common": 16, "changed": 0, "new": 0, "gone": 0}
     n_kept = sum(one.query_id != "q03" for one in load_labels(v1.labels_path))
     assert found.labels_carried == n_kept
-    assert (found.settings, found.cells_new, found.cells_gone) == ([], [NEW_CELL], [])
-    assert not found.prompt_changed
-    assert [row.cell for row in found.cells] == [row.cell for row in results_of(v2).cells if row.cell != NEW_CELL]
+    assert found.changed == []
+    assert [row.cell for row in found.cells if not row.before] == [NEW_CELL]
+    assert [row.cell for row in found.cells] == [row.cell for row in results_of(v2).cells]
 
 
 def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_words(v1, v2):
@@ -558,9 +559,13 @@ def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_
     place = [query.id for query in new.queries].index("q03")
     assert not new.previous.comparable
     for row in new.previous.cells:
+        if row.cell == NEW_CELL:
+            assert (row.before, row.difference, row.changed) == ({}, {}, [])
+            continue
         then, now = (next(cell for cell in made.cells if cell.cell == row.cell) for made in (old, new))
-        for measure, movement in row.moved.items():
-            assert row.before[measure] == then.scores[measure].mean
+        assert row.within(max(abs(movement.mean) for movement in row.difference.values()))
+        for measure, movement in row.difference.items():
+            assert (row.before[measure], row.after[measure]) == tuple(made.scores[measure].mean for made in (then, now))
             pairs = zip(then.scores[measure].per_query, now.scores[measure].per_query, strict=True)
             moved = [after - before for at, (before, after) in enumerate(pairs) if at != place]
             assert movement.mean == pytest.approx(sum(moved) / 24e9, abs=1e-12)
@@ -574,9 +579,9 @@ def test_a_rule_that_changed_is_named_and_the_same_queries_stay_comparable(v1, t
     edit(version.plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 12")
     run(tmp_path)
     found = results_of(version).previous
-    assert found.settings == ["pool_depth"]
+    assert found.changed == ["pool_depth"]
     assert found.comparable
-    assert all(row.same_run for row in found.cells)
+    assert all("run_sha256" not in row.changed for row in found.cells)
     assert found.queries.common == 25
 
 
@@ -584,23 +589,23 @@ def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2)
     whole = results_of(v2)
     (v2.folder / "lock.json").unlink()
     v2.judge_path.write_text("Grade otherwise.\n")
-    otherwise = whole.model_copy(update={"judge_prompt_sha256": file_sha256(v2.judge_path)})
+    otherwise = whole.model_copy(update={"digests": whole.digests | {v2.judge_path.name: file_sha256(v2.judge_path)}})
     found = previous_version(v2, otherwise)
-    assert found.prompt_changed
+    assert found.changed == [JUDGE_PROMPT]
     assert not found.comparable
     replace_corpus(v2, lambda rows: rows[:-1])
     found = previous_version(v2, otherwise)
     assert found.documents.gone == 1
-    assert not any(row.moved for row in found.cells)
+    assert not any(row.difference for row in found.cells)
 
 
 def test_recall_by_another_relevant_grade_is_not_set_off_against_the_old_one(v1, v2):
     whole = results_of(v2)
     strict = whole.model_copy(update={"plan": whole.plan.model_copy(update={"relevant_grade": 3})})
     found = previous_version(v2, strict)
-    assert found.settings == ["relevant_grade"]
+    assert found.changed == ["relevant_grade"]
     for row in found.cells:
-        assert list(row.moved) == ["ndcg@10"]
+        assert list(row.difference) == (["ndcg@10"] if row.before else [])
 
 
 def test_the_comparison_is_a_pure_function_of_both_versions_files(v2):
@@ -629,7 +634,7 @@ def test_a_version_opened_from_an_undecided_one_tells_what_was_kept_and_no_score
     scored = results_of(make_version(second))
     open_next(unscored(v1), today=TODAY)
     found = previous_version(make_version(tmp_path), scored)
-    assert (found.decision, found.cells, found.queries.common) == (None, [], 25)
+    assert (found.chosen, found.cells, found.queries.common) == ("", [], 25)
     beside = scored.model_copy(update={"previous": found})
     assert comparison_lines(beside)[0] == "beside v1, which was never decided"
 
@@ -639,10 +644,10 @@ def test_the_lines_say_what_changed_and_how_every_cell_moved(v2):
     found, lines = results.previous, comparison_lines(results)
     assert lines[0].startswith("beside v1, which chose ")
     assert "queries: 24 the same, 1 changed, 0 new, 0 gone" in lines
-    assert f"cells that are new: {NEW_CELL}" in lines
-    row = found.cells[0]
-    (line,) = [line for line in lines if line.startswith(f"{row.cell} ")]
-    for measure, moved in row.moved.items():
+    assert f"{NEW_CELL}: new" in lines
+    row = next(row for row in found.cells if row.before)
+    (line,) = [line for line in lines if line.startswith(f"{row.cell}: ")]
+    for measure, moved in row.difference.items():
         assert f"{row.before[measure]:.4f}" in line
         assert f"{moved.mean:+.4f} ({moved.low:+.4f} to {moved.high:+.4f})" in line
     assert lines[-1].startswith("Not comparable: ")

@@ -136,7 +136,7 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
     place = next(place for place, doubt in enumerate(cut.doubts) if doubt.anchor == "chunks")
     assert "38\u202f% of the baseline's tokens" in texts[place]
     assert all(doubt.anchor == "judges" for doubt in cut.doubts[:place])
-    weak = results.model_copy(update={"source": "demo"})
+    weak = results.model_copy(update={"plan": results.plan.model_copy(update={"source": "demo"})})
     first = first_screen(weak, None).doubts[0]
     assert (first.anchor, source("demo").weakness.startswith(first.link + first.rest.rstrip("."))) == ("limits", True)
     whole = first_screen(truncated(results, {results.plan.baseline: 0.0, best: 0.0}), None)

@@ -69,11 +69,10 @@ PARTS = [
     ("labels",),
     ("noise_floor",),
     ("judging",),
-    ("judging", "agreement", "seconds", 0, "by_cell", 0),
+    ("judging", "seconds", 0, "by_cell", 0),
     ("judging", "noise"),
-    ("judging", "others", 0, "cells", 0),
+    ("judging", "seconds", 0, "cells", 0),
     ("spans",),
-    ("slices", 0),
     ("previous", "cells", 0),
     ("outcome",),
     ("cells", 0, "gate"),
@@ -225,7 +224,7 @@ def test_the_null_gate_lists_every_null_of_every_cell():
 
 def test_the_noise_floor_is_shown_or_said_to_be_missing():
     results = synthetic_results()
-    results["noise_floor"] |= {"max_change": 0.0131, "queries_changed": 1}
+    results["noise_floor"] |= {"max_change": 0.0131}
     results["noise_floor"]["difference"] |= {"mean": 0.0004, "high": 0.0013, "wins": 1, "ties": 29}
     assert "1 of 30 queries changed, the largest by 0.0131" in words(page_of(results))
     assert "Not measured: there is no second run" in words(page_of({**results, "noise_floor": None}))
@@ -399,7 +398,6 @@ def test_hostile_text_is_inert_wherever_it_comes_from(text: str):
 
 def hostile_results(text: str) -> dict[str, Any]:
     results = synthetic_results()
-    results["source"] = text
     for query in results["queries"][:3]:
         query |= {"text": text, "kind": text}
     results["corpus"] |= {"quarantined": [{"file": text, "reason": text}], "strata": {text: 3}}
@@ -410,14 +408,12 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["cells"][0]["provenance"]["encoder"] |= {"encoder": text, text: [text, {text: text}]}
     results["plan"]["source"] = text
     panel = results["judging"]
-    panel["agreement"]["seconds"][0] |= {"judge": text, "models": [text], "first_judges": [text]}
-    panel["agreement"]["seconds"][0]["by_cell"][1] |= {"cell": text, "unknown": text}
-    panel["agreement"]["drift"][0]["judge"] = panel["noise"]["judge"] = panel["others"][0]["judge"] = text
-    panel["noise"]["chosen"] = panel["noise"]["cells"][0]["cell"] = panel["others"][0]["recommended"] = text
-    results["slices"][0]["name"] = text
+    panel["seconds"][0] |= {"judge": text, "models": [text], "first_judges": [text], "recommended": text}
+    panel["seconds"][0]["by_cell"][1]["cell"] = panel["noise"]["cells"][0]["cell"] = text
+    panel["drift"][0]["judge"] = panel["noise"]["judge"] = text
     before = results["previous"]
-    before["decision"] |= {"cell": text, "tier": text}
-    before |= {"settings": [text], "cells_new": [text], "cells_gone": [text]}
+    before |= {"chosen": text, "tier": text, "changed": [text]}
+    before["cells"][-1]["cell"] = before["cells"][-2]["cell"] = text
     return results
 
 

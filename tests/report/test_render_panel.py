@@ -8,7 +8,7 @@ import pytest
 from runner.report.results_page.render import ranked
 from tests.report.test_render import column, page_of, rendered, synthetic_results
 from tests.support import example_panel
-from tests.support.example_panel import FIRST, TOO_FEW
+from tests.support.example_panel import FIRST
 from tests.support.outline import section, words
 
 RESULTS = synthetic_results()
@@ -30,22 +30,22 @@ def rows(html: str, caption: str, count: int) -> list[list[str]]:
 def test_a_figure_that_is_not_defined_is_said_to_be_so():
     results = synthetic_results()
     blank = {"value": None, "low": None, "high": None}
-    results["judging"]["agreement"]["seconds"][0]["kappa"] = blank
+    results["judging"]["seconds"][0]["kappa"] = blank
     html = page_of(results)
-    assert dict(rows(html, "kappa-caption", 4))["Weighted kappa"] == "not defined"
+    assert {row[0]: row[1] for row in rows(html, "kappa-caption", 4)}["Weighted kappa"] == "not defined"
     assert "do not vary enough for a kappa" in words(section(html, "judges"))
 
 
 def test_judges_who_always_agree_have_a_bound_and_no_interval_that_is_a_point():
     results = synthetic_results()
-    agreement = results["judging"]["agreement"]
+    agreement = results["judging"]
     second = agreement["seconds"][0]
     second["binary"] = {"value": 1.0, "low": 0.9513, "high": 1.0}
     second["kappa"] = {"value": 1.0, "low": None, "high": None}
     second["same"] = second["pairs"] = 60
     agreement["drift"][0] |= {"same": 18, "repeats": 18}
     html = page_of(results)
-    found, said = dict(rows(html, "kappa-caption", 4)), words(section(html, "judges"))
+    found, said = {row[0]: row[1] for row in rows(html, "kappa-caption", 4)}, words(section(html, "judges"))
     assert found["Share that agrees, relevant or not"] == "1.00 [0.95, 1.00]"
     assert found["Weighted kappa"] == "1.00"
     assert "one-sided bound is Clopper and Pearson" in said
@@ -56,8 +56,8 @@ def test_judges_who_always_agree_have_a_bound_and_no_interval_that_is_a_point():
 
 def test_one_side_that_cannot_be_told_leaves_the_others_p():
     results = synthetic_results()
-    favour = results["judging"]["agreement"]["seconds"][0]["by_cell"][0]
-    favour |= {"p_for_baseline": None, "unknown": f"{TOO_FEW} where it is the baseline"}
+    favour = results["judging"]["seconds"][0]["by_cell"][0]
+    favour["p_for_baseline"] = None
     found = {row[0]: row[1:] for row in rows(page_of(results), "favour-1-caption", len(CHALLENGERS))}
     assert found[FAVOURED][-2:] == ["0.012", "too few to tell"]
 
@@ -95,21 +95,22 @@ def test_span_scores_that_are_undefined_are_said_to_be_so(spans: dict[str, Any] 
 
 
 def test_queries_of_one_kind_are_not_told_apart():
-    assert "nothing to tell apart" in words(section(with_parts(slices=[]), "slices"))
+    queries = [query | {"kind": "topic", "origin": "person"} for query in RESULTS["queries"]]
+    assert "nothing to tell apart" in words(section(with_parts(queries=queries), "slices"))
 
 
 @pytest.mark.parametrize(
-    ("decision", "expected"),
+    ("before", "expected"),
     [
-        (None, "Version 1 was never decided, so there are no locked figures to compare with."),
+        ({"chosen": "", "tier": ""}, "Version 1 was never decided, so there are no locked figures to compare with."),
         (
-            {"kind": "policy", "tier": "policy", "cell": BASELINE, "results_sha256": None},
-            f"Version 1 was decided by policy, without figures: {BASELINE} (policy).",
+            {"chosen": BASELINE, "tier": "by policy", "results_sha256": None},
+            f"Version 1 was decided by policy, without figures: {BASELINE}.",
         ),
     ],
 )
-def test_a_version_before_without_figures_has_no_table(decision: dict[str, Any] | None, expected: str):
-    html = with_parts(previous=RESULTS["previous"] | {"decision": decision, "cells": []})
+def test_a_version_before_without_figures_has_no_table(before: dict[str, Any], expected: str):
+    html = with_parts(previous=RESULTS["previous"] | before | {"cells": []})
     assert expected in words(section(html, "previous"))
     assert "previous-caption" not in html
 
@@ -121,13 +122,13 @@ def test_a_first_version_has_no_section_on_an_earlier_one():
 
 
 def test_a_public_collection_has_no_judges_passages_or_kinds():
-    sha = RESULTS["preregistration_sha256"]
+    sha = RESULTS["digests"]["queries.yaml"]
     counts = dict.fromkeys(("documents", "queries", "judged_pairs"), 30)
     none = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
     digests = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), sha)
     results = synthetic_results(kind="external")
     results |= {"collection": {"schema_version": 1, "name": "some", "split": "test"} | counts | none | digests}
-    results |= {"judging": None, "spans": None, "slices": [], "previous": None}
+    results |= {"judging": None, "spans": None, "previous": None}
     html = page_of(results)
     for name in ("judges", "passages", "slices", "previous"):
         assert f'id="{name}"' not in html

@@ -25,7 +25,7 @@ from tests.support.example_results import (
 GOOD = {"p": 0.004}
 DOUBT = "is favoured by its judge (adjusted p 0.0100)"
 PANEL = example_panel.panel([BASELINE, BETTER], BASELINE)
-(SECOND,) = PANEL.agreement.seconds
+(SECOND,) = PANEL.seconds
 
 
 def short(update):
@@ -87,7 +87,7 @@ def test_no_sentence_is_finer_than_its_interval_allows():
 def declared(*rows, **changes):
     """Return the weaknesses of 500 documents with these rows and other changes, as one text."""
     each = results(*(rows or [row(BASELINE)]))
-    corpus = each.corpus.model_copy(update={"documents": changes.pop("documents", 500)})
+    corpus = each.corpus.model_copy(update={"strata": {"all": changes.pop("documents", 500)}})
     labels = each.labels.model_copy(update={"models": changes.pop("models", [])})
     return " | ".join(weaknesses(each.model_copy(update={"corpus": corpus, "labels": labels, **changes})))
 
@@ -95,10 +95,8 @@ def declared(*rows, **changes):
 def with_gains(cell, per_query):
     """Return the cell with these differences in nDCG@10, whose baseline scores 0 throughout."""
     made = row(cell, sum(per_query) / len(per_query))
-    without = [(sum(per_query) - gain) / (len(per_query) - 1) for gain in per_query]
-    test = made.test.model_copy(update={"left_out": [min(without), max(without)]})
     scores = made.scores["ndcg@10"].model_copy(update={"per_query": [round(gain * 10**9) for gain in per_query]})
-    return made.model_copy(update={"test": test, "scores": made.scores | {"ndcg@10": scores}})
+    return made.model_copy(update={"scores": made.scores | {"ndcg@10": scores}})
 
 
 def asked(origin, n):
@@ -108,7 +106,7 @@ def asked(origin, n):
 def panel(**changes):
     """Return the panel whose second judge's readings are changed so."""
     seconds = [SECOND.model_copy(update=changes)]
-    return PANEL.model_copy(update={"agreement": PANEL.agreement.model_copy(update={"seconds": seconds})})
+    return PANEL.model_copy(update={"seconds": seconds})
 
 
 CARRIED = with_gains(BETTER, [0.0] * 20 + [0.9, 0.9, 0.0, 0.0, -1.0])
@@ -201,7 +199,7 @@ def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():
     read = agreed(again=18)
     unseen = "none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)"
     assert unseen in can_say(read.seconds[0], PLAN)
-    assert f"1.00, without an interval: {unseen}" in declared(judging=PANEL.model_copy(update={"agreement": read}))
+    assert f"1.00, without an interval: {unseen}" in declared(judging=read)
     lines = agreement_lines(read, PLAN)
     assert "  relevant or not: same        1.000  0.951 to 1.000  (over pairs, one-sided: Clopper-Pearson)" in lines
     assert "  none of 18 pairs was graded otherwise: up to 15 % of pairs may be (95 %)" in lines
@@ -215,14 +213,14 @@ def test_of_language_models_it_is_said_that_they_are_no_people(readers, words):
 
 
 def test_the_text_of_an_agreement_has_every_cell_once_with_what_is_not_known_of_it():
-    told, untold = SECOND.by_cell[0], SECOND.by_cell[0].model_copy(update={"cell": SPARSE, "unknown": "too few"})
+    told, untold = SECOND.by_cell[0], SECOND.by_cell[0].model_copy(update={"cell": SPARSE, "p_for_cell": None})
     second = SECOND.model_copy(update={"by_cell": [told, untold]})
-    read = PANEL.agreement.model_copy(update={"seconds": [second]})
+    read = PANEL.model_copy(update={"seconds": [second]})
     lines = agreement_lines(read, PLAN)
     cells = [line.split() for line in lines if line.strip().startswith(told.cell)]
     assert [cell[3:5] for cell in cells] == [[str(told.n_cell), str(told.n_baseline)]]
-    assert f"  too few: {SPARSE}" in lines
-    assert not agreement_lines(example_panel.panel_of_one().agreement, PLAN)[-1].endswith("again")
+    assert [line.split()[-2] for line in lines if line.strip().startswith(SPARSE)] == ["-"]
+    assert not agreement_lines(example_panel.panel_of_one(), PLAN)[-1].endswith("again")
 
 
 def test_a_side_that_looks_favoured_is_named():

@@ -261,7 +261,7 @@ def test_imported_runs_and_runs_without_chunks_are_said_in_words():
 
 def test_documents_by_stratum_have_their_share_and_fold_where_they_are_many():
     found = made()
-    found["corpus"] |= {"documents": 12, "n_chars": 30_000, "strata": {"a": 8, "b": 2, "c": 2}}
+    found["corpus"] |= {"n_chars": 30_000, "strata": {"a": 8, "b": 2, "c": 2}}
     html = drawn("_corpus.html.j2", found)
     assert "A document has 2,500 characters on average." in words(html)
     assert "a 8 67 %" in words(html)
@@ -309,7 +309,7 @@ def test_in_a_browser_the_marks_stand_where_the_view_says_and_nothing_widens_the
 
 def with_floor(*, changed, mean=0.0, half=0.0, most=0.0):
     moved = {"mean": mean, "low": mean - half, "high": mean + half, "wins": changed, "ties": 25 - changed, "losses": 0}
-    floor = {"difference": moved, "max_change": most, "queries_changed": changed}
+    floor = {"difference": moved, "max_change": most}
     return words(drawn("_gate.html.j2", made() | {"noise_floor": floor}))
 
 

@@ -113,7 +113,7 @@ def test_the_summary_holds_the_figures_of_results_json(found, tmp_path):
     better = next(one for one in summary["cells"] if one["cell"] == BETTER)
     assert better["ndcg@10"] == {"mean": 0.53, "low": pytest.approx(0.43), "high": pytest.approx(0.63)}
     assert better["difference"]["simultaneous"] == stored[BETTER].test.simultaneous
-    assert (better["p_gain"], better["recall_bound"]["losses"], better["gate"]) == (0.5, 1, "pass")
+    assert (better["p_gain"], better["recall_bound"]["state"], better["gate"]) == (0.5, "open", "pass")
     assert summary["results"] == str(tmp_path / "results.json")
     assert summary["page"] == str(tmp_path / "results.html")
 

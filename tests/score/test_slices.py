@@ -1,42 +1,37 @@
 import pytest
 
-from runner.base.records import Query
+from runner.eval_set.shapes.queries import QueryRow
 from runner.score.slices import slices
-from tests.support.example_results import BASELINE, SPARSE
-from tests.support.pool_cases import comparison
+from tests.support.example_results import BASELINE, BETTER, results, row
 
-NAMES = [f"q{i:02}" for i in range(12)]
+SCORES = {"ndcg@10": 2, "recall@10": 3}
 
 
-def sliced(queries):
-    """Every query is answered by a document of its own; the baseline finds all of them, BM25 those of even queries."""
-    answers = {query.query_id: f"d-{query.query_id}" for query in queries}
-    rankings = {
-        BASELINE: {q: [d] for q, d in answers.items()},
-        SPARSE: {q: [d] if int(q[1:]) % 2 == 0 else ["x"] for q, d in answers.items()},
-    }
-    qrels = {q: {d: 3} for q, d in answers.items()}
-    lengths = dict.fromkeys(answers.values(), 100)
-    return slices(comparison(rankings, qrels, queries=queries, lengths=lengths))
+def sliced(*kinds_and_origins):
+    """Cells that score one part in 2 or 3 of the places that are even, the baseline everywhere."""
+    queries = [
+        QueryRow(id=f"q{place}", text=f"need {place}", kind=kind, origin=origin)
+        for place, (kind, origin) in enumerate(kinds_and_origins)
+    ]
+    rows = [row(BASELINE), row(BETTER)]
+    for cell, step in zip(rows, (1, 2), strict=True):
+        for measure, part in SCORES.items():
+            values = [0 if place % step else 10**9 // part for place in range(len(queries))]
+            cell.scores[measure] = cell.scores[measure].model_copy(update={"per_query": values})
+    return slices(results(*rows).model_copy(update={"queries": queries}))
 
 
 def test_a_part_that_holds_every_query_is_no_slice():
-    assert sliced([Query(name, name, "topic", "person") for name in NAMES]) == []
+    assert sliced(*[("topic", "person")] * 12) == []
 
 
-def test_means_by_origin_are_those_of_its_queries():
-    made = [Query(q, q, "topic", "person" if int(q[1:]) < 3 else "claude") for q in NAMES]
-    hand = next(one for one in sliced(made) if one.name == "person")
-    generated = next(one for one in sliced(made) if one.name == "claude")
-    assert (hand.by, hand.queries, generated.queries) == ("origin", 3, 9)
-    assert hand.cells[BASELINE].ndcg == hand.cells[BASELINE].recall == 1
-    assert hand.cells[SPARSE].ndcg == pytest.approx(2 / 3)
-    assert generated.cells[SPARSE].recall == pytest.approx(4 / 9)
-
-
-def test_kinds_are_sliced_if_there_are_several_and_strata_are_not():
-    made = [Query(q, q, "quote" if i % 2 else "topic", "person", stratum=f"s{i % 2}") for i, q in enumerate(NAMES)]
-    assert [(one.by, one.name, one.cells[SPARSE].ndcg) for one in sliced(made)] == [
-        ("kind", "quote", 0.0),
-        ("kind", "topic", 1.0),
+def test_means_are_those_of_the_parts_queries_by_origin_and_by_kind():
+    found = sliced(*[("topic", "person")] * 3, *[("topic", "claude")] * 4, ("quote", "claude"))
+    assert [(one.by, one.name, one.queries) for one in found] == [
+        ("origin", "claude", 5),
+        ("origin", "person", 3),
+        ("kind", "quote", 1),
+        ("kind", "topic", 7),
     ]
+    assert found[1].cells == {BASELINE: pytest.approx((1 / 2, 1 / 3)), BETTER: pytest.approx((1 / 3, 2 / 9))}
+    assert found[2].cells[BETTER] == (0, 0)

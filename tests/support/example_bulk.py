@@ -51,7 +51,7 @@ def made(*rows, number=1, kind="production", **changes):
     plan = found.plan.model_copy(update={"version": number, **changes.pop("plan", {})})
     labels = found.labels.model_copy(update=changes.pop("labels", {}))
     corpus = found.corpus.model_copy(update=changes.pop("corpus", {}))
-    given = {"version": number, "queries": asked(), "plan": plan, "labels": labels, "corpus": corpus, **changes}
+    given = {"queries": asked(), "plan": plan, "labels": labels, "corpus": corpus, **changes}
     return found.model_copy(update=given)
 
 

@@ -13,7 +13,7 @@ from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
-from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTestResult, RecallBound
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
@@ -22,6 +22,7 @@ from runner.score.expected_loss import Beliefs, Gain, expected_loss
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE = PLAN.rule
 SHA = "ab" * 32
+FILES = ("corpus.jsonl", "judge-v1.md", "preregistration.json", "queries.yaml", "lists.json")
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 BETTER = "minilm-l6-v2 x section_aware_bills_v1"
 SPARSE = "bm25 x whole_doc"
@@ -82,19 +83,18 @@ def row(
         return MeasureResult(mean=mean, low=mean - 0.1, high=mean + 0.1, per_query=list(per_query))
 
     def difference(mean):
-        return Difference(mean=mean, low=mean - 0.05, high=mean + 0.05, wins=1, ties=0, losses=0)
+        return Difference(mean=mean, low=mean - 0.05, high=mean + 0.05, wins=1, ties=0, losses=1)
 
     registered = role == "preregistered"
-    test = PairedTestResult(
+    test = PairedTest(
         p=p,
         p_adjusted=p if registered else None,
         p_gain=p if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
         sd=0.15,
-        left_out=[gain - 0.01, gain + 0.01],
     )
-    bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03, losses=1)
+    bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03)
     is_baseline = cell == BASELINE
     gain_expected = Gain(gain if believed is None else believed, doubt)
     figures = CellFigures(gain, recall, test.p_gain, verdict, 1.0)
@@ -118,7 +118,6 @@ def row(
         single_gold=[],
         unjudged=0,
         bounds=[0.0, 1.0],
-        tied=0.0,
         loss=None if is_baseline else expected_loss(gain_expected, PLAN),
         provenance=Provenance(
             run_sha256=SHA,
@@ -175,24 +174,17 @@ def results(*rows, kind="production", **facts):
     unjudged = inputs.unjudged
     return Results(
         schema_version=1,
-        source="demo",
-        version=1,
         kind=kind,
-        provisional=bool(unjudged),
         plan=PLAN,
-        preregistration_sha256=SHA,
-        judge_prompt_sha256=SHA,
-        queries_sha256=SHA,
+        digests=dict.fromkeys(FILES, SHA),
         queries=QUERIES,
         collection=None,
         corpus=CorpusFacts(
-            documents=3,
             n_read=3,
             n_chars=3000,
             quarantined=[],
             strata={"s": 3},
             archive_sha256=SHA,
-            manifest_sha256=SHA,
         ),
         labels=LabelFacts(
             lines=60,
@@ -209,9 +201,7 @@ def results(*rows, kind="production", **facts):
         noise_floor=inputs.noise_floor,
         judging=None,
         spans=None,
-        slices=[],
         previous=None,
-        lists_sha256=SHA,
         outcome=outcome(inputs),
     )
 

@@ -28,7 +28,7 @@ from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, NoiseFloor, Outcome, Results
 from runner.report.results_page import render
 from tests.support import example_panel
-from tests.support.example_results import BASELINE, CHUNKS, PLAN, RULE, control, gate, results, row
+from tests.support.example_results import BASELINE, CHUNKS, FILES, PLAN, RULE, control, gate, results, row
 
 
 def page(
@@ -92,10 +92,8 @@ def full_results(
     same = Difference(mean=0.0, low=0.0, high=0.0, wins=0, ties=n_queries, losses=0)
     return bare.model_copy(
         update={
-            "source": source,
             "plan": bare.plan.model_copy(update={**plan, "pool_depth": 30}),
-            "preregistration_sha256": sha256("preregistration"),
-            "judge_prompt_sha256": sha256("judge"),
+            "digests": {name: sha256(name) for name in FILES},
             "queries": [_query(number, name) for number, name in enumerate(ids, start=1)],
             "corpus": _corpus(),
             "labels": _labels(unjudged),
@@ -104,10 +102,9 @@ def full_results(
                 control("oracle", "pass", passes=1, bound=1).model_copy(update={"mean": 1.0}),
                 control("random", draws=200, passes=2, bound=20).model_copy(update={"mean": 0.01}),
             ],
-            "noise_floor": NoiseFloor(difference=same, max_change=0.0, queries_changed=0),
+            "noise_floor": NoiseFloor(difference=same, max_change=0.0),
             "judging": example_panel.panel(cells, cells[0]),
             "spans": example_panel.spans(cells, cells[0], n_queries),
-            "slices": example_panel.slices(cells),
             "previous": example_panel.previous(cells),
             "outcome": _outcome(cells[-1], "no decision" if unjudged else tier),
         }
@@ -172,7 +169,6 @@ def _cell(
             "gate": _gate(mean),
             "unjudged": unjudged // 11,
             "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
-            "tied": 0.0104 * number,
             "provenance": _provenance(cell, made.provenance, 3000 + 700 * number, 0.04 * (number % 3)),
         }
     )
@@ -273,16 +269,14 @@ def _query(number: int, name: str) -> QueryRow:
 
 
 def _corpus() -> CorpusFacts:
-    strata = {f"title {number:02d}/{length}": 11 * number for number in (5, 26, 42) for length in ("long", "short")}
+    strata = {f"title {number:02d}/{length}": 5 * number for number in (5, 26, 42) for length in ("long", "short")}
     unread = {"file": "usc/title-42/chapter-7.xml", "reason": "no body: neither main nor legis-body"}
     return CorpusFacts.model_validate(
         {
-            "documents": 748,
             "n_read": 1903,
             "n_chars": 61_204_377,
             "quarantined": [unread],
             "strata": strata,
-            "manifest_sha256": sha256("corpus"),
             "archive_sha256": sha256("archive"),
         }
     )

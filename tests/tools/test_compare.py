@@ -52,7 +52,8 @@ def results_file(path: Path, cells: dict[str, list[int]], *, text: str = "text",
         )
         for row, (cell, values) in zip(made.cells, cells.items(), strict=False)
     ]
-    changed = made.model_copy(update={"queries": queries, "cells": rows, "provisional": provisional})
+    labels = made.labels.model_copy(update={"unjudged_pairs": int(provisional)})
+    changed = made.model_copy(update={"queries": queries, "cells": rows, "labels": labels})
     path.write_bytes(json_bytes(changed.model_dump()))
     return path
 

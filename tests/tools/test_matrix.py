@@ -186,7 +186,7 @@ def test_a_run_is_read_by_compare_and_gives_the_difference_of_the_page(tmp_path)
     runs = folder / "matrix" / "runs" / "alpha"
     ours, theirs = (read_scores(runs / f"{name}.json") for name in ("minilm-l6-v2-x-whole_doc", "bm25-x-whole_doc"))
     tested = next(one.tested for one in made(folder).datasets[0].ranked if one.run.cell == DENSE)
-    assert compare(ours, theirs).paired.difference == pytest.approx(tested.test.mean, abs=1e-9)
+    assert compare(ours, theirs).paired.difference == pytest.approx(tested.mean, abs=1e-9)
 
 
 def test_the_command_adds_runs_without_texts_writes_the_page_and_checks_it(tmp_path, capsys):

@@ -163,7 +163,8 @@ def _locked(decided_evening, tmp_path):
     def make(name, change=lambda results: None):
         old = make_version(decided_evening)
         text = old.results_path.read_text().replace(old.source.structural_chunker, SOURCES[name].structural_chunker)
-        results = json.loads(text) | {"source": name}
+        results = json.loads(text)
+        results["plan"]["source"] = name
         change(results)
         folder = tmp_path / name / "v1"
         folder.mkdir(parents=True)

@@ -1,10 +1,10 @@
 """The shape of `judging` in results.json: how judges agree, and what other grades would do to the decision."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Ends, FrozenModel, Share
+from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
 
 
 class Estimate(FrozenModel):
@@ -22,7 +22,7 @@ class CellFavour(FrozenModel):
     round. `contrast` is the difference of their means of first less second grade, in grades, among pairs graded alike,
     and `beyond_chance` what it must exceed to be significant.
     The two p-values are one-sided and adjusted over all cells (max-T): for a judge that favours the cell, and for one
-    that favours the baseline. Null where so few readings could not have shown it; `unknown` says why.
+    that favours the baseline. Null where so few readings could not have shown it.
     """
 
     cell: str
@@ -32,20 +32,32 @@ class CellFavour(FrozenModel):
     beyond_chance: float | None
     p_for_cell: float | None
     p_for_baseline: float | None
-    unknown: str
+
+
+class CellUnderJudge(FrozenModel):
+    """A cell's test with another judge's grades; `holds` says that it would let the cell be confirmed.
+
+    Null gate and Judged@10 are not asked again. `p_gain` is null for a cell that was not preregistered.
+    """
+
+    cell: str
+    gain: float
+    p_gain: float | None
+    holds: bool
 
 
 Readers = Literal["one model", "models", "people"]
 """Whose both readings of every pair are: one language model's, language models', a person's among them."""
 
 
-class SecondJudge(FrozenModel):
-    """One judge's readings of pairs that another had graded.
+class SecondJudge(Sparse):
+    """One judge's readings of pairs that another had graded, and what they make of the decision.
 
     `models` are the second judge's, none if a person judged. `same` pairs have the same grade twice.
     `kappa` is quadratically weighted, `binary` the share of pairs on which both agree whether they are relevant: if all
     or none, with Clopper & Pearson's one-sided bound over pairs. A figure that no bootstrap draw changes has no
-    interval.
+    interval. `cells` are tested, and `recommended` is what `choose SOURCE recommended` would take, with this judge's
+    grades in place of the scored ones of the same pairs, null gate and unjudged hits left aside; none before scoring.
     """
 
     judge: str
@@ -58,6 +70,8 @@ class SecondJudge(FrozenModel):
     kappa: Estimate
     binary: Estimate
     by_cell: list[CellFavour]
+    cells: list[CellUnderJudge] = Field(default_factory=list)
+    recommended: str = ""
 
 
 class JudgeDrift(FrozenModel):
@@ -74,22 +88,6 @@ class JudgeDrift(FrozenModel):
     p_shift: float
 
 
-class Agreement(FrozenModel):
-    """What is known of the judges: one entry per second judge, and one per judge with repeated readings, by name.
-
-    `pairs` have a scored grade; `read_twice` of them were read by another judge too. Intervals are percentile
-    bootstraps over queries.
-    """
-
-    pairs: Count
-    read_twice: Count
-    seconds: list[SecondJudge]
-    drift: list[JudgeDrift]
-
-
-Positive = Annotated[int, Field(ge=1)]
-
-
 class NoisyCell(FrozenModel):
     """A cell less the baseline in nDCG@10, where the second judge's grades are drawn anew with the queries.
 
@@ -103,46 +101,32 @@ class NoisyCell(FrozenModel):
     queries_only: Ends
 
 
-class NoiseResult(FrozenModel):
-    """What the scored judge's errors, as a second judge shows them, leave of every difference and of the choice.
+class JudgeNoise(FrozenModel):
+    """What the scored judge's errors, as the second judge `judge` shows them, leave of every difference and the choice.
 
-    `chosen` is the best cell that meets criterion 5, else the baseline; `stability` the share of draws that choose it
-    too, `stability_queries_only` that with the grades as scored. Without `unknown`, which says why nothing was drawn,
-    `cells` has every cell but the baseline.
+    The choice by point estimates is the best cell that meets criterion 5, else the baseline: `stability` is the share
+    of draws that choose as the scores do, `stability_queries_only` that with the grades as scored. Without `unknown`,
+    which says why nothing was drawn, `cells` has every cell but the baseline.
     """
 
     judge: str
-    readings: Count
-    changed: Count
     draws: Count
-    chosen: str
     stability: Share | None
     stability_queries_only: Share | None
     cells: list[NoisyCell]
     unknown: str
 
 
-class CellUnderJudge(FrozenModel):
-    """A cell's test with another judge's grades; `holds` says that it would let the cell be confirmed.
+class Judging(FrozenModel):
+    """What second and repeated readings say of the judges: one entry per second judge, one per judge that read again.
 
-    Null gate and Judged@10 are not asked again. `p_gain` is null for a cell that was not preregistered.
+    `pairs` have a scored grade; `read_twice` of them were read by another judge too. The second judges with the most
+    pairs come first, of equals by name. Intervals are percentile bootstraps over queries. `noise` is null if no pair
+    was read twice.
     """
 
-    cell: str
-    gain: float
-    p_gain: float | None
-    holds: bool
-
-
-class JudgeOutcome(FrozenModel):
-    """What another judge's first grades, put in place of the scored ones of the same pairs, make of every cell.
-
-    `n_pairs` were graded by both, `n_changed` of them otherwise. `recommended` is what `choose SOURCE recommended`
-    would take, null gate and unjudged hits left aside.
-    """
-
-    judge: str
-    n_pairs: Positive
-    n_changed: Count
-    recommended: str
-    cells: list[CellUnderJudge]
+    pairs: Count
+    read_twice: Count
+    seconds: list[SecondJudge]
+    drift: list[JudgeDrift]
+    noise: JudgeNoise | None

@@ -1,4 +1,4 @@
-"""The shape of a cell's measures and of its paired tests in results.json."""
+"""The shape of what `score` says of a cell, as results.json has it: measures, paired tests, marked passages."""
 
 from runner.base.records import RecallState
 from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
@@ -24,36 +24,31 @@ class Difference(FrozenModel):
     losses: Count
 
 
-class PairedTestResult(Sparse):
+class PairedTest(Sparse):
     """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
 
     `p_gain` is that of the claim "it gains": one-sided, and in the plan's order; `p_step`, given where it is another,
     is that of the cell's own step by itself, the first challengers or the others. All else is two-sided: `interval`
     inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
     preregistered cells at once. Those that hold over several cells are null for one outside of that family.
-    `left_out` is the least and the greatest mean that leaving one query out gives.
+    `sd` is that of the differences by query (ddof 1), 0 if they do not scatter.
     """
 
     p: float
     p_adjusted: float | None
-    p_gain: float | None
+    p_gain: float | None = None
     p_step: float | None = None
     interval: Ends
     simultaneous: Ends | None
     sd: float
-    left_out: Ends
 
 
 class RecallBound(FrozenModel):
-    """Whether Recall@10 falls by more than the rule allows: two one-sided bounds of its mean, each at 1 - alpha.
-
-    `losses` are the queries that lose.
-    """
+    """Whether Recall@10 falls by more than the rule allows: two one-sided bounds of its mean, each at 1 - alpha."""
 
     state: RecallState
     low: float
     high: float
-    losses: Count
 
 
 class ExpectedLoss(FrozenModel):
@@ -69,3 +64,29 @@ class ExpectedLoss(FrozenModel):
     p_above_bar: Share
     switching: float
     keeping: float
+
+
+class SpanRecall(FrozenModel):
+    """The mean share of the marked characters that the first `tokens` tokens of a cell's reading lists hold.
+
+    `difference` is null if the baseline has no reading list.
+    """
+
+    tokens: Count
+    mean: float
+    low: float
+    high: float
+    difference: Difference | None
+
+
+class SpanResult(FrozenModel):
+    """Marked passages, and what every cell with a reading list finds of them; no cell if nothing is marked.
+
+    `queries` have a mark in some relevant document, and every mean is over them; `documents` are the pairs of a query
+    and a relevant document with marks, `unmarked` those without.
+    """
+
+    queries: Count
+    documents: Count
+    unmarked: Count
+    cells: dict[str, list[SpanRecall]]

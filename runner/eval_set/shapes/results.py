@@ -2,15 +2,14 @@
 
 from typing import Literal
 
-from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share, Sparse
+from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
-from runner.eval_set.shapes.judges import Agreement, JudgeOutcome, NoiseResult
+from runner.eval_set.shapes.judges import Judging
 from runner.eval_set.shapes.labels import LabelPrefix
-from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTestResult, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound, SpanResult
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.pool import Slice, SpanResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
 
@@ -24,16 +23,15 @@ Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no de
 class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
-    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `tied` is the share of
-    hits that share their score with a neighbour, so that the document id decided; null for an imported run, whose
-    `provenance` counts them. `loss` is null for the baseline and if the judgments are published.
+    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `loss` is null for the
+    baseline and if the judgments are published.
     """
 
     cell: str
     role: Role
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
-    test: PairedTestResult | None
+    test: PairedTest | None
     recall_bound: RecallBound | None
     meets_criterion_5: bool
     short_of: list[str]
@@ -42,7 +40,6 @@ class CellResult(Sparse):
     single_gold: list[SingleGoldVerdict]
     unjudged: Count
     bounds: Ends
-    tied: Share | None
     provenance: Provenance
     loss: ExpectedLoss | None = None
 
@@ -55,13 +52,16 @@ class CellResult(Sparse):
 class CorpusFacts(FrozenModel):
     """What was read and drawn, from corpus.jsonl; `strata` counts the documents drawn of each."""
 
-    documents: Count
     n_read: Count
     n_chars: Count
     quarantined: list[Quarantined]
     strata: dict[str, Count]
     archive_sha256: Sha256
-    manifest_sha256: Sha256
+
+    @property
+    def documents(self) -> int:
+        """How many documents were drawn."""
+        return sum(self.strata.values())
 
 
 class LabelFacts(LabelPrefix):
@@ -80,18 +80,6 @@ class NoiseFloor(FrozenModel):
 
     difference: Difference
     max_change: float
-    queries_changed: Count
-
-
-class JudgePanel(FrozenModel):
-    """What is known of the judges, and what it leaves of the decision.
-
-    `noise` is null if no pair was read twice; `others` has one entry for every further judge.
-    """
-
-    agreement: Agreement
-    noise: NoiseResult | None
-    others: list[JudgeOutcome]
 
 
 class Outcome(FrozenModel):
@@ -122,19 +110,14 @@ class Results(Sparse):
     """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, backend or cost in it.
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
-    `spans` is null if no reading lists are kept; `slices` describe and test nothing; `lists_sha256` is that of
-    lists.json; `previous` compares with the version before, null for a first one.
+    `spans` is null if no reading lists are kept; `digests` are the SHA-256 of the files that it was made from, and of
+    lists.json, by file name; `previous` compares with the version before, null for a first one.
     """
 
     schema_version: Literal[1]
-    source: str
-    version: int
     kind: Kind
-    provisional: bool
     plan: Plan
-    preregistration_sha256: Sha256 | None
-    judge_prompt_sha256: Sha256 | None
-    queries_sha256: Sha256
+    digests: dict[str, Sha256]
     queries: list[QueryRow]
     collection: CollectionFacts | None
     corpus: CorpusFacts
@@ -142,9 +125,27 @@ class Results(Sparse):
     cells: list[CellResult]
     controls: list[ControlResult]
     noise_floor: NoiseFloor | None
-    judging: JudgePanel | None
+    judging: Judging | None
     spans: SpanResult | None
-    slices: list[Slice]
-    lists_sha256: Sha256
     previous: PreviousVersion | None
     outcome: Outcome
+
+    @property
+    def source(self) -> str:
+        """The source that was evaluated, or the collection."""
+        return self.plan.source
+
+    @property
+    def version(self) -> int:
+        """The version of the eval set."""
+        return self.plan.version
+
+    @property
+    def provisional(self) -> bool:
+        """Whether pairs are still to be judged, so that every figure may move."""
+        return self.labels.unjudged_pairs > 0
+
+    @property
+    def choice(self) -> str:
+        """The cell that the rule chooses by point estimates: the best candidate, else the baseline."""
+        return next((row.cell for row in self.cells if row.meets_criterion_5), self.plan.baseline)

@@ -1,4 +1,4 @@
-"""The shape of opened.json, abandoned.json, and `previous` in results.json."""
+"""The shape of opened.json, abandoned.json, and of one result beside another, as `previous` in results.json."""
 
 from typing import Annotated, Literal
 
@@ -38,13 +38,24 @@ class Abandoned(FrozenModel):
     abandoned_on: _Date
 
 
-class DecidedBefore(FrozenModel):
-    """What the earlier version's decision.json says; `results_sha256` is null for one by policy."""
+class Compared(FrozenModel):
+    """A cell of two results: what it scores in either, by measure, and the difference.
 
-    kind: Literal["production", "rehearsal", "policy"]
-    tier: _Name
+    `before` or `after` is empty where one of them lacks the cell. `difference` is after less before, paired by query
+    over those that both ask in the same words, without measures that other documents or another relevant grade keep
+    from it. `changed` are the parts of its provenance that differ; without `run_sha256` among them it returned the same
+    documents in the same places, so that whatever moved comes from labels alone.
+    """
+
     cell: _Name
-    results_sha256: Sha256 | None
+    before: dict[str, float]
+    after: dict[str, float]
+    difference: dict[str, Difference]
+    changed: list[str]
+
+    def within(self, tolerance: float) -> bool:
+        """Whether every mean that was paired moved by at most so much."""
+        return all(abs(moved.mean) <= tolerance for moved in self.difference.values())
 
 
 class Kept(FrozenModel):
@@ -55,38 +66,36 @@ class Kept(FrozenModel):
     new: Count
     gone: Count
 
+    @property
+    def all_common(self) -> bool:
+        """Whether nothing was changed, added or left out."""
+        return not (self.changed or self.new or self.gone)
 
-class CellBeside(FrozenModel):
-    """A cell that both versions scored; what it scores now is its row of results.json.
 
-    `same_run`: it returned the same documents in the same places, so that whatever moved comes from labels alone.
-    `before` is what it scored, by measure; `moved` is now less before, paired by query over those that both versions
-    ask in the same words, without measures that other documents or another relevant grade keep from it.
-    """
-
-    cell: _Name
-    same_run: bool
-    before: dict[str, float]
-    moved: dict[str, Difference]
+JUDGE_PROMPT = "judge prompt"
+"""How `changed` names the judge's instructions."""
 
 
 class PreviousVersion(FrozenModel):
     """The version that this one was opened from, beside it.
 
-    `decision` is null if it was never decided; then, and after a decision by policy, `cells` are empty. `comparable`:
-    queries, documents, judge prompt and relevant grade are the same in both. `labels_carried` are the scored lines that
-    the earlier version has too. `settings` are the fields of the plan that differ, `cells_new` and `cells_gone` those
-    of its cells that only one plan has.
+    `chosen` is the cell that it chose and `tier` on what evidence, both empty if it was never decided; then, and after
+    a decision by policy, which has no `results_sha256`, `cells` are empty. `labels_carried` are the scored lines that
+    the earlier version has too. `changed` are the fields of the plan that differ, and the judge's prompt.
     """
 
     version: Annotated[int, Field(ge=1)]
-    decision: DecidedBefore | None
-    comparable: bool
+    chosen: str
+    tier: str
+    results_sha256: Sha256 | None
     queries: Kept
     documents: Kept
     labels_carried: Count
-    prompt_changed: bool
-    settings: list[str]
-    cells_new: list[str]
-    cells_gone: list[str]
-    cells: list[CellBeside]
+    changed: list[str]
+    cells: list[Compared]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether queries, documents, judge's prompt and relevant grade are the same in both."""
+        same_grades = not {JUDGE_PROMPT, "relevant_grade"} & {*self.changed}
+        return same_grades and self.queries.all_common and self.documents.all_common

@@ -112,18 +112,7 @@ def _favour(
         beyond_chance=_critical(largest, alpha) * unit / each if can_cell else None,
         p_for_cell=_p(largest, observed) if can_cell else None,
         p_for_baseline=_p(smallest, -observed) if can_baseline else None,
-        unknown=_unknown(len(own), len(other), can_cell=can_cell, can_baseline=can_baseline),
     )
-
-
-def _unknown(n_cell: int, n_baseline: int, *, can_cell: bool, can_baseline: bool) -> str:
-    """Why a p is missing, "" if none is."""
-    if not n_cell * n_baseline:
-        return f"no pair that {'the baseline' if n_cell else 'the cell'} alone has in its first ten was read twice"
-    if can_cell and can_baseline:
-        return ""
-    side = "" if can_cell == can_baseline else f" where it is the {'baseline' if can_cell else 'cell'}"
-    return f"so few readings with these differences could not tell a favoured side from chance{side}"
 
 
 def _p(ascending: Floats, value: float) -> float:

@@ -13,7 +13,7 @@ from runner.decide.tiers import (
     meets_criterion_5,
     recall_words,
 )
-from runner.eval_set.shapes.paired import PairedTestResult, RecallBound
+from runner.eval_set.shapes.paired import PairedTest, RecallBound
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 
@@ -49,7 +49,7 @@ class Tested(NamedTuple):
     """A cell beside the baseline: its row, and what every such row has."""
 
     row: CellResult
-    test: PairedTestResult
+    test: PairedTest
     bound: RecallBound
 
     @property
@@ -151,7 +151,7 @@ def _marked(one: Tested, plan: Plan, n_queries: int) -> list[Criterion]:
         "chance": ("gains beyond chance, all cells compared", _p(test, alpha)),
         "recall": (
             f"loses at most {rule.max_recall_loss:g} Recall@10 by its mean",
-            f"{change}; {recall_words(bound, n_queries, rule)}",
+            f"{change}; {recall_words(row, n_queries, rule)}",
         ),
         "gate": ("passes the null gate", row.gate.verdict),
         "judged": ("has every hit of its top ten judged", f"{100 * row.scores['judged@10'].mean:.4g}\u202f%"),
@@ -159,7 +159,7 @@ def _marked(one: Tested, plan: Plan, n_queries: int) -> list[Criterion]:
     return [Criterion(*words[each.name], each.met) for each in criteria(CellFigures.of(row), rule, alpha)]
 
 
-def _p(test: PairedTestResult, alpha: float) -> str:
+def _p(test: PairedTest, alpha: float) -> str:
     if test.p_gain is None:
         return "none: not preregistered"
     alone = "" if test.p_step is None else f"; {p_beside_alpha(test.p_step, alpha)} in its step of the plan's order"

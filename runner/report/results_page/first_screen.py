@@ -11,7 +11,8 @@ from runner.decide.decide import AUTOMATIC, UNATTENDED
 from runner.decide.tiers import interval_of, stand
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.results import CellResult, JudgePanel, Results
+from runner.eval_set.shapes.judges import Judging
+from runner.eval_set.shapes.results import CellResult, Results
 from runner.report import sentences
 from runner.report.chart import Axis, Whisker, axis_over
 from runner.report.results_page.challenger import MINUS, Challenger, challenger, tested, told
@@ -234,7 +235,7 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     if known is not None and known.weakness:
         what, comma, rest = known.weakness.partition(":")[0].partition(",")
         found.append(Doubt("limits", what, f"{comma}{rest}."))
-    for other in results.judging.others if results.judging else []:
+    for other in results.judging.seconds if results.judging else []:
         if other.recommended != said.recommended:
             found.append(Doubt("judges", f"Another judge, {other.judge},", f" would choose {other.recommended}."))
     unread = _unread(base, compared.row if compared else None, results)
@@ -259,14 +260,14 @@ def _doubts(results: Results, one: Challenger | None) -> list[Doubt]:
     return found
 
 
-def _judging_doubts(judging: JudgePanel, n_judges: int) -> list[Doubt]:
+def _judging_doubts(judging: Judging, n_judges: int) -> list[Doubt]:
     """What nobody checked of the grades, and how seldom the choice survives a second reader's errors."""
     found = []
-    if not judging.agreement.read_twice:
+    if not judging.read_twice:
         who = "One judge" if n_judges == 1 else f"{n_judges} judges, no pair read twice"
         found.append(Doubt("judges", who, ", checked by nobody." if n_judges == 1 else "."))
-    elif all(one.readers != "people" for one in judging.agreement.seconds):
-        is_one = all(one.readers == "one model" for one in judging.agreement.seconds)
+    elif all(one.readers != "people" for one in judging.seconds):
+        is_one = all(one.readers == "one model" for one in judging.seconds)
         who = "One language model gave every grade" if is_one else "Language models gave every grade"
         found.append(Doubt("judges", who, ", the second readings too." if is_one else "; no person read a pair."))
     if judging.noise is not None and judging.noise.stability is not None and judging.noise.stability < LIKELY:

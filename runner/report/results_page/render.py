@@ -25,6 +25,7 @@ from runner.report.results_page.forest import forest
 from runner.report.results_page.null_strips import null_strips
 from runner.report.results_page.where_embedded import embedded
 from runner.report.sentences import can_say, weaknesses
+from runner.score.slices import slices
 
 TEMPLATE_VERSION = 1
 """Raised by every change of the page's bytes, once a release: of a template, of this module, or of what lies under
@@ -73,6 +74,7 @@ def page(
             "nulls": null_strips(shown),
         },
         chunks=chunk_tables(shown),
+        slices=slices(shown),
         at_first=AT_FIRST,
         decision=decided,
         local_copy=local_copy,
@@ -97,13 +99,13 @@ def template_of(path: Path) -> int | None:
 
 def _judges_say(stored: Results) -> list[str]:
     """One sentence a second judge on what its readings can show, from figures as they are stored."""
-    seconds = stored.judging.agreement.seconds if stored.judging else []
+    seconds = stored.judging.seconds if stored.judging else []
     return [f"{second.judge}: {can_say(second, stored.plan)}" for second in seconds]
 
 
 def _drift_says(stored: Results) -> list[str]:
     """One sentence for each judge whose repeats were all, or none, graded alike."""
-    drifts = stored.judging.agreement.drift if stored.judging else []
+    drifts = stored.judging.drift if stored.judging else []
     unseen = {row.judge: left_open(row.same, row.repeats, stored.plan.bootstrap.confidence) for row in drifts}
     return [f"{judge}: {said}." for judge, said in unseen.items() if said]
 

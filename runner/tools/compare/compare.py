@@ -14,8 +14,9 @@ from runner.base.figures import signed
 from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES, mean_intervals
+from runner.score.comparison import mean
 from runner.score.power import least_gain
-from runner.score.sign_flip import Side, paired_tests
+from runner.score.sign_flip import EXACT_UP_TO, Side, left_out, paired_tests
 from runner.tools.compare.query_scores import QueryScores, need_same_queries
 
 Rng = Literal["default", "mulberry32"]
@@ -151,17 +152,18 @@ def _paired(run: QueryScores, other: QueryScores) -> Paired:
     queries = list(run.values)
     differences = (_units(run, queries) - _units(other, queries))[None]
     test = paired_tests(differences, draws=DRAWS, alpha=ALPHA, seed=SEED)[0]
+    interval, (spread, influential) = Interval(*test.interval), left_out(differences[0].tolist())
     return Paired(
         other=other.name,
-        difference=test.mean,
-        interval=test.interval,
-        verdict=_side(test.interval, 0),
+        difference=mean(differences[0]),
+        interval=interval,
+        verdict=_side(interval, 0),
         p=test.p,
-        exact=test.exact,
+        exact=int(np.count_nonzero(differences)) <= EXACT_UP_TO,
         bootstrap_interval=_interval(differences[0], ALPHA),
         sd=test.sd,
-        left_out=test.left_out,
-        influential=queries[test.influential],
+        left_out=spread,
+        influential=queries[influential],
         detectable=least_gain(len(queries), test.sd, ALPHA / 2, losses=0) if len(queries) > 2 and test.sd else None,
     )
 

@@ -18,14 +18,14 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.figures import p_text, signed
 from runner.base.given_files import display
 from runner.base.places import DRIVER
-from runner.base.records import Interval
 from runner.base.store import disk_errors
 from runner.decide.tiers import side_of
 from runner.eval_set.catalog import EXTERNAL_BASELINE
+from runner.eval_set.shapes.paired import PairedTest
 from runner.report.page_frame import OPTIONS, TEMPLATES
 from runner.score.bootstrap import mean_intervals
 from runner.score.comparison import mean, wins_ties_losses
-from runner.score.sign_flip import PairedTest, Side, paired_tests
+from runner.score.sign_flip import Side, paired_tests
 from runner.tools.markdown import escaped
 from runner.tools.matrix.runs import (
     MEASURES,
@@ -65,6 +65,7 @@ class Mean(NamedTuple):
 class Tested:
     """A system's nDCG@10 less the baseline's over the same queries, two-sided; adjusted over the dataset's systems."""
 
+    mean: float
     test: PairedTest
     counts: tuple[int, int, int]
     side: Side
@@ -184,7 +185,7 @@ def _tests(runs: Sequence[MatrixRun], draws: int) -> dict[str, Tested]:
         rows.append(run.values(TESTED)[[places[query_id] for query_id in baseline.query_ids]] - baseline.values(TESTED))
     tests = paired_tests(np.array(rows), draws=draws, alpha=ALPHA, seed=SEED)
     return {
-        run.cell: Tested(test, wins_ties_losses(row), side_of((test.simultaneous.low, test.simultaneous.high)))
+        run.cell: Tested(mean(row), test, wins_ties_losses(row), side_of(test.simultaneous or test.interval))
         for run, row, test in zip(others, rows, tests, strict=True)
     }
 
@@ -203,8 +204,8 @@ def matrix_page(matrix: Matrix) -> bytes:
     return f"{page}\n".encode()
 
 
-def _ends(interval: Interval) -> str:
-    return f"[{signed(interval.low)}, {signed(interval.high)}]"
+def _ends(interval: Sequence[float]) -> str:
+    return f"[{signed(interval[0])}, {signed(interval[1])}]"
 
 
 def write_matrix(path: Path, *, check: bool) -> None:

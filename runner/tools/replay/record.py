@@ -55,8 +55,8 @@ def recorded(version: Version) -> Recorded:
 def _check_runs(version: Version, results: Results) -> None:
     """Raise IntegrityError unless runs and inputs are those that the results name: a rehearsal may be unlocked."""
     named = {version.run_path(row.cell): row.provenance.run_sha256 for row in results.cells} | {
-        version.queries_path: results.queries_sha256,
-        version.corpus_path: results.corpus.manifest_sha256,
+        version.queries_path: results.digests["queries.yaml"],
+        version.corpus_path: results.digests["corpus.jsonl"],
     }
     for path, then in named.items():
         if file_sha256(path) != then:

@@ -1,0 +1,148 @@
+"""One result beside another: how far every cell moved, and what became of the version that this one was opened from."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from runner.base.canonical import file_sha256
+from runner.eval_set.history import earlier
+from runner.eval_set.labels import load_labels
+from runner.eval_set.lock import verify_lock
+from runner.eval_set.plan import read_plan
+from runner.eval_set.shapes.cell import Provenance
+from runner.eval_set.shapes.paired import Difference
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.versions import JUDGE_PROMPT, Compared, Kept, PreviousVersion
+from runner.eval_set.version import Version, load_decision, load_results
+from runner.judge.carried_labels import check_earlier, digests, texts
+from runner.score.comparison import paired_differences
+
+BESIDE = ("ndcg@10", "recall@10")
+"""What is set beside one another; the second depends on the relevant grade."""
+
+
+def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) -> list[Compared]:
+    """Return every cell of either result, those of `new` first, each in the order of its ranking.
+
+    Differences, in `measures`, are over the queries that both ask in the same words under one id; there are none
+    without such a query, and none of a measure by relevance if the relevant grade differs. Whether documents and judges
+    are the same, so that a difference means something, is for the caller to know.
+    """
+    before, after = ({row.cell: row for row in results.cells} for results in (old, new))
+    asked = {query.id: query.text for query in old.queries}
+    common = [query.id for query in new.queries if asked.get(query.id) == query.text]
+    if old.plan.relevant_grade != new.plan.relevant_grade:
+        measures = [measure for measure in measures if measure == "ndcg@10"]
+    places = [[[query.id for query in each.queries].index(name) for name in common] for each in (old, new)]
+
+    def moved(cell: str, measure: str) -> Difference:
+        rows = [each[cell].scores[measure].per_query for each in (before, after)]
+        values = [[row[place] for place in own] for row, own in zip(rows, places, strict=True)]
+        return paired_differences(np.array(values, np.int64), 0, new.plan)[1]
+
+    return [
+        Compared(
+            cell=cell,
+            before=_means(before.get(cell)),
+            after=_means(after.get(cell)),
+            difference={name: moved(cell, name) for name in measures if common and cell in before and cell in after},
+            changed=_changed(before.get(cell), after.get(cell)),
+        )
+        for cell in dict.fromkeys([*after, *before])
+    ]
+
+
+def _means(row: CellResult | None) -> dict[str, float]:
+    return {} if row is None else {measure: row.scores[measure].mean for measure in BESIDE}
+
+
+def _changed(before: CellResult | None, after: CellResult | None) -> list[str]:
+    if before is None or after is None:
+        return []
+    old, new = before.provenance, after.provenance
+    return [name for name in Provenance.model_fields if getattr(old, name) != getattr(new, name)]
+
+
+def previous_version(version: Version, results: Results) -> PreviousVersion | None:
+    """Return the version that this one was opened from, beside its results; None without one, and in an exploration.
+
+    A pure function of the two versions' files. An IntegrityError if the earlier one is not as it was locked.
+    """
+    before = earlier(version)
+    if before is None or results.kind not in ("production", "rehearsal"):
+        return None
+    check_earlier(version, before)
+    asked_before, asked = texts(before), texts(version)
+    held_before, held = digests(before), digests(version)
+    lock = verify_lock(before.record)
+    decision = None if lock is None else load_decision(before)
+    path = before.plan_path(rehearsal=before.rehearsal)
+    changed = settings_changed(read_plan(path), results.plan) if path.exists() else []
+    prompt = before.judge_path
+    if prompt.exists() and file_sha256(prompt) != results.digests[version.judge_path.name]:
+        changed.append(JUDGE_PROMPT)
+    # A decision by policy has no results, and other documents leave nothing to pair.
+    scored = lock is not None and before.results_path.name in lock.files
+    measures = BESIDE if held == held_before else ()
+    return PreviousVersion(
+        version=before.number,
+        chosen="" if decision is None else decision.chosen.cell,
+        tier="" if decision is None else decision.tier,
+        results_sha256=None if decision is None else decision.results_sha256,
+        queries=_kept(asked_before, asked),
+        documents=_kept(held_before, held),
+        labels_carried=_labels_carried(before, version, results.labels.lines),
+        changed=changed,
+        cells=compared(load_results(before), results, measures=measures) if scored else [],
+    )
+
+
+def settings_changed(before: Plan, now: Plan) -> list[str]:
+    """Return the plan's fields that differ, but for its number and its cells."""
+    names = [name for name in Plan.model_fields if name not in ("version", "cells")]
+    return [name for name in names if getattr(before, name) != getattr(now, name)]
+
+
+def _kept(before: Mapping[str, str], now: Mapping[str, str]) -> Kept:
+    """Count how queries or documents, by id their text or its digest, became others."""
+    both = now.keys() & before.keys()
+    common = sum(before[name] == now[name] for name in both)
+    return Kept(common=common, changed=len(both) - common, new=len(now) - len(both), gone=len(before) - len(both))
+
+
+def _labels_carried(before: Version, version: Version, n_scored: int) -> int:
+    """Count the lines that were scored and that the earlier version has word for word."""
+    known = {label.key: label for label in load_labels(before.labels_path)}
+    return sum(known.get(label.key) == label for label in load_labels(version.labels_path, n_scored))
+
+
+def comparison_lines(results: Results) -> list[str]:
+    """Return the earlier version and every cell that both scored as a terminal shows them; [] for a first one."""
+    previous = results.previous
+    if previous is None:
+        return []
+    chose = f"which chose {previous.chosen} ({previous.tier})" if previous.chosen else "which was never decided"
+    kept = (("queries", previous.queries), ("documents", previous.documents))
+    lines = [
+        f"beside v{previous.version}, {chose}",
+        *(f"{what}: {n.common} the same, {n.changed} changed, {n.new} new, {n.gone} gone" for what, n in kept),
+        f"labels: {previous.labels_carried} carried, {results.labels.lines - previous.labels_carried} new",
+    ]
+    if previous.changed:
+        lines.append(f"changed: {', '.join(previous.changed)}")
+    for row in previous.cells:
+        if not row.before or not row.after:
+            lines.append(f"{row.cell}: {'new' if row.after else 'gone'}")
+            continue
+        lines.append(f"{row.cell}: {'; '.join(_told(row, measure) for measure in BESIDE)}")
+    if previous.cells and not previous.comparable:
+        lines.append("Not comparable: queries, documents, judge prompt or relevant grade differ, so levels may too.")
+    return lines
+
+
+def _told(row: Compared, measure: str) -> str:
+    name = {"ndcg@10": "nDCG@10", "recall@10": "Recall@10"}[measure]
+    moved = row.difference.get(measure)
+    told = "" if moved is None else f", moved {moved.mean:+.4f} ({moved.low:+.4f} to {moved.high:+.4f})"
+    return f"{name} {row.before[measure]:.4f}, now {row.after[measure]:.4f}{told}"
