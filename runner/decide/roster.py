@@ -107,7 +107,7 @@ def standing(version: Version) -> Standing:
         state = BY_POLICY if decision.kind == "policy" else DECIDED
     else:
         state = UNDECIDED if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
-    rehearsal = replace(shown, record=shown.folder / "rehearsal", rehearsal=True)
+    rehearsal = replace(shown, rehearsal=True)
     best, rehearsed = _observed_best(shown, decision), locked_decision(rehearsal)
     return Standing(source, shown, state, decision, best, beside(shown), rehearsed)
 

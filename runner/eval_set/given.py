@@ -7,12 +7,15 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from runner.base.canonical import digest, slug
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.records import RUN_DEPTH, Document, Hit, Run
+from runner.base.schema import FrozenModel, checked
 from runner.eval_set.corpus import title_fits
 from runner.eval_set.trec import WHOLE, read_trec_qrels, read_trec_run
 from samplers.sources import beir
@@ -26,17 +29,67 @@ Retriever = Callable[[str], Sequence[str]] | Mapping[str, Sequence[str]] | str |
 LONGEST_NAME = 100
 HIGHEST_GRADE = 1000
 
-_QREL_COLUMNS = ("query_id", "doc_id", "grade")
+
+def _id(value: object) -> str:
+    text = str(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not beir.is_id(text):
+        raise ValueError("an id is a number or a text without white space and control characters")
+    return text
+
+
+def _text(value: object) -> str:
+    """Return a text; "" for a missing one, which pandas says by nan or NA."""
+    if value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
+        return ""
+    if not isinstance(value, str):
+        raise ValueError("a text is expected")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it holds half of a surrogate pair; read the text as UTF-8") from error
+    return value
+
+
+def _whole(value: object) -> object:
+    """Return a number as an int if it is whole, numpy's and 2.0 among them; True and False are not."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_Id = Annotated[str, BeforeValidator(_id)]
+_Text = Annotated[str, BeforeValidator(_text)]
+
+
+class _Row(FrozenModel):
+    """A query, or a document; further columns of a table are left alone."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: _Id
+    title: _Text = ""
+    text: _Text = ""
+
+
+class _Judgment(FrozenModel):
+    """A grade; as in TREC's files, a negative one marks a document that was not judged."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    query_id: _Id
+    doc_id: _Id
+    grade: Annotated[int, BeforeValidator(_whole), Field(le=HIGHEST_GRADE)]
+
+
+_Model = TypeVar("_Model", bound=FrozenModel)
 
 
 def given_queries(given: Table) -> dict[str, str]:
-    """What is asked, by id."""
-    found = {}
-    for query_id, where, row in _rows(given, "queries"):
-        found[query_id] = _text(row.get("text"), where, "text").strip()
-        if not found[query_id]:
-            raise InputError(f"{where} has no text. Leave it out, or write what is asked.")
-    return found
+    """Return what is asked, by id."""
+    asked = {row.id: row.text.strip() for row in _texts(given, "queries")}
+    if empty := [query_id for query_id, text in asked.items() if not text]:
+        raise InputError(f"queries: {printable(empty[0])} has no text. Leave it out, or write what is asked.")
+    return asked
 
 
 def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table, name: str) -> beir.Collection:
@@ -44,22 +97,29 @@ def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table, n
 
     `qrels` are a mapping query -> document -> grade, rows, a DataFrame or a TREC file.
     """
-    texts = _documents(documents)
-    judged = _qrels(qrels)
+    texts: dict[str, Document] = {}
+    n_renormalised = 0
+    for row in _texts(documents, "documents"):
+        if not (row.title.strip() or row.text.strip()):
+            raise InputError(f"documents: {printable(row.id)} has no text. Leave it out: nothing can find it.")
+        title, text = (unicodedata.normalize("NFC", each) for each in (row.title, row.text.strip()))
+        texts[row.id] = beir.collection_document(row.id, " ".join(title.split()), text, title_fits)
+        n_renormalised += not unicodedata.is_normalized("NFC", row.title + row.text)
+    judged = read_trec_qrels(qrels) if isinstance(qrels, str | Path) else _qrels(qrels)
     _check_known("queries", judged, asked)
     _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), texts)
     kept = {query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged}
     if len(kept) < 2:
         raise InputError(f"{len(kept)} queries are judged; at least 2 are needed, and 25 or more to see anything.")
-    rows = [[document.doc_id, document.title, document.text] for document, _ in texts.values()]
+    rows = [[document.doc_id, document.title, document.text] for document in texts.values()]
     return beir.Collection(
         name=name,
-        documents=tuple(texts[doc_id][0] for doc_id in sorted(texts)),
+        documents=tuple(texts[doc_id] for doc_id in sorted(texts)),
         empty={},
         n_duplicates=0,
         queries=kept,
         n_unjudged_queries=len(asked) - len(kept),
-        n_renormalised=sum(other for _, other in texts.values()) + sum(kept[each] != asked[each] for each in kept),
+        n_renormalised=n_renormalised + sum(kept[query_id] != asked[query_id] for query_id in kept),
         qrels={query_id: judged[query_id] for query_id in kept},
         missing_documents=(),
         split=name,
@@ -70,169 +130,102 @@ def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table, n
 def given_run(
     name: str, retriever: Retriever, queries: Mapping[str, str], asked: Collection[str], documents: Collection[str]
 ) -> Run:
-    """What a retriever returns for every query, its first 100 documents; the run's cell is the name as a slug.
+    """Return what a retriever finds for every query, its first 100 documents; the run's cell is the name as a slug.
 
     A query that a mapping or a file leaves out has no hits, and scores 0; of those that were `asked`, `queries` are
     judged.
     """
-    where = f"retriever {printable(str(name), 40)}"
-    cell = slug(str(name))
+    where, cell = f"retriever {printable(str(name), 40)}", slug(str(name))
     if not cell[:1].isalnum() or len(cell) > LONGEST_NAME:
         raise InputError(f"{where}: give it a name of letters and digits, {LONGEST_NAME} at most.")
-    found = _answers(retriever, queries, where)
-    _check_known("queries", found, asked, f"{where} answers")
+    answers: Mapping[str, Any]
+    if isinstance(retriever, str | Path):
+        hits_of = read_trec_run(retriever).run.hits
+        answers = {query_id: [hit.doc_id for hit in hits] for query_id, hits in hits_of.items()}
+    elif isinstance(retriever, Mapping):
+        answers = {str(query_id): found for query_id, found in retriever.items()}
+    elif callable(retriever):
+        answers = {query_id: retriever(text) for query_id, text in queries.items()}
+    else:
+        raise InputError(f"{where} is {_shown(retriever)}. Give a function of a query, ids by query, or a TREC file.")
+    _check_known("queries", answers, asked, f"{where} answers")
     hits = {}
     for query_id in queries:
-        ids = _ranking(found.get(query_id, ()), f"{where}, query {printable(query_id)}", documents)
+        ids = _ranking(answers.get(query_id, ()), f"{where}, query {printable(query_id)}", documents)
         hits[query_id] = tuple(Hit(doc_id, float(len(ids) - place), WHOLE) for place, doc_id in enumerate(ids))
     if not any(hits.values()):
         raise InputError(f"{where} returned no document for any query.")
     return Run(cell, hits)
 
 
-def _documents(given: Table) -> dict[str, tuple[Document, bool]]:
-    """Documents by id, each with whether its text was in another form than NFC."""
-    found: dict[str, tuple[Document, bool]] = {}
-    for doc_id, where, row in _rows(given, "documents"):
-        title, text = _text(row.get("title"), where, "title"), _text(row.get("text"), where, "text").strip()
-        if not (title.strip() or text):
-            raise InputError(f"{where} has no text. Leave it out: nothing can find it.")
-        normal, plain = unicodedata.normalize("NFC", text), " ".join(unicodedata.normalize("NFC", title).split())
-        document = beir.collection_document(doc_id, plain, normal, title_fits)
-        found[doc_id] = document, not unicodedata.is_normalized("NFC", title + text)
-    return found
-
-
-def _qrels(given: Table) -> dict[str, dict[str, int]]:
-    if isinstance(given, str | Path):
-        return read_trec_qrels(given)
-    found: dict[str, dict[str, int]] = {}
-    for number, (query, document, value) in enumerate(_judgments(given), start=1):
-        where = f"qrels: judgment {number}"
-        query_id, doc_id, grade = _id(query, f"{where}: query"), _id(document, f"{where}: document"), _whole(value)
-        if grade is None or grade > HIGHEST_GRADE:
-            raise InputError(f"{where}: the grade is {_shown(value)}, not a whole number up to {HIGHEST_GRADE}.")
-        grades = found.setdefault(query_id, {})
-        if grades.get(doc_id, grade) != grade:
-            raise InputError(f"{where}: query {printable(query_id)} has {printable(doc_id)} twice. Keep one grade.")
-        grades[doc_id] = grade
-    if not found:
-        raise InputError("qrels are empty: nothing can be scored.")
-    # As in TREC's files, a negative grade marks a document that was not judged.
-    return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in found.items()}
-
-
-def _judgments(given: Table) -> Iterator[tuple[object, object, object]]:
-    if isinstance(given, Mapping):
-        for query, grades in given.items():
-            if not isinstance(grades, Mapping):
-                raise InputError(f"qrels: query {_shown(query)} has {_shown(grades)}, not grades by document.")
-            for document, grade in grades.items():
-                yield query, document, grade
-        return
-    for number, row in enumerate(_records(given, "qrels"), start=1):
-        if missing := [name for name in _QREL_COLUMNS if name not in row]:
-            raise InputError(f"qrels: row {number} has no {', '.join(missing)}, but {_columns(row)}.")
-        query, document, grade = (row[name] for name in _QREL_COLUMNS)
-        yield query, document, grade
-
-
-def _rows(given: Table, what: str) -> Iterator[tuple[str, str, Mapping[str, object]]]:
-    """Id, place in messages and fields of every row; an id twice, or none at all, is an error."""
-    seen: set[str] = set()
-    for number, (key, row) in enumerate(_entries(given, what), start=1):
-        row_id = _id(key, f"{what}: row {number}")
-        if row_id in seen:
-            raise InputError(f"{what}: {printable(row_id)} is there twice. Keep one.")
-        seen.add(row_id)
-        yield row_id, f"{what}: {printable(row_id)}", row
-    if not seen:
-        raise InputError(f"There are no {what}.")
-
-
-def _entries(given: Table, what: str) -> Iterator[tuple[object, Mapping[str, object]]]:
-    if isinstance(given, Mapping):
-        for key, value in given.items():
-            yield key, value if isinstance(value, Mapping) else {"text": value}
-        return
-    for number, row in enumerate(_records(given, what), start=1):
-        if "id" not in row:
-            raise InputError(f"{what}: row {number} has no id, but {_columns(row)}.")
-        yield row["id"], row
-
-
-def _records(given: Table, what: str) -> Iterator[Mapping[str, object]]:
-    """The rows of a DataFrame, or of anything that yields mappings."""
-    rows = given.to_dict("records") if hasattr(given, "to_dict") else given
-    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
-        raise InputError(f"{what} are {_shown(given)}. Give a dict by id, rows as dicts, or a pandas DataFrame.")
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, Mapping):
-            raise InputError(f"{what}: row {number} is {_shown(row)}, not a dict with an id and a text.")
-        yield row
-
-
-def _answers(retriever: Retriever, queries: Mapping[str, str], where: str) -> Mapping[str, Any]:
-    if isinstance(retriever, str | Path):
-        run = read_trec_run(retriever).run
-        return {query_id: [hit.doc_id for hit in hits] for query_id, hits in run.hits.items()}
-    if isinstance(retriever, Mapping):
-        return {_id(key, where): value for key, value in retriever.items()}
-    if not callable(retriever):
-        raise InputError(f"{where} is {_shown(retriever)}. Give a function of a query, ids by query, or a TREC file.")
-    return {query_id: retriever(text) for query_id, text in queries.items()}
-
-
 def _ranking(found: object, where: str, documents: Collection[str]) -> list[str]:
     if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
         raise InputError(f"{where}: returned {_shown(found)}, not a list of document ids.")
-    ids = [_id(value, where) for value in found]
-    for place, doc_id in enumerate(ids, start=1):
-        if doc_id not in documents:
-            raise InputError(f"{where}: document {printable(doc_id)}, at rank {place}, is not among the documents.")
-    if repeated := [doc_id for doc_id in dict.fromkeys(ids) if ids.count(doc_id) > 1]:
+    ids: list[str] = []
+    for place, value in enumerate(found, start=1):
+        doc_id = str(value) if isinstance(value, Integral) else value
+        if not isinstance(doc_id, str) or doc_id not in documents:
+            raise InputError(f"{where}: {_shown(value)}, at rank {place}, is not the id of a document.")
+        ids.append(doc_id)
+    if len(set(ids)) < len(ids):
+        twice = next(doc_id for place, doc_id in enumerate(ids) if doc_id in ids[:place])
         raise InputError(
-            f"{where}: document {printable(repeated[0])} is returned twice. Rank each document once, by its best chunk."
+            f"{where}: document {printable(twice)} is returned twice. Rank each document once, by its best chunk."
         )
     return ids[:RUN_DEPTH]
 
 
+def _qrels(given: Table) -> dict[str, dict[str, int]]:
+    """Return the grades by query and document, negative ones left out; one grade a pair."""
+    rows: Table = given
+    if isinstance(given, Mapping):
+        if wrong := [query_id for query_id, grades in given.items() if not isinstance(grades, Mapping)]:
+            raise InputError(f"qrels: query {_shown(wrong[0])} has {_shown(given[wrong[0]])}, not grades by document.")
+        rows = [
+            {"query_id": query_id, "doc_id": doc_id, "grade": grade}
+            for query_id, grades in given.items()
+            for doc_id, grade in grades.items()
+        ]
+    qrels: dict[str, dict[str, int]] = {}
+    for row in _checked_rows(rows, "qrels", _Judgment):
+        grades = qrels.setdefault(row.query_id, {})
+        if grades.setdefault(row.doc_id, row.grade) != row.grade:
+            raise InputError(
+                f"qrels: query {printable(row.query_id)} has {printable(row.doc_id)} twice. Keep one grade."
+            )
+    return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in qrels.items()}
+
+
+def _texts(given: Table, what: str) -> Iterator[_Row]:
+    """Yield the rows of queries or documents; an id twice is an error."""
+    rows: Table = given
+    if isinstance(given, Mapping):
+        rows = [{**(row if isinstance(row, Mapping) else {"text": row}), "id": key} for key, row in given.items()]
+    seen: set[str] = set()
+    for row in _checked_rows(rows, what, _Row):
+        if row.id in seen:
+            raise InputError(f"{what}: {printable(row.id)} is there twice. Keep one.")
+        seen.add(row.id)
+        yield row
+
+
+def _checked_rows(given: Table, what: str, model: type[_Model]) -> Iterator[_Model]:
+    """Yield the rows of a DataFrame, or of anything that yields mappings; none at all is an error."""
+    rows = given.to_dict("records") if hasattr(given, "to_dict") else given
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        raise InputError(f"{what} are {_shown(rows)}. Give a dict by id, rows as dicts, or a pandas DataFrame.")
+    number = 0
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            raise InputError(f"{what}: row {number} is {_shown(row)}, not a dict with an id and a text.")
+        yield checked(model, dict(row), f"{what}: row {number}")
+    if not number:
+        raise InputError(f"There are no {what}.")
+
+
 def _check_known(what: str, named: Iterable[str], known: Collection[str], who: str = "qrels name") -> None:
-    if unknown := sorted({each for each in named if each not in known}):
+    if unknown := sorted({name for name in named if name not in known}):
         raise InputError(f"{who} {len(unknown)} {what} that were not given, {printable(unknown[0])} among them.")
-
-
-def _id(value: object, where: str) -> str:
-    text = str(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not beir.is_id(text):
-        raise InputError(
-            f"{where}: the id is {_shown(value)}, not a number or a text without white space and control characters."
-        )
-    return text
-
-
-def _text(value: object, where: str, field: str) -> str:
-    """A field; "" if it is missing, which pandas says by nan or NA."""
-    if value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType":
-        return ""
-    try:
-        if isinstance(value, str):
-            value.encode()
-            return value
-    except UnicodeEncodeError as error:
-        raise InputError(f"{where}: its {field} holds half of a surrogate pair. Read the text as UTF-8.") from error
-    raise InputError(f"{where}: its {field} is {_shown(value)}, not a text.")
-
-
-def _whole(value: object) -> int | None:
-    """A whole number, numpy's and 2.0 among them; None for anything else, True and False too."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else None
-
-
-def _columns(row: Mapping[str, object]) -> str:
-    return printable(", ".join(map(str, row)) or "nothing")
 
 
 def _shown(value: object) -> str:

@@ -19,7 +19,7 @@ from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, WORKPLAC
 from runner.base.plain_yaml import read_yaml
 from runner.base.progress import say
 from runner.base.records import Query
-from runner.base.schema import checked
+from runner.base.schema import Model, checked
 from runner.base.store import disk_errors, exclusive
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
@@ -38,34 +38,31 @@ NOISE_FLOOR_CELL = "aa"
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
-    """The three places that a command writes to: eval sets, work that is kept out of git, disposable cache."""
-
-    eval_set: Path
-    work: Path
-    cache: Path
-
-
-@dataclass(frozen=True, slots=True)
 class Version:
     """A version of a source's eval set, seen as the record or, with `rehearsal`, as its rehearsal.
 
-    `folder` holds what is shared (queries, corpus, labels); `record` is where runs, results and the decision go.
+    `folder` holds what is shared (queries, corpus, labels).
     """
 
     source: SourceSpec
     number: int
     folder: Path
-    record: Path
     work: Path
     cache: Path
     rehearsal: bool = False
     tried_from: "Version | None" = None
     """The version that a trial is of, whose queries it takes; None for any other."""
+    apart: Path | None = None
+    """Where runs and results go instead of into the version, as those of an exploration do."""
+
+    @property
+    def record(self) -> Path:
+        """Where runs, results and the decision go."""
+        return self.apart or (self.folder / "rehearsal" if self.rehearsal else self.folder)
 
     @property
     def name(self) -> str:
-        """As messages say it: "bills v1", "bills v1 (rehearsal)", "bills v1 (trial)"."""
+        """The version as messages say it: "bills v1", "bills v1 (rehearsal)", "bills v1 (trial)"."""
         view = "trial" if self.tried_from is not None else "rehearsal" if self.rehearsal else ""
         return self.number_name + (f" ({view})" if view else "")
 
@@ -141,7 +138,7 @@ class Version:
         return self.folder / "qrels.txt"
 
     def trec_path(self, cell: str) -> Path:
-        """trec/<cell>.run, a run as TREC has it."""
+        """Return trec/<cell>.run, a run as TREC has it."""
         return self.record / "trec" / f"{slug(cell)}.run"
 
     @property
@@ -160,23 +157,23 @@ class Version:
         return self.folder / "preregistration.json"
 
     def plan_path(self, *, rehearsal: bool) -> Path:
-        """plan.yaml of the record or of the rehearsal."""
+        """Return plan.yaml of the record or of the rehearsal."""
         return (self.folder / "rehearsal" if rehearsal else self.folder) / "plan.yaml"
 
     def run_path(self, cell: str) -> Path:
-        """runs/<cell>.tsv."""
+        """Return runs/<cell>.tsv."""
         return self.record / "runs" / f"{slug(cell)}.tsv"
 
     def chunk_run_path(self, cell: str) -> Path:
-        """runs/<cell>.chunks.tsv."""
+        """Return runs/<cell>.chunks.tsv."""
         return self.record / "runs" / f"{slug(cell)}.chunks.tsv"
 
     def cell_path(self, cell: str) -> Path:
-        """cells/<cell>.json, written after the cell's runs: where it exists, they are whole."""
+        """Return cells/<cell>.json, written after the cell's runs: where it exists, they are whole."""
         return self.record / "cells" / f"{slug(cell)}.json"
 
     def plan(self, *, rehearsal: bool | None = None) -> Plan:
-        """The plan in force, or the one that `rehearsal` names."""
+        """Return the plan in force, or the one that `rehearsal` names."""
         which = self.rehearsal if rehearsal is None else rehearsal
         return load_plan(self.plan_path(rehearsal=which), self.source, self.number, rehearsal=which)
 
@@ -204,15 +201,14 @@ def bring_demo(version: Version) -> None:
 
 
 def to_read(version: Version) -> Version:
-    """The version; in a workplace without the demo, the one that `bring_demo` would copy, where nothing is written."""
+    """Return the version; in a workplace without the demo, the one that `bring_demo` would copy, to be read alone."""
     if (packaged := _packaged_demo(version)) is None:
         return version
-    folder = packaged / version.folder.name
-    return replace(version, folder=folder, record=folder / "rehearsal" if version.rehearsal else folder)
+    return replace(version, folder=packaged / version.folder.name)
 
 
 def _packaged_demo(version: Version) -> Path | None:
-    """The versions of the demo that came with a wheel, if the workplace has none of its own."""
+    """Return the versions of the demo that came with a wheel, if the workplace has none of its own."""
     name, folder = version.source.name, version.folder.parent
     if not INSTALLED or not version.source.corpus or folder != (EVAL_SETS / name).resolve() or version_numbers(folder):
         return None
@@ -220,7 +216,7 @@ def _packaged_demo(version: Version) -> Path | None:
 
 
 def version_numbers(eval_set: Path) -> list[int]:
-    """The numbers of the versions in a folder, ascending.
+    """Return the numbers of the versions in a folder, ascending.
 
     A folder without plan and decision is no version: an empty v2 must not hide what v1 decided.
     """
@@ -229,36 +225,27 @@ def version_numbers(eval_set: Path) -> list[int]:
 
 
 def is_abandoned(folder: Path) -> bool:
-    """Whether a version was given up; what was decided cannot be."""
+    """Return whether a version was given up; what was decided cannot be."""
     return (folder / "abandoned.json").exists() and not (folder / "decision.json").exists()
 
 
-def open_version(workspace: Workspace, source: SourceSpec, *, rehearsal: bool = False) -> Version:
-    """The newest version under the eval set's folder that was not given up, or one that does not exist on disk yet.
+def open_version(eval_set: Path, work: Path, cache: Path, source: SourceSpec, *, rehearsal: bool = False) -> Version:
+    """Return the newest version in a folder of them that was not given up, or one that is not on disk yet.
 
-    Numbers that were decided elsewhere or given up are not used again.
+    `work` is kept out of git. Numbers that were decided elsewhere or given up are not used again.
     """
-    numbers = version_numbers(workspace.eval_set)
+    numbers = version_numbers(eval_set)
     elsewhere = source.imported.version if source.imported else 0
-    usable = [number for number in numbers if not is_abandoned(workspace.eval_set / f"v{number}")]
+    usable = [number for number in numbers if not is_abandoned(eval_set / f"v{number}")]
     number = max(usable) if usable else max([elsewhere, *numbers]) + 1
-    folder = workspace.eval_set / f"v{number}"
-    return Version(
-        source=source,
-        number=number,
-        folder=folder,
-        record=folder / "rehearsal" if rehearsal else folder,
-        work=workspace.work / source.name / f"v{number}",
-        cache=workspace.cache,
-        rehearsal=rehearsal,
-    )
+    place = work / source.name / f"v{number}"
+    return Version(source, number, eval_set / f"v{number}", place, cache, rehearsal=rehearsal)
 
 
 def numbered(version: Version, number: int) -> Version:
-    """Another version of the same source in the same view; it need not exist on disk."""
-    folder = version.folder.with_name(f"v{number}")
-    record = folder / "rehearsal" if version.rehearsal else folder
-    return replace(version, number=number, folder=folder, record=record, work=version.work.with_name(f"v{number}"))
+    """Return another version of the same source in the same view; it need not exist on disk."""
+    folder, work = version.folder.with_name(f"v{number}"), version.work.with_name(f"v{number}")
+    return replace(version, number=number, folder=folder, work=work, apart=None)
 
 
 TRIAL = "try"
@@ -266,22 +253,23 @@ TRIAL = "try"
 
 
 def is_trial(eval_set: Path, source: str) -> bool:
-    """Whether a folder of versions is the source's trial."""
+    """Return whether a folder of versions is the source's trial."""
     place = eval_set.absolute()
     return (place.name, place.parent.name) == (TRIAL, source)
 
 
 def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
-    """The newest version of a source in a folder of versions, by default those of the workplace.
+    """Return the newest version of a source in a folder of versions, by default those of the workplace.
 
     InputError for a source that cannot be evaluated, where the folder is a version itself, a file, or unusable, and
     for an external collection without a folder, since there are many of them.
     """
     source = catalog.source(name)
     if source.policy == "external" and folder is None:
+        evaluated = sorted(path.parents[1] for path in (WORKPLACE / ".work" / name).glob("*/v1/results.json"))
         raise InputError(
             f"Which collection of {name}? Give --corpus-path FOLDER to the driver, or --eval-set-path to the others; "
-            f"{_evaluated_collections(source)}."
+            f"evaluated so far: {', '.join(map(str, evaluated)) or 'none'}."
         )
     own = EVAL_SETS / source.name
     try:
@@ -292,11 +280,11 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
         raise InputError(f"{printable(str(error))}: cannot be used. Give the folder that holds v1/, v2/.") from error
     # Beside an eval set of its own, work must not mix with that of the workplace's set of the same source.
     beside = WORKPLACE if given == own.resolve() else given
-    return open_version(Workspace(given, beside / ".work", cache_folder()), source, rehearsal=rehearsal)
+    return open_version(given, beside / ".work", cache_folder(), source, rehearsal=rehearsal)
 
 
 def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
-    """The newest version; an InputError if a folder is given, other than the source's own, that holds none.
+    """Return the newest version; InputError if a folder is given, other than the source's own, that holds none.
 
     A source without a version in its own place is undecided; a folder that was named for its versions is mistyped.
     """
@@ -316,7 +304,7 @@ def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool =
 
 
 def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
-    """Where a collection is evaluated by default: outside git, since its queries are somebody else's text."""
+    """Return where a collection is evaluated by default: outside git, since its queries are somebody else's text."""
     try:
         name = slug(corpus_path.resolve().name)
     except (OSError, RuntimeError) as error:  # too long a name, links in a circle
@@ -324,13 +312,8 @@ def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
     return WORKPLACE / ".work" / source.name / (name or "collection")
 
 
-def _evaluated_collections(source: SourceSpec) -> str:
-    found = sorted(path.parents[1] for path in (WORKPLACE / ".work" / source.name).glob("*/v1/results.json"))
-    return f"evaluated so far: {', '.join(map(str, found))}" if found else "none is evaluated so far"
-
-
 def load_queries(path: Path) -> tuple[Query, ...]:
-    """The queries in file order; an InputError names duplicate ids and texts."""
+    """Return the queries in file order; an InputError names duplicate ids and texts."""
     rows = checked(Queries, read_yaml(held(path)), path).queries
     for field in ("id", "text"):
         # A published set may ask the same twice; who writes queries should not.
@@ -344,7 +327,7 @@ def load_queries(path: Path) -> tuple[Query, ...]:
 
 
 def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
-    """The manifest's header and rows, documents in id order; an InputError names the line that is wrong."""
+    """Return the manifest's header and rows, documents in id order; an InputError names the line that is wrong."""
     lines = list(read_jsonl(held(path)))
     if not lines:
         raise InputError(f"{path} is empty; delete it and `run` with --corpus-path to sample again.")
@@ -358,15 +341,15 @@ def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
 
 
 def corpus_bytes(header: CorpusHeader, rows: Iterable[CorpusRow]) -> bytes:
-    """corpus.jsonl: the header, then one row per document in id order."""
+    """Return corpus.jsonl: the header, then one row per document in id order."""
     ordered = sorted(rows, key=lambda row: row.doc_id)
     return jsonl_bytes([header.model_dump(), *(row.model_dump() for row in ordered)])
 
 
 def load_decision(version: Version) -> Decision:
-    """decision.json of the version's record; an IntegrityError if it is another source's or version's."""
+    """Return decision.json of the version's record; IntegrityError if it is another source's or version's."""
     path = version.record / "decision.json"
-    decision = checked(Decision, read_json(held(path)), path)
+    decision = _checked_file(Decision, path)
     if (decision.source, decision.version) != (version.source.name, version.number):
         raise IntegrityError(
             f"{path} decides {decision.source} v{decision.version}, and this is {version.name}. Give --eval-set-path "
@@ -376,22 +359,24 @@ def load_decision(version: Version) -> Decision:
 
 
 def load_results(version: Version) -> Results:
-    """results.json of the version's record."""
-    path = version.results_path
-    return checked(Results, read_json(held(path)), path)
+    """Return results.json of the version's record."""
+    return _checked_file(Results, version.results_path)
 
 
 def load_lists(version: Version) -> RankedLists:
     """Return lists.json of the version's record."""
-    path = version.lists_path
-    return checked(RankedLists, read_json(held(path)), path)
+    return _checked_file(RankedLists, version.lists_path)
 
 
 def load_receipt(path: Path) -> Receipt:
-    """A receipt.json: the record's own, or one that a command line names."""
-    return checked(Receipt, read_json(held(path)), path)
+    """Return a receipt.json: the record's own, or one that a command line names."""
+    return _checked_file(Receipt, path)
 
 
 def load_cell_file(path: Path) -> CellFile:
-    """cells/<cell>.json."""
-    return checked(CellFile, read_json(held(path)), path)
+    """Return cells/<cell>.json."""
+    return _checked_file(CellFile, path)
+
+
+def _checked_file(model: type[Model], path: Path) -> Model:
+    return checked(model, read_json(held(path)), path)

@@ -99,7 +99,7 @@ def _meanwhile(version: Version) -> list[str]:
         f"meanwhile: the baseline {version.source.baseline}, for at most {HARD_ABOVE:,} documents "
         f"(bulk-gate {version.flags} N)"
     ]
-    if rehearsed := locked_decision(replace(version, record=version.folder / "rehearsal", rehearsal=True)):
+    if rehearsed := locked_decision(replace(version, rehearsal=True)):
         chosen = rehearsed.chosen.cell
         kept = chosen == rehearsed.baseline
         would = f"keep its baseline, {chosen}" if kept else f"switch to {chosen}"
@@ -116,7 +116,7 @@ def _abandoned_lines(version: Version) -> list[str]:
 
 def _adopted(version: Version) -> Decision | None:
     """The decision by policy of the version's record, None for any other."""
-    decision = load_decision(replace(version, record=version.folder, rehearsal=False))
+    decision = load_decision(replace(version, rehearsal=False))
     return decision if decision.kind == "policy" else None
 
 

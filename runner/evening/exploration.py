@@ -16,7 +16,7 @@ from runner.eval_set.corpus import archive_path
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import TRIAL, Version, Workspace, alone, bring_demo, load_cell_file, numbered, open_version
+from runner.eval_set.version import TRIAL, Version, alone, bring_demo, load_cell_file, numbered, open_version
 from runner.evening.session import Session
 from runner.gate.graded_gate import GradedGate
 from runner.retrieve.make_runs import CellRuns
@@ -70,7 +70,7 @@ class Exploration(Session):
         A cell that was asked for and whose chunker changed since is not taken: whoever works on it sees its scores.
         """
         before, recorded = self.version, CellRuns(self.version, lambda: self.documents, self.backend)
-        self.version = replace(before, record=folder)
+        self.version = replace(before, apart=folder)
         for wanted in self.wanted(noise_floor=False):
             if not recorded.is_current(wanted):
                 continue
@@ -90,8 +90,8 @@ def _remove(folder: Path) -> None:
 def trial_of(version: Version) -> Version:
     """The trial's version, a rehearsal, as it lies in .work or would lie."""
     folder = version.work.parent / TRIAL
-    workspace = Workspace(folder, folder / ".work", version.cache)
-    trial = numbered(open_version(workspace, version.source, rehearsal=True), version.number)
+    newest = open_version(folder, folder / ".work", version.cache, version.source, rehearsal=True)
+    trial = numbered(newest, version.number)
     return replace(trial, tried_from=replace(version, rehearsal=False))
 
 

@@ -180,7 +180,7 @@ def _staged(before: Version, target: Version) -> Path:
     folder = target.folder.with_name(f".tmp-v{target.number}")  # git leaves such names out
     if folder.exists():
         shutil.rmtree(folder)  # of a run that was killed
-    staged = replace(target, folder=folder, record=folder)
+    staged = replace(target, folder=folder, rehearsal=False)
     for rehearsal in (False, True):
         path = before.plan_path(rehearsal=rehearsal)
         text = renumbered(path, target.number) if path.exists() else new_plan_text(target, rehearsal=rehearsal)

@@ -32,10 +32,7 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
     With `deep` also what was made anew from the runs and labels of a decided record, and of its rehearsal.
     """
     locks = verify_version(version)
-    views = (
-        replace(version, record=version.folder, rehearsal=False),
-        replace(version, record=version.folder / "rehearsal", rehearsal=True),
-    )
+    views = (replace(version, rehearsal=False), replace(version, rehearsal=True))
     lines = []
     for view, lock in zip(views, locks, strict=True):
         name = "rehearsal" if view.rehearsal else "record"
@@ -127,4 +124,4 @@ def _as_scored(version: Version, n_scored: int) -> Iterator[Version]:
         shutil.copytree(version.folder.parent, copy, ignore=shutil.ignore_patterns(LOCK_NAME, ".*"))
         folder = copy / version.folder.name
         (folder / version.labels_path.name).write_bytes(b"".join(lines[:n_scored]))
-        yield replace(version, folder=folder, record=folder / version.record.relative_to(version.folder))
+        yield replace(version, folder=folder)

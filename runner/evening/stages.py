@@ -32,7 +32,7 @@ def check_frozen(session: Session) -> None:
     if version.preregistration_path.exists():
         verified_preregistration(version)  # what changed since is said before a plan's criteria are
     if version.rehearsal and (version.folder / "decision.json").exists():
-        decision = load_decision(replace(version, record=version.folder, rehearsal=False))
+        decision = load_decision(replace(version, rehearsal=False))
         if decision.kind == "policy":
             raise InputError(
                 f"{decision_sentence(decision)} There is nothing to rehearse in that version; give a rehearsal a "

@@ -15,7 +15,6 @@ from runner.eval_set.labels import append_labels, label_prefix, load_labels
 from runner.eval_set.preregistration import preregister, registered_cells
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.version import (
-    Workspace,
     alone,
     corpus_bytes,
     load_corpus,
@@ -52,15 +51,15 @@ def edit_queries(version, rows):
 
 
 def test_the_newest_version_is_opened_and_a_first_one_where_there_is_none(tmp_path):
-    workspace = Workspace(tmp_path / "set", tmp_path / "work", tmp_path / "cache")
-    assert open_version(workspace, SOURCES["demo"]).number == 1
+    workspace = (tmp_path / "set", tmp_path / "work", tmp_path / "cache")
+    assert open_version(*workspace, SOURCES["demo"]).number == 1
     assert not list(tmp_path.iterdir())
     for name in ("v2", "v10", "v9-old", "version", "v"):
         (tmp_path / "set" / name).mkdir(parents=True)
         (tmp_path / "set" / name / "plan.yaml").touch()
     (tmp_path / "set" / "v11").write_text("a file")
     (tmp_path / "set" / "v12").mkdir()  # without a plan it is no version, and hides none
-    version = open_version(workspace, SOURCES["demo"])
+    version = open_version(*workspace, SOURCES["demo"])
     assert (version.number, version.folder, version.judge_path.name) == (10, tmp_path / "set" / "v10", "judge-v10.md")
 
 

@@ -16,7 +16,7 @@ from runner.eval_set.catalog import SOURCES
 from runner.eval_set.labels import load_labels
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import Workspace, load_corpus, load_queries, open_version
+from runner.eval_set.version import load_corpus, load_queries, open_version
 from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_server import ModalServer
 from tests.support.small_set import answers, make_version, write_corpus, write_queries
@@ -27,8 +27,8 @@ INPUTS |= {"rehearsal/plan.yaml"}
 
 @pytest.fixture
 def demo():
-    workspace = Workspace(CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
-    return open_version(workspace, SOURCES["demo"])
+    workspace = (CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
+    return open_version(*workspace, SOURCES["demo"])
 
 
 def test_its_inputs_are_committed_and_nothing_that_a_run_writes(demo):

@@ -67,7 +67,7 @@ def read_twice(version):
 
 
 def rehearsal_of(version):
-    return replace(version, record=version.folder / "rehearsal", rehearsal=True)
+    return replace(version, rehearsal=True)
 
 
 @pytest.mark.slow

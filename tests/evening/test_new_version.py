@@ -410,7 +410,7 @@ def test_a_version_that_names_a_predecessor_that_is_gone_is_not_scored_in_silenc
 
 
 def test_a_version_that_was_begun_by_hand_has_no_predecessor(v1, tmp_path):
-    version = replace(v1, number=2, folder=v1.folder.with_name("v2"), record=v1.folder.with_name("v2"))
+    version = replace(v1, number=2, folder=v1.folder.with_name("v2"))
     begin_version(version)
     assert earlier(make_version(tmp_path)) is None
     assert carry_labels(make_version(tmp_path)) == NOTHING

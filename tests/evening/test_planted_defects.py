@@ -18,7 +18,7 @@ from runner.embed.backends import LocalBackend
 from runner.embed.probe import FILLER, PARAPHRASES
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.version import Workspace, open_version
+from runner.eval_set.version import open_version
 from runner.evening.evening import Evening
 from runner.retrieve import make_runs as cell_runs
 from tests.support.small_set import _TOPICS, LOOSE, SmallEncoder, _words, few_draws, unscored
@@ -35,8 +35,8 @@ def demo_copy(folder):
         (target / "rehearsal").mkdir(parents=True)
         for name in INPUTS:
             (target / name).write_text(few_draws((source / name).read_text(encoding="utf-8")), encoding="utf-8")
-    workspace = Workspace(folder / "demo", folder / "work", folder / "cache")
-    version = open_version(workspace, SOURCES["demo"])
+    workspace = (folder / "demo", folder / "work", folder / "cache")
+    version = open_version(*workspace, SOURCES["demo"])
     if not version.labels_path.exists():
         preregister(version)
         shutil.copyfile(source / "labels.jsonl", version.labels_path)

@@ -19,7 +19,7 @@ from runner.commands import main as cli
 from runner.commands.verbs import VERBS, found_verb
 from runner.decide.decide import decision_sentence
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.version import Workspace, load_decision, load_results, open_version
+from runner.eval_set.version import load_decision, load_results, open_version
 from tests.support.parsers import parser_of, runnable
 from tests.support.small_set import answers, make_version
 
@@ -175,8 +175,7 @@ def test_a_command_of_the_documents_runs(
 
 
 def test_the_sample_of_the_readme_is_what_the_demo_prints() -> None:
-    checkout = Workspace(CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache")
-    demo = open_version(checkout, SOURCES["demo"])
+    demo = open_version(CHECKOUT / "eval-sets" / "demo", CHECKOUT / ".work", CHECKOUT / ".cache", SOURCES["demo"])
     if not (demo.record / "decision.json").exists():
         why = "THE DEMO WAS NOT RUN: `make demo` writes the decision that README.md shows"
         if os.environ.get("CI"):

@@ -8,7 +8,7 @@ import yaml
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.version import Version, Workspace, open_version
+from runner.eval_set.version import Version, open_version
 from runner.evening.external import ExternalEvaluation
 from tests.support.small_set import BILLS, LOOSE, QUERIES, fake_encoders, few_draws
 
@@ -54,7 +54,7 @@ def write_jsonl(path: Path, rows) -> None:
 def external_version(tmp_path: Path, *, cells=CELLS, size: int | None = None) -> Version:
     """A version with a plan of few draws; the command line finds it with --eval-set-path=tmp_path/external."""
     folder = tmp_path / "external"
-    version = open_version(Workspace(folder, folder / ".work", tmp_path / ".cache"), SOURCES["beir"])
+    version = open_version(folder, folder / ".work", tmp_path / ".cache", SOURCES["beir"])
     plan = yaml.safe_load(few_draws(default_plan_text(version.source, rehearsal=False)))
     plan["cells"] = list(cells)
     if size:

@@ -14,7 +14,7 @@ from runner.embed.probe import PARAPHRASES
 from runner.eval_set.catalog import SOURCES, EncoderSpec, encoder
 from runner.eval_set.corpus import keep_sample, sample_of, sample_to_draw
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.version import Version, Workspace, open_version
+from runner.eval_set.version import Version, open_version
 
 # Number, short title, what it is for, and what it orders: one line each becomes a section.
 BILLS = (
@@ -237,8 +237,8 @@ def make_version(tmp_path: Path, *, rehearsal: bool = False) -> Version:
     PER_SOURCE_EVAL_CACHE=tmp_path/.cache.
     """
     eval_set = tmp_path / "eval-sets" / "demo"
-    workspace = Workspace(eval_set=eval_set, work=eval_set / ".work", cache=tmp_path / ".cache")
-    return open_version(workspace, SOURCES["demo"], rehearsal=rehearsal)
+    workspace = (eval_set, eval_set / ".work", tmp_path / ".cache")
+    return open_version(*workspace, SOURCES["demo"], rehearsal=rehearsal)
 
 
 def write_plans(version: Version) -> None:

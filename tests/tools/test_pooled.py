@@ -20,7 +20,7 @@ from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.shapes.plan import Prior
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import Workspace, open_version
+from runner.eval_set.version import open_version
 from runner.tools.pooled.model import EFFECT_SD, MIN_GAIN, TAU_SCALE, TAUS, SourceGains, pool, pooled_apart, posterior
 from runner.tools.pooled.records import effects_of, read_given
 from tests.conftest import called
@@ -247,8 +247,8 @@ def test_before_anything_is_locked_something_is_outstanding(tmp_path, capsys, mo
 
 
 def opened_nowhere(folder, name):
-    workspace = Workspace(eval_set=folder / name, work=folder / ".work", cache=folder / ".cache")
-    return open_version(workspace, SOURCES[name], rehearsal=False)
+    workspace = (folder / name, folder / ".work", folder / ".cache")
+    return open_version(*workspace, SOURCES[name], rehearsal=False)
 
 
 def test_the_prior_that_is_printed_can_be_pasted_into_a_plan(locked, capsys):

@@ -19,7 +19,7 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import Workspace, load_corpus, load_queries, open_version
+from runner.eval_set.version import load_corpus, load_queries, open_version
 from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.tools.tripwire.tripwire import (
     GoldenQuery,
@@ -486,7 +486,7 @@ def demo_version(folder):
         decided = ("results.json", "decision.json", "lock.json", "receipt.json")
         left_out = shutil.ignore_patterns("runs", "cells", "*.html", *decided)
         shutil.copytree(CHECKOUT / "eval-sets" / "demo" / "v1", v1, ignore=left_out)
-    return open_version(Workspace(v1.parent, folder / "work", folder / "cache"), SOURCES["demo"])
+    return open_version(v1.parent, folder / "work", folder / "cache", SOURCES["demo"])
 
 
 @pytest.fixture(name="bm25", scope="module")
@@ -541,7 +541,7 @@ def write_run(version, run):
 
 
 def test_the_demos_golden_queries_are_its_queries_and_its_documents_of_grade_3():
-    version = open_version(Workspace(EXAMPLE.parent, EXAMPLE, EXAMPLE), SOURCES["demo"])
+    version = open_version(EXAMPLE.parent, EXAMPLE, EXAMPLE, SOURCES["demo"])
     assert version.folder == EXAMPLE.parent / "v1"
     texts = {query.query_id: query.text for query in load_queries(version.queries_path)}
     best = {}

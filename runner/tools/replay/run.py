@@ -176,7 +176,7 @@ def replay(version: Version, backend: Backend) -> Replay:
         folder = version.work / "replay" / "again"
         # Vectors of an interrupted replay are taken, by what made them; its runs are not.
         shutil.rmtree(folder / "record", ignore_errors=True)
-        again = replace(version, record=folder / "record", cache=folder / "cache")
+        again = replace(version, apart=folder / "record", cache=folder / "cache")
         runs = CellRuns(again, lambda: sample, backend)
         wanted = [Wanted(parse_cell(row.cell)) for row in known.results.cells]
         say(f"{version.name}: {len(wanted)} cells are made again")
