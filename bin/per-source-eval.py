@@ -1,20 +1,27 @@
-#!/usr/bin/env python3
-"""The command in a checkout: runs itself in the checkout's .venv, then hands over to runner.commands.start."""
+#!/bin/sh
+# fmt: off
+''':'
+# A shell hands over to the checkout's .venv by these lines, so that Python starts once; for Python they are text.
+checkout=$(dirname "$(dirname "$(readlink -f "$0")")")
+python=$checkout/.venv/bin/python
+[ -x "$python" ] || python=python3
+exec "$python" "$0" "$@"
+'''  # noqa: D300, D400, D415
+# fmt: on
+# The command in a checkout: runs in the checkout's .venv, whichever Python it was given to.
 
 import os
 import sys
-from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-VENV_PYTHON = CHECKOUT / ".venv" / "bin" / "python"
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120  # pathlib takes longer to load
+VENV = os.path.join(CHECKOUT, ".venv")  # noqa: PTH118
 
-if VENV_PYTHON.exists() and Path(sys.prefix) != CHECKOUT / ".venv":
-    python = str(VENV_PYTHON)
-    os.execv(python, [python, str(Path(__file__).resolve()), *sys.argv[1:]])  # noqa: S606  # no shell
+if sys.prefix != VENV and os.path.exists(python := f"{VENV}/bin/python"):  # noqa: PTH110
+    os.execv(python, [python, os.path.realpath(__file__), *sys.argv[1:]])  # noqa: S606  # no shell
 
-sys.path.insert(0, str(CHECKOUT))
+sys.path.insert(0, CHECKOUT)
 
-from runner.commands.start import start  # noqa: E402  # the checkout's own
+from runner.commands.main import start  # noqa: E402  # the checkout's own
 
 if __name__ == "__main__":  # a process that helps to read a corpus imports this file too
     sys.exit(start())

@@ -61,10 +61,10 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
-def called(command: Callable[[list[str]], int], *arguments: object) -> tuple[Any, str]:
-    """The exit code of a command's function, and the message of its error."""
+def called(*arguments: object) -> tuple[Any, str]:
+    """The exit code of a command line, and the message of its error."""
     try:
-        return command([str(argument) for argument in arguments]), ""
+        return cli.called([str(argument) for argument in arguments]), ""
     except EvalError as error:
         return error.exit_code, str(error)
     except SystemExit as stopped:

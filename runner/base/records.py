@@ -265,7 +265,7 @@ HARVESTED = "harvested"
 """The origin of a query that somebody asked: of a log, or published."""
 
 TRAFFIC = "traffic"
-"""The origin of a query that `queries import` drew from a log."""
+"""The origin of a query that `queries sample` drew from a log."""
 
 ASKED = (HARVESTED, TRAFFIC)
 """Origins of queries that somebody asked; nobody wrote them for an evaluation."""

@@ -1,5 +1,5 @@
-"""The form that all commands' flags share, and an answer on any stdout: a console of few symbols, a full disk, a pipe
-whose reader left.
+"""A verb's parser, from its row of the table; and an answer on any stdout: a console of few symbols, a full disk, a
+pipe whose reader left.
 """
 
 import argparse
@@ -7,17 +7,17 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from runner.base.canonical import JSON, rounded
-from runner.base.checks import Check, Outcome, examine
-from runner.base.errors import BackendError, InputError
-from runner.base.given_files import LONGEST_LINE, printable
+from runner.base.errors import BackendError
 from runner.base.places import DRIVER
-from runner.base.terminal import MARKS, shown
+from runner.base.terminal import shown
 from runner.commands.verbs import EXIT_CODES, VERBS, near
-from runner.eval_set.version import Version, existing_version, is_trial, newest_version
+
+if TYPE_CHECKING:
+    from runner.base.canonical import JSON
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def parse_args(self, args: Sequence[str]) -> argparse.Namespace:  # type: ignore[override]
-        """The options; flags may stand between positional arguments."""
+        """Return the options; flags may stand between positional arguments."""
         if any(action.dest == "source" and not action.option_strings for action in self._actions):
             args = source_first(args)
         return self.parse_intermixed_args(args)
@@ -41,81 +41,112 @@ class Parser(argparse.ArgumentParser):
 
 
 def source_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments with the value of --source before all others."""
-    found, kept, rest = [], [], iter(arguments)
+    """Return the arguments with the value of --source before all others."""
+    sources, others, rest = [], [], iter(arguments)
     for argument in rest:
         name, equals, value = argument.partition("=")
         if name != "--source":
-            kept.append(argument)
+            others.append(argument)
         elif value := value if equals else next(rest, ""):
-            found.append(value)
-    return [*found, *kept]
+            sources.append(value)
+    return [*sources, *others]
 
 
-def command_parser(verb: str, description: str = "", epilog: str = "") -> Parser:
-    """The parser of a verb, with exit codes and its example at the end of the help."""
-    known = VERBS[verb]
-    if "exit codes:" not in epilog:
-        epilog = f"{epilog}\nexit codes: {EXIT_CODES}"
-    return Parser(
-        prog=f"{DRIVER} {verb}",
-        description=description or f"{known.does[0].upper()}{known.does[1:]}.",
-        epilog=f"{epilog}\nexample: {DRIVER} {known.example}".lstrip("\n"),
+def parser_of(name: str) -> Parser:
+    """Return the parser of a verb, with exit codes and its example at the end of the help."""
+    verb = VERBS[name]
+    codes = "" if "exit codes:" in verb.ending else f"\nexit codes: {EXIT_CODES}"
+    parser = Parser(
+        prog=f"{DRIVER} {name}",
+        description=_unindented(verb.description) or f"{verb.does[0].upper()}{verb.does[1:]}.",
+        epilog=f"{_unindented(verb.ending)}{codes}\nexample: {DRIVER} {verb.example}".lstrip("\n"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-
-
-def whole_number(what: str, least: int = 0, most: int | None = None) -> Callable[[str], int]:
-    """The type of a flag that takes a whole number within bounds; `what` says what it counts."""
-
-    def parse(text: str) -> int:
-        number = int(text) if text.isdecimal() and text.isascii() else -1
-        if number < least or (most is not None and number > most):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-        return number
-
-    return parse
-
-
-def version_parser(verb: str, description: str = "", epilog: str = "", *, optional: str = "") -> Parser:
-    """The parser of a verb over a source's versions; `optional` says what it means to leave SOURCE out."""
-    parser = command_parser(verb, description, epilog)
-    names = "bills, us_code, demo, ...; or --source NAME"
-    if optional:
-        parser.add_argument("source", nargs="?", default="", metavar="SOURCE", help=f"{names}; {optional}")
-    else:
-        parser.add_argument("source", metavar="SOURCE", help=names)
-    parser.add_argument("--eval-set-path", type=Path, metavar="FOLDER", help="holds v1/, v2/; default eval-sets/SOURCE")
+    into: argparse._ActionsContainer = parser
+    either: argparse._MutuallyExclusiveGroup | None = None
+    for line in filter(None, map(str.strip, verb.arguments.splitlines())):
+        form, _, said = line.partition("   ")
+        if form.endswith(":"):  # a heading, of the arguments below it
+            into = parser.add_argument_group(form.removesuffix(":"))
+        elif form.startswith("| "):
+            either = either or parser.add_mutually_exclusive_group(required=True)
+            _add(either, form.removeprefix("| "), said.strip())
+        else:
+            _add(into, form, said.strip())
     return parser
 
 
-def add_trial_flag(parser: Parser, help_text: str = "of the trial") -> None:
-    """--try, which `version_of` reads."""
-    parser.add_argument("--try", action="store_true", dest="trial", help=help_text)
+def _add(into: "argparse._ActionsContainer", form: str, said: str) -> None:
+    """Add an argument as written: `--json`, `--size N=30`, `-o --output FILE!`, `[SOURCE]`, `FILE...`, `a|b`.
 
-
-def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
-    """The newest version by the flags of `version_parser`; its rehearsal with --rehearse, its trial with --try.
-
-    An InputError if --eval-set-path names a folder without versions, unless the command `begins` one there.
+    In brackets it may be missing, `...` is one or more, `!` is required, `=` is a default, and `|` are choices. The
+    name of the value says its type.
     """
-    found = newest_version if begins else existing_version
-    folder = options.eval_set_path
-    in_trial = folder is not None and is_trial(folder, options.source)
-    if in_trial and getattr(options, "trial", False):
-        raise InputError(f"{folder} is a trial already: leave --try out, or give the folder that it was begun from.")
-    version = found(options.source, options.eval_set_path, rehearsal=in_trial or getattr(options, "rehearse", False))
-    if not getattr(options, "trial", False):
-        return version
-    from runner.evening.exploration import trial_of
+    words = form.split()
+    flags, value = ([*words], "") if words[-1].startswith("-") else (words[:-1], words[-1])
+    if not value:
+        into.add_argument(*flags, action="store_true", help=said, dest="trial" if form == "--try" else None)
+        return
+    may_miss, many, must = value.startswith("["), value.rstrip("]").endswith("..."), value.endswith("!")
+    value = value.strip("[]!").removesuffix("...")
+    name, has_default, default = (value, "", "") if many else value.partition("=")
+    choices = name.split("|") if "|" in name else None
+    kind = _TYPES.get(name, str)
+    settings: dict[str, Any] = {"type": kind, "help": said, "choices": choices}
+    settings |= {} if choices else {"metavar": name}
+    if not flags:
+        nargs = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}[may_miss, many]
+        word = "action" if choices else name.lower() + ("s" if many else "")
+        into.add_argument(word, nargs=nargs, default="" if nargs == "?" else None, **settings)
+        return
+    if may_miss and choices:  # the flag alone means the first of them
+        settings |= {"nargs": "?", "const": choices[0]}
+    if many:
+        settings |= {"action": "append", "default": [], "help": f"{said} (repeatable)"}
+    if has_default:
+        settings["default"] = kind(default)
+    into.add_argument(*flags, required=must, **settings)
 
-    return trial_of(version)
+
+def _whole_number(text: str) -> int:
+    if not (text.isdecimal() and text.isascii()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
 
 
-def add_output_flags(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add --json, which prints `what`."""
-    parser.add_argument("--json", action="store_true", help=what)
+def _dollars(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount of dollars") from error
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date (YYYY-MM-DD)") from error
+
+
+def _place(text: str) -> Path:
+    if not text:  # which would be the folder that one stands in
+        raise argparse.ArgumentTypeError("a path is expected, and it is empty")
+    return Path(text)
+
+
+_TYPES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("PATH", "FILE", "FOLDER", "RUN", "GOLDEN"), _place),
+    "N": _whole_number,
+    "X": float,
+    "USD": _dollars,
+    "DATE": _day,
+}
+"""The type of an argument by the name of its value; of any other name it is text."""
+
+
+def _unindented(text: str) -> str:
+    return "\n".join(map(str.strip, text.splitlines()))
 
 
 def answer(text: str) -> None:
@@ -130,28 +161,14 @@ def answer(text: str) -> None:
             raise BackendError(f"The answer cannot be written ({error.strerror}). Free the disk and repeat.") from error
 
 
-def answer_json(value: JSON) -> None:
+def answer_json(value: "JSON") -> None:
     """Print a value as JSON in ASCII: sorted keys, floats at 9 places."""
+    from runner.base.canonical import rounded
+
     answer(json.dumps(rounded(value), sort_keys=True, indent=1))
 
 
-def show_checks(checks: Iterable[Check], options: argparse.Namespace, *, quick: bool = False) -> list[Outcome]:
-    """The outcome of each check, printed as soon as it is made unless --json was given, with what helps."""
-    marks = {"ok": MARKS["pass"], "failed": MARKS["fail"], "skipped": "?"}
-    outcomes = []
-    for outcome in examine(checks, quick=quick):
-        outcomes.append(outcome)
-        if not options.json:
-            first, *more = outcome.result.splitlines() or [""]
-            answer(f"{marks[outcome.state]} {outcome.name}: {printable(first, LONGEST_LINE)}")
-            for line in more:
-                answer(f"    {printable(line, LONGEST_LINE)}")
-            if outcome.state == "failed":
-                answer(f"    next: {outcome.next_step}")
-    return outcomes
-
-
-def tell(options: argparse.Namespace, data: JSON, lines: Callable[[], Iterable[str]]) -> None:
+def tell(options: argparse.Namespace, data: "JSON", lines: Callable[[], Iterable[str]]) -> None:
     """Print `data` if --json was given, else the lines."""
     if options.json:
         answer_json(data)

@@ -2,8 +2,7 @@
 
 import argparse
 import shlex
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from runner.base.errors import InputError
@@ -11,26 +10,19 @@ from runner.base.figures import p_text, signed
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.terminal import MARKS
-from runner.commands.console import add_output_flags, answer, answer_json, command_parser
+from runner.commands.console import answer, answer_json
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
 """Queries times draws of a run, which its gate holds in memory at some 25 bytes each."""
 
-_DESCRIPTION = """\
-Grades a retriever against null systems. Either a bench, one JSON object {"retrieved": [...], "gold": ..., "rel": 3} a
-line with a pool of all ids that could have been retrieved (one a line, or a JSON array), or a TREC run with its qrels.
-"""
-_EPILOG = """\
-A row's optional "stratum" gives a verdict a stratum. A run's verdict is on nDCG@10 with graded qrels; beside it stands
-that on Recall@10 with each query's highest-graded document as the only right one.
-exit codes: 0 the gate is passed, or done; 1 it is not (fail or insufficient), 2 usage or input error, 5 disk
-"""
 
-
-def grade(arguments: Sequence[str]) -> int:
-    """`grade`: 0 if the gate is passed, else 1."""
-    options = _options(arguments)
+def grade(options: argparse.Namespace) -> int:
+    """Grade what a retriever returned; 0 if the gate is passed, else 1."""
+    settings = {name: getattr(options, name) for name in ("n_trials", "tau", "seed")}
+    options.settings = {name: value for name, value in settings.items() if value is not None}
+    if problem := _problem(options):
+        raise InputError(f"{problem}.")
     if not (options.input or options.run):
         answer(_beside_grading(options))
         return 0
@@ -45,31 +37,6 @@ def grade(arguments: Sequence[str]) -> int:
     return 0 if result["gate_passes"] else 1
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = command_parser("grade", _DESCRIPTION, _EPILOG)
-    what = parser.add_mutually_exclusive_group(required=True).add_argument
-    what("--input", "-i", metavar="FILE", help="bench, or - for standard input; needs --pool")
-    what("--run", metavar="FILE", help="TREC run, or -; needs --qrels")
-    what("--demo", action="store_true", help="the story of a student who always answers C")
-    what("--sample", type=Path, metavar="FOLDER", help="write the bench of that story, and its pool, to try it on")
-    what("--case-study", type=Path, metavar="FOLDER", help="BM25 and cheaters on a collection in BEIR's layout")
-    what("--playground", type=Path, metavar="FILE", help="write a page on which to play with the gate")
-    add = parser.add_argument
-    add("--qrels", metavar="FILE", help="TREC qrels, or -")
-    add("--pool", "-p", metavar="FILE", help="all ids, or -; by default those of run and qrels")
-    add("--metric", "-m", metavar="NAME", help="of a bench: ndcg@K, recall@K or mrr@K; ndcg@5")
-    add("--n-trials", type=int, metavar="N", help="draws of each null, 1000")
-    add("--tau", type=float, metavar="X", help="least distance to each null, 0.05")
-    add("--seed", type=int, metavar="N", help="of the draws, 2026")
-    add_output_flags(parser, "one JSON object and nothing else")
-    options = parser.parse_args(arguments)
-    settings = {name: getattr(options, name) for name in ("n_trials", "tau", "seed")}
-    options.settings = {name: value for name, value in settings.items() if value is not None}
-    if problem := _problem(options):
-        parser.error(problem)
-    return options
-
-
 def _problem(options: argparse.Namespace) -> str:
     """Return what is wrong with a combination of flags, "" if nothing is."""
     files = [options.input, options.run, options.qrels, options.pool]
@@ -79,7 +46,7 @@ def _problem(options: argparse.Namespace) -> str:
         "--run and --qrels belong together": graded and bool(options.run) != bool(options.qrels),
         "--input needs --pool FILE: all ids that could have been retrieved": bool(options.input and not options.pool),
         "--metric belongs to --input": bool(options.run and options.metric),
-        "only one file can be standard input": files.count("-") > 1,
+        "only one file can be standard input": sum(str(file) == "-" for file in files) > 1,
         "the other flags belong to --input and --run": not graded
         and (options.json or any(value is not None for value in for_grades)),
     }

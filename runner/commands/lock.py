@@ -9,35 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import InputError, IntegrityError
+from runner.base.git import git_state
 from runner.base.given_files import LONGEST_LINE, display, printable
+from runner.base.schema import checked
+from runner.base.store import disk_errors
 from runner.base.terminal import MARKS
-from runner.commands.console import add_output_flags, answer, answer_json, command_parser, tell
-
-_LOCK_EPILOG = """\
-Every file below DIR counts; a lock inside DIR does not lock itself, and .git is left to git. A symbolic link is locked
-by its text. exit codes: 0 locked, 2 usage or input error (no such folder, an unreadable or changing file), 5 disk.
-"""
-_VERIFY_EPILOG = """\
-A moved git commit is shown, and counts with --strict-git alone: committing a lock moves the commit.
-exit codes: 0 as locked, 2 usage or input error, 4 a file is missing, changed or extra, or the lock was edited.
-"""
+from runner.commands.console import answer, answer_json, tell
+from runner.eval_set.door import folder_differences, is_edited, lock_folder, names_below
+from runner.eval_set.shapes.lock import Lock
 
 
-def lock(arguments: Sequence[str]) -> int:
-    """`lock`: the lock of a folder, to stdout or into a new file."""
-    parser = command_parser("lock", "Locks the files of a folder by SHA-256.", _LOCK_EPILOG)
-    parser.add_argument("folder", type=Path, metavar="DIR")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="a new file; by default the lock is printed")
-    parser.add_argument("--score", type=float, help="a benchmark's score, kept with the lock")
-    parser.add_argument("--meta", action="append", default=[], metavar="KEY=VALUE", help="kept too (repeatable)")
-    parser.add_argument("--extensions", metavar="LIST", help="lock these files alone, as in .json,.npy")
-    parser.add_argument("--json", action="store_true", help="print the lock, with --output too")
-    options = parser.parse_args(arguments)
-    from runner.base.canonical import json_bytes, write_atomic
-    from runner.base.store import disk_errors
-    from runner.eval_set.door import lock_folder
-
+def lock(options: argparse.Namespace) -> None:
+    """Lock the files of a folder, to stdout or into a new file."""
     output: Path | None = options.output
     if output is not None and os.path.lexists(output):
         raise InputError(f"{display(output)} exists already; a lock replaces no file. Remove it, or name another.")
@@ -55,7 +40,6 @@ def lock(arguments: Sequence[str]) -> int:
         answer_json(locked.model_dump())
     else:
         answer(f"{len(locked.files)} files of {display(options.folder)} are locked in {display(output)}")
-    return 0
 
 
 def _meta(pairs: Sequence[str]) -> dict[str, str]:
@@ -68,26 +52,15 @@ def _meta(pairs: Sequence[str]) -> dict[str, str]:
     return meta
 
 
-def verify_folder(arguments: Sequence[str]) -> int:
-    """`verify DIR`: every locked file of a folder against its lock; 4 if they differ."""
-    parser = command_parser("verify", "Checks the files of a folder against its lock.", _VERIFY_EPILOG)
-    parser.add_argument("folder", type=Path, metavar="DIR")
-    parser.add_argument("--lock", required=True, type=Path, metavar="FILE", help="what `lock DIR` wrote")
-    parser.add_argument("--strict-git", action="store_true", help="another git commit counts as a difference")
-    add_output_flags(parser, "the answer as JSON")
-    options = parser.parse_args(arguments)
-    from runner.base.canonical import read_json
-    from runner.base.git import git_state
-    from runner.base.schema import checked
-    from runner.eval_set.door import folder_differences, is_edited
-    from runner.eval_set.shapes.lock import Lock
-
+def verify_folder(options: argparse.Namespace) -> int:
+    """Hold every locked file of a folder against its lock; 4 if they differ."""
+    folder = Path(options.source)
     known = checked(Lock, read_json(options.lock), display(options.lock))
     if known.folder is None:
         raise InputError(f"{display(options.lock)} is the lock of a record: verify SOURCE holds the record to it.")
-    now = git_state(options.folder)
+    now = git_state(folder)
     found = {
-        "differences": folder_differences(options.folder, known),
+        "differences": folder_differences(folder, known),
         "lock_edited": is_edited(known),
         "git_moved": known.folder.git.get("commit", now.get("commit")) != now.get("commit"),
         "git_now": now,
@@ -107,7 +80,7 @@ def _differences(found: dict[str, Any], options: argparse.Namespace) -> list[str
         digests = f" (locked {row['locked'][:16]}, found {row['found'][:16]})" if row["kind"] == "changed" else ""
         lines.append(f"{no} {row['kind']}: {row['path']}{digests}")
     if not lines:
-        lines.append(f"{MARKS['pass']} {options.folder}: {found['files']} files as locked on {found['locked_at']}")
+        lines.append(f"{MARKS['pass']} {options.source}: {found['files']} files as locked on {found['locked_at']}")
     locked, now = _commit(found["git"]), _commit(found["git_now"])
     if found["git_moved"]:
         lines.append(f"{no if options.strict_git else '?'} git commit moved")
@@ -125,14 +98,12 @@ def _commit(state: dict[str, Any]) -> str:
 
 
 def _redirected(folder: Path) -> Path | None:
-    """The file below the folder that stdout goes to, as `> DIR/lock.json` makes it, or None."""
+    """Return the file below the folder that stdout goes to, as `> DIR/lock.json` makes it, or None."""
     try:
         written = os.fstat(sys.stdout.fileno())
     except (OSError, ValueError):
         return None
     if not stat.S_ISREG(written.st_mode):
         return None
-    from runner.eval_set.door import names_below
-
     below = (folder / name for name in names_below(folder))
     return next((path for path in below if os.path.samestat(path.lstat(), written)), None)

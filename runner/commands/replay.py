@@ -1,49 +1,32 @@
 """`replay`: a recorded version embedded once more; or one encoder's vectors elsewhere beside those of this machine."""
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON, today
+from runner.base.errors import InputError
 from runner.base.figures import signed
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import WORKPLACE
 from runner.base.terminal import MARKS
-from runner.commands.console import add_output_flags, answer, answer_json, version_of, version_parser
-from runner.commands.flags import add_backend_flags, backend_from, check_backend_flags, with_own_encoders
+from runner.commands.console import answer, answer_json
+from runner.commands.flags import backend_of, check_models, version_of
 from runner.decide.roster import version_in_force
 
 if TYPE_CHECKING:
     from runner.tools.replay.run import CellReplay, Replay
 
-_DESCRIPTION = """\
-Embeds a decided version (or, with --rehearse, the rehearsal's results) once more from its archived corpus and scores it
-with its recorded labels: cell by cell nDCG@10 then and now, the difference with its paired bootstrap interval, and
-whether that is more than noise. Vectors made before are not used, and the version is only read.
 
-With --encoder instead: the sentences of the probe, embedded by that encoder on Modal or a server and on this machine,
-and the vectors compared.
-"""
-_EPILOG = (
-    "exit codes: 0 every cell holds, or the vectors are the same, 1 one does not, 2 usage, no results or no sound "
-    "archive, 4 the record was changed, 5 backend or budget (run again: what was finished is kept)"
-)
-
-
-def replay(arguments: Sequence[str]) -> int:
-    """Return 0 if every cell holds or the encoder's vectors are the same, else 1."""
-    parser = version_parser("replay", _DESCRIPTION, _EPILOG, optional="or --encoder")
-    parser.add_argument("--rehearse", action="store_true", help="the rehearsal's results")
-    parser.add_argument("--encoder", metavar="NAME", help="in place of SOURCE: compare this encoder of the catalog")
-    add_output_flags(parser, "the report as JSON")
-    add_backend_flags(parser)
-    options = parser.parse_args(arguments)
+def replay(options: argparse.Namespace) -> int:
+    """Embed a recorded version again; 0 if every cell holds or the encoder's vectors are the same, else 1."""
     if bool(options.encoder) == bool(options.source):
-        parser.error("give either SOURCE or --encoder NAME")
-    check_backend_flags(parser, options)
+        raise InputError("Give either SOURCE or --encoder NAME.")
+    check_models(options)
     if options.encoder and not (options.modal or options.encoder_url):
-        parser.error("--encoder is compared with this machine; say where else it runs: --modal or --encoder-url URL")
+        raise InputError(
+            "--encoder is compared with this machine; say where else it runs: --modal or --encoder-url URL."
+        )
     return _encoder(options) if options.encoder else _version(options)
 
 
@@ -54,7 +37,7 @@ def _version(options: argparse.Namespace) -> int:
     newest = version_of(options)
     version = newest if options.rehearse else version_in_force(newest) or newest
     work = version.work / "replay"
-    with with_own_encoders(backend_from(options, work), version, options, work) as backend:
+    with backend_of(options, version, work) as backend:
         found = stage.replay(version, backend)
     if options.json:
         answer_json(report(found))
@@ -67,7 +50,7 @@ def _encoder(options: argparse.Namespace) -> int:
     """What a comparison spends is counted for the day, and in no version's ledger."""
     from runner.tools.replay.encoder import compared
 
-    with backend_from(options, WORKPLACE / ".work" / "replay" / today()) as backend:
+    with backend_of(options, None, WORKPLACE / ".work" / "replay" / today()) as backend:
         found = compared(backend, options.encoder)
         name = backend.name
     if options.json:

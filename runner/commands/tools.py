@@ -1,26 +1,77 @@
-"""`mcp` and `matrix`: tools for models, our scores on public collections beside published ones."""
+"""`compare`, `pooled`, `tripwire` and `mcp`: tools over files that a reader names."""
 
+import argparse
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import asdict, replace
 
-from runner.base.errors import BackendError
-from runner.base.given_files import display
-from runner.base.places import WORKPLACE
-from runner.commands.console import answer, command_parser
-
-_MCP_EPILOG = """\
-Tools: grade_retrieval, compare_runs, explain_decision, dry_run; all read-only. Files are read below --root and in the
-checkout's eval-sets alone. Standard output carries the protocol, standard error everything else.
-"""
+from runner.base.errors import BackendError, InputError, InputNeeded, NegativeVerdict
+from runner.commands.console import tell
 
 
-def mcp(arguments: Sequence[str]) -> int:
-    """`mcp`: serves one client on standard input and output until it leaves."""
-    description = "Serves the Model Context Protocol on standard input and output. A client starts it."
-    parser = command_parser("mcp", description, _MCP_EPILOG)
-    parser.add_argument("--root", type=Path, metavar="FOLDER", help="files are read below it; default ./eval-sets")
-    options = parser.parse_args(arguments)
+def compare(options: argparse.Namespace) -> None:
+    """Compare a run with published means and, paired, with another run."""
+    from runner.tools.compare.compare import compare as compared
+    from runner.tools.compare.compare import comparison_lines
+    from runner.tools.compare.query_scores import read_baselines, read_scores
+
+    if options.other_cell is not None and options.paired is None:
+        raise InputError("--other-cell belongs to --paired FILE.")
+    run = read_scores(options.run, options.cell)
+    other = None if options.paired is None else read_scores(options.paired, options.other_cell)
+    if options.baselines is not None:
+        run = replace(run, baselines=read_baselines(options.baselines))
+    comparison = compared(run, other, options.rng)
+    tell(options, asdict(comparison), lambda: comparison_lines(comparison))
+
+
+def pooled(options: argparse.Namespace) -> None:
+    """Say what encoders and chunkers add over all sources, and what each source's figures shrink to."""
+    from runner.decide.roster import newest_locked
+    from runner.tools.pooled.records import checked_together, read_given
+    from runner.tools.pooled.report import pooled_lines, pooled_report
+
+    paths = options.folders or newest_locked(rehearsal=options.rehearse)
+    if not paths:
+        what = "rehearsal" if options.rehearse else "evaluation"
+        raise InputNeeded(f"No source has a locked {what} yet, so there is nothing to pool. Finish an evening first.")
+    given = checked_together([read_given(path) for path in paths])
+    if options.rehearse != (given[0].kind == "rehearsal"):
+        raise InputError(
+            f"{given[0].path} is of kind {given[0].kind}. --rehearse pools rehearsals, and nothing else does."
+        )
+    report = pooled_report(given)
+    tell(options, report, lambda: pooled_lines(report))
+
+
+def tripwire(options: argparse.Namespace) -> int:
+    """Hold golden queries to a committed snapshot, or write it; 1 if one fell."""
+    from runner.tools.tripwire.runs import check_lines, fallen_rows, read_rankings, update_snapshot
+    from runner.tools.tripwire.tripwire import compare_to_snapshot, load_golden, load_snapshot, rankings_report
+
+    k, limit, tolerance, path = options.k, options.limit, options.tolerance, options.snapshot
+    if k < 1 or limit < k:
+        raise InputError(f"--k {k} and --limit {limit}: 1 <= k <= limit is needed.")
+    if not 0 <= tolerance < 1:
+        raise InputError(f"--tolerance {tolerance:g} compares nothing; from 0 to less than 1 is possible.")
+    golden = load_golden(options.golden)
+    report = rankings_report(read_rankings(options.run, golden, limit), golden, k=k, limit=limit)
+    if options.action == "update":
+        data, lines = update_snapshot(report, path)
+        tell(options, data, lambda: lines)
+        return 0
+    if not path.exists():
+        raise InputError(f"{path} does not exist. `tripwire update` with the same arguments writes it.")
+    snapshot = load_snapshot(path)
+    diff = compare_to_snapshot(report, snapshot, tolerance)
+    fallen = fallen_rows(report, snapshot, diff)
+    compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
+    compared["report"] = report.model_dump()
+    tell(options, compared, lambda: check_lines(report, diff, fallen, path, tolerance))
+    return 0 if diff.ok else NegativeVerdict.exit_code
+
+
+def mcp(options: argparse.Namespace) -> None:
+    """Serve one client on standard input and output until it leaves."""
     try:
         from runner.tools.mcp.server import root_of, serve
     except ModuleNotFoundError as error:
@@ -31,38 +82,3 @@ def mcp(arguments: Sequence[str]) -> int:
             "pip install 'per-source-eval[mcp]'."
         ) from error
     serve(root_of(options.root))
-    return 0
-
-
-_MATRIX_EPILOG = """\
-Without an action, DOCS/matrix.md is written from DOCS/matrix/published.yaml and the runs below DOCS/matrix/runs. `add`
-takes each results.json of an external collection (--source=beir) and writes a run of each of its cells there, ids and
-figures alone. exit codes: 0 done, 2 usage or input error, 4 the page is not what its inputs make (--check), or a
-results.json was edited, 5 disk.
-"""
-
-
-def matrix(arguments: Sequence[str]) -> int:
-    """`matrix` and `matrix add`."""
-    parser = command_parser(
-        "matrix", "The page of public collections: our scores, published values, tests.", _MATRIX_EPILOG
-    )
-    parser.add_argument("action", nargs="?", choices=["add"], help="add runs; the page is written without it")
-    parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS", help="results.json files, with add")
-    parser.add_argument("--docs", type=Path, default=WORKPLACE / "docs", metavar="DOCS", help="default: docs")
-    parser.add_argument("--check", action="store_true", help="compare with the page that is there; write nothing")
-    options = parser.parse_args(arguments)
-    if options.action and (options.check or not options.results):
-        parser.error("add needs at least one results.json, and goes without --check")
-    if options.action:
-        from runner.tools.matrix.runs import add_runs
-
-        paths = add_runs(options.results, options.docs / "matrix" / "runs")
-        answer("\n".join([*(f"wrote {display(path)}" for path in paths), "now write the page: matrix"]))
-        return 0
-    from runner.tools.matrix.matrix import write_matrix
-
-    path: Path = options.docs / "matrix.md"
-    write_matrix(path, check=options.check)
-    answer(f"{display(path)} {'is reproduced byte for byte' if options.check else 'is written'}")
-    return 0

@@ -94,7 +94,7 @@ def bulk_gate(standing: Standing, n_documents: int) -> str:
         return f"open: {decision_sentence(standing.decision)}\nembed: {standing.live}"
     source = standing.source
     flags = standing.version.flags
-    command = f"{DRIVER} adopt {flags} --by NAME" if source.policy == "baseline" else f"{DRIVER} next {flags}"
+    command = f"{DRIVER} choose {flags} baseline --by NAME" if source.policy == "baseline" else f"{DRIVER} next {flags}"
     if n_documents > HARD_ABOVE:
         raise NegativeVerdict(
             f"closed: {source.name} has {n_documents:,} documents, more than {HARD_ABOVE:,}, and no decision "

@@ -138,8 +138,8 @@ def _policy_lines(source: SourceSpec) -> list[str]:
     lines = []
     if source.policy == "baseline":
         lines.append(
-            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (`adopt`); "
-            f"predicted best is {source.predicted_best}"
+            f"policy: weak structure, so the baseline {source.baseline} is adopted unevaluated (`choose SOURCE "
+            f"baseline`); predicted best is {source.predicted_best}"
         )
     if elsewhere := source.imported:
         lines.append(

@@ -193,7 +193,7 @@ def without_advice(version: Version, model: str) -> str:
     if version.preregistration_path.exists():
         return (
             f"{version.number_name} is frozen with cells of {model}; an evaluation without them takes a new version: "
-            f"{DRIVER} version new {version.origin.flags}"
+            f"{DRIVER} version {version.origin.flags}"
         )
     path = version.plan_path(rehearsal=version.rehearsal)
     return f"To go on without {model}, remove its cells from {path}, and run again."

@@ -105,8 +105,7 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
             raise InputError(f"{record.name} was given up already.")
         if (record.folder / "decision.json").exists():
             raise InputError(
-                f"{record.name} is decided, and a decision is final. To decide anew: {DRIVER} version new "
-                f"{record.flags}"
+                f"{record.name} is decided, and a decision is final. To decide anew: {DRIVER} version {record.flags}"
             )
         given_up = Abandoned(
             schema_version=1,
@@ -121,7 +120,7 @@ def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
     left = f"{in_force.name} stays in force" if in_force else f"no version of {record.source.name} is decided"
     return (
         f"{record.name} is given up by {by}: {reason}. {left[0].upper()}{left[1:]}. To commit: "
-        f"{record.folder / 'abandoned.json'}. A further version: {DRIVER} version new {record.flags}"
+        f"{record.folder / 'abandoned.json'}. A further version: {DRIVER} version {record.flags}"
     )
 
 
@@ -153,8 +152,8 @@ def _refuse_open(record: Version) -> None:
     if in_force is not None:
         raise InputError(
             f"{record.name} stands open beside {in_force.name}, which is decided. Edit it in {record.folder} where it "
-            f"is not frozen yet, finish it ({DRIVER} run {record.flags}), or give it up ({DRIVER} version abandon "
-            f"{record.flags} --reason WHY --by NAME)."
+            f"is not frozen yet, finish it ({DRIVER} run {record.flags}), or give it up ({DRIVER} version "
+            f"{record.flags} --abandon --reason WHY --by NAME)."
         )
     if record.preregistration_path.exists():
         try:

@@ -152,7 +152,7 @@ def next_step(version: Version, title: str = "your turn (this is not an error)")
     verify_version(version)
     if (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists():
         decision = load_decision(version)
-        again = [f"To decide anew: {DRIVER} version new {version.origin.flags}"]
+        again = [f"To decide anew: {DRIVER} version {version.origin.flags}"]
         if decision.kind != "policy":
             again.insert(0, f"Read the page: {DRIVER} view {version.viewed}")
         done = [*steps(version), "decided and locked"]
@@ -168,7 +168,7 @@ def outstanding(version: Version) -> InputNeeded:
     if version.source.policy == "external":
         return InputNeeded("a collection is compared and never decided", [run])
     if version.source.policy == "baseline" and plan is None:
-        adopt = f"{DRIVER} adopt {version.flags} --by NAME"
+        adopt = f"{DRIVER} choose {version.flags} baseline --by NAME"
         return InputNeeded("the baseline is to be adopted: the source has weak structure", [adopt])
     if not version.corpus_path.exists():
         if version.tried_from and version.tried_from.corpus_path.exists():

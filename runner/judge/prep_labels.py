@@ -145,7 +145,7 @@ def judging_stop(
     flags, judges = version.flags, version.plan().judges
     first = judges.first if judges else None
     asks = (
-        f"\n{DRIVER} judge {version.viewed} --max-usd 25      by the plan's language models"
+        f"\n{DRIVER} run {version.viewed} --judge --max-usd 25      by the plan's language models"
         f"\n{DRIVER} plan {version.viewed} --judge --max-usd 25      what they cost"
     )
     return InputNeeded(

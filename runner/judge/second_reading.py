@@ -101,7 +101,7 @@ def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> 
     waiting, named, flags = sum(len(judges[pair]) < 2 for pair in rows), " ".join(map(str, files)), version.flags
     planned = version.plan().judges
     second = planned.second if planned else None
-    asks = f"{DRIVER} judge {version.viewed}      by the plan's second judge; then nothing is to be imported\n"
+    asks = f"{DRIVER} run {version.viewed} --judge      by the plan's second judge; then nothing is to be imported\n"
     return InputNeeded(
         f"{waiting:,} pairs to be read by a second judge, who does not see the first grades",
         [

@@ -1,4 +1,4 @@
-"""What `queries` does to a version (pack, check, import, add); each step says what it did and what comes next."""
+"""What `queries` does to a version (pack, draw, check, add); each step says what it did and what comes next."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -55,7 +55,7 @@ class Desk:
         try:
             refuse_frozen(self.version)
         except InputError as error:
-            return f"{pack}\n{error} To open it: {DRIVER} version new {self.version.flags}"
+            return f"{pack}\n{error} To open it: {DRIVER} version {self.version.flags}"
         return (
             f"{pack}\nRead them and write {MIN_QUERIES} queries or more, {WANTED_HAND} of them a person's own, in the "
             f"form of {folder / 'queries.yaml.template'}; draft-queries.md beside it says how, to a language model "

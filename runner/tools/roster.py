@@ -73,7 +73,7 @@ def next_step(standings: Sequence[Standing]) -> tuple[dict[str, JSON], list[str]
     if following is not None:
         lines = [f"next: {following.source.name}", f"{DRIVER} run {following.version.flags} --corpus-path FOLDER"]
     if waiting:
-        lines.append(f"by policy, without an evaluation (adopt SOURCE --by NAME): {', '.join(waiting)}")
+        lines.append(f"by policy, without an evaluation (choose SOURCE baseline --by NAME): {', '.join(waiting)}")
     return {"evaluate": following and following.source.name, "adopt_baseline": waiting}, lines
 
 

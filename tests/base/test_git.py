@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from runner.base.git import git_state, ignored, untracked
-from runner.commands.lock import lock, verify_folder
 from tests.conftest import called
 
 
@@ -120,8 +119,8 @@ def test_nothing_that_a_strangers_repository_names_is_run(tmp_path, monkeypatch)
         path.unlink()
     assert git_state(folder) == {"commit": git(folder, "rev-parse", "HEAD"), "branch": "main", "dirty": False}
     untracked([folder / "c.txt"])
-    assert called(lock, folder, "--output", tmp_path / "lock.json") == (0, "")
-    assert called(verify_folder, folder, "--lock", tmp_path / "lock.json") == (0, "")
+    assert called("lock", folder, "--output", tmp_path / "lock.json") == (0, "")
+    assert called("verify", folder, "--lock", tmp_path / "lock.json") == (0, "")
     assert not any(cage.iterdir())
     (folder / "a.bin").write_text("other words")
     assert git_state(folder)["dirty"] is True

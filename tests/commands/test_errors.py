@@ -1,3 +1,4 @@
+import argparse
 import inspect
 import os
 import re
@@ -12,7 +13,7 @@ from runner import __version__
 from runner.base import errors, places
 from runner.base.errors import EvalError
 from runner.base.places import CHECKOUT
-from runner.commands import evening
+from runner.commands import flags
 from runner.commands import main as cli
 from runner.commands.verbs import VERBS
 from runner.eval_set.preregistration import preregister
@@ -77,7 +78,7 @@ def test_every_failure_has_the_exit_code_of_the_table():
         (("--dry-run",), 2, "Give --source NAME, or begin with a verb"),
         (("grad", "--demo"), 2, "There is no verb 'grad'; did you mean 'grade'?"),
         (("labels", "imprt"), 2, "labels has no action 'imprt'; did you mean 'import'?"),
-        (("queries",), 2, "There are: sample, import, check, add."),
+        (("queries",), 2, "There are: sample, check, add."),
         (("--source=bils",), 2, "There is no source 'bils'; did you mean 'bills'?"),
         (("--source=hearings",), 2, "hearings is not evaluated"),
         (("--source=demo", "--dry-rum"), 2, "unrecognized arguments"),
@@ -219,7 +220,7 @@ def test_an_interrupt_is_one_line(command, monkeypatch):
     def interrupted(*arguments, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("runner.evening.dry_run.describe", interrupted)
+    monkeypatch.setattr("runner.commands.standing.describe", interrupted)
     code, out, heard = command("--dry-run")
     assert (code, out) == (130, "")
     assert heard == "per-source-eval: interrupted; what was finished is kept, run the command again\n"
@@ -234,7 +235,8 @@ def test_an_interrupt_is_one_line(command, monkeypatch):
     ],
 )
 def test_the_command_that_continues_an_evening_leaves_the_choice_out(given, kept):
-    assert evening._without_choice(given, "a x b") == kept
+    options = argparse.Namespace(words=given)
+    assert flags.again("run", options, but="a x b") == shlex.join(["run", *flags.source_first(kept)])
 
 
 @pytest.mark.parametrize(
@@ -282,11 +284,11 @@ def test_help_before_a_verb_is_the_verbs_own_with_exit_codes_and_an_example(verb
     ],
 )
 def test_neither_a_machine_that_gives_out_nor_a_defect_ends_as_a_verdict(monkeypatch, capsys, error, code, said):
-    def broken(arguments):
+    def broken(options):
         raise error
 
     monkeypatch.setattr("runner.commands.labels.double", broken)
-    assert cli.main(["labels", "double"]) == code
+    assert cli.main(["labels", "double", "demo"]) == code
     assert said in capsys.readouterr().err
 
 

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from runner.commands import main as cli
+from tests.conftest import called
 from tests.support.small_set import begin, make_version, write_corpus
 
 
@@ -45,9 +45,7 @@ def test_flags_that_contradict_each_other_are_a_usage_error_and_write_nothing(tm
 
 
 def test_a_flag_belongs_to_no_other_in_a_command_that_has_not_got_it(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["replay", "demo", "--gpu=L4"])
-    assert "--gpu belongs to --modal\n" in capsys.readouterr().err
+    assert called("replay", "demo", "--gpu=L4") == (2, "--gpu belongs to --modal.")
 
 
 def suggested(message):
@@ -69,6 +67,4 @@ def test_every_command_that_a_message_suggests_names_the_eval_set(tmp_path, comm
 
 
 def test_a_place_for_a_page_without_passages_is_refused(tmp_path, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        cli.main(["view", "demo", f"--output={tmp_path / 'page.html'}"])
-    assert "give both" in capsys.readouterr().err
+    assert called("view", "demo", f"--output={tmp_path / 'page.html'}")[0] == 2

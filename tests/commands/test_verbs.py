@@ -19,9 +19,7 @@ ELSEWHERE = {
     "tripwire": "reads files of the reader's",
     "pooled": "reads locked records of the checkout",
     "replay": "embeds for minutes",
-    "judge": "asks a service, unless the version is decided",
     "post-bulk": "reads the production database",
-    "matrix": "makes a page of minutes; it has tests of its own",
     "doctor": "examines the whole installation; it has tests of its own",
 }
 """Examples that are parsed and not run here, and why."""
@@ -32,9 +30,9 @@ WAITING = (
     "labels double",
     "labels agreement",
     "labels withdraw",
-    "version abandon",
+    "version",
 )
-BEGUN = ("queries import", "queries check", "queries add", "init")
+BEGUN = ("queries sample", "queries check", "queries add", "init")
 """Verbs whose examples run while a version waits for its judges, or has queries alone; the others on a decided one."""
 
 
@@ -69,8 +67,6 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
             assert cli.main(given) == 0
     if name in ("queries check", "queries add"):
         shutil.copy(version.queries_path, tmp_path / "drafts.yaml")
-    if name == "queries import":
-        (tmp_path / "log.csv").write_text("query,count\nnight bus,3\nfrost loans,1\n")
     if name == "lock":
         shutil.copytree(version.folder, tmp_path / "bench")
     monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
@@ -102,9 +98,7 @@ def test_a_mistyped_eval_set_path_is_one_input_error_of_every_verb_that_begins_n
                 said = capsys.readouterr()
                 assert (code, said.out, f"--eval-set-path: {place} " in said.err) == (2, "", True), (name, said.err)
             tried.append(name)
-    assert {"plan", "next", "run", "judge", "choose", "verify", "bulk-gate", "labels import", "queries add"} < set(
-        tried
-    )
+    assert {"plan", "next", "run", "choose", "verify", "bulk-gate", "labels import", "queries add"} < set(tried)
     assert [*tmp_path.rglob("*")] == [tmp_path / "empty"]
     assert cli.main(["plan", "demo", f"--eval-set-path={places.CHECKOUT / 'eval-sets'}"]) == 2
     assert f"Did you mean {places.CHECKOUT / 'eval-sets' / 'demo'}?" in capsys.readouterr().err

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from runner.base.canonical import json_bytes
 from runner.base.errors import InputError
-from runner.commands.lock import lock, verify_folder
 from runner.commands.main import main
 from runner.eval_set import door
 from runner.eval_set.door import folder_differences, is_edited, lock_folder
@@ -63,7 +62,7 @@ def kinds(folder, locked):
 
 
 def verified(capsys, folder, path, *flags):
-    code, _ = called(verify_folder, folder, "--lock", path, "--json", *flags)
+    code, _ = called("verify", folder, "--lock", path, "--json", *flags)
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -169,15 +168,15 @@ def test_an_edited_lock_is_noticed_and_leads_to_nothing_outside_of_the_folder(fo
 def test_what_is_not_a_lock_of_a_folder_is_one_input_error_that_names_the_file(folder, tmp_path, content):
     path = tmp_path / "lock.json"
     path.write_bytes(content)
-    code, said = called(verify_folder, folder, "--lock", path)
+    code, said = called("verify", folder, "--lock", path)
     assert code == 2
     assert "lock.json" in said
 
 
 def test_a_missing_lock_or_folder_is_an_input_error(folder, tmp_path):
-    assert called(verify_folder, folder, "--lock", tmp_path / "none.json")[0] == 2
+    assert called("verify", folder, "--lock", tmp_path / "none.json")[0] == 2
     for nothing in (tmp_path / "none", folder / "index.db"):
-        code, said = called(lock, nothing)
+        code, said = called("lock", nothing)
         assert code == 2
         assert str(nothing) in said
 
@@ -213,7 +212,7 @@ def test_a_pipe_is_refused_without_waiting_for_it(folder):
 
 
 def test_a_name_that_is_not_utf_8_is_refused_by_lock_and_shown_by_verify(folder, capsys):
-    assert called(lock, folder, "-o", folder / "lock.json") == (0, "")
+    assert called("lock", folder, "-o", folder / "lock.json") == (0, "")
     Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9\n")).write_text("")
     with pytest.raises(InputError, match=r"caf\\xe9\\n: this name is not UTF-8"):
         lock_folder(folder)
@@ -266,7 +265,7 @@ def test_a_large_file_is_not_held_in_memory(tmp_path):
 
 def test_the_commit_is_locked_and_a_moved_one_counts_if_that_is_asked(repo, tmp_path, capsys):
     first, path = git(repo, "rev-parse", "HEAD"), tmp_path / "lock.json"
-    assert called(lock, repo, "-o", path, "--score=.5", "--meta=run=1") == (0, "")
+    assert called("lock", repo, "-o", path, "--score=.5", "--meta=run=1") == (0, "")
     locked = json.loads(path.read_bytes())
     assert locked["folder"]["git"] == {"commit": first, "branch": "main", "dirty": False}
     assert not any(name.startswith(".git") for name in locked["files"])
@@ -275,22 +274,22 @@ def test_the_commit_is_locked_and_a_moved_one_counts_if_that_is_asked(repo, tmp_
     for flags, code in (((), 0), (("--strict-git",), 4)):
         found = verified(capsys, repo, path, *flags)
         assert (found[0], found[1]["git_moved"], found[1]["git_now"]["commit"]) == (code, True, second)
-    assert called(verify_folder, repo, "--lock", path) == (0, "")
+    assert called("verify", repo, "--lock", path) == (0, "")
     out = capsys.readouterr().out.splitlines()
     assert out[0].startswith(f"✓ {repo}: 3 files as locked on ")
     assert out[-2:] == ["score: 0.5", "run: 1"]
 
 
 def test_the_command_prints_the_lock_or_writes_it_once(folder, tmp_path, capsys):
-    assert called(lock, folder) == (0, "")
+    assert called("lock", folder) == (0, "")
     printed = json.loads(capsys.readouterr().out)
     path = tmp_path / "made" / "lock.json"
-    assert called(lock, folder, "-o", path, "--score=.87", "--meta", "run=a=b", "--meta", "by=me") == (0, "")
+    assert called("lock", folder, "-o", path, "--score=.87", "--meta", "run=a=b", "--meta", "by=me") == (0, "")
     written = json.loads(path.read_bytes())
     assert written["files"] == printed["files"]
     assert (written["folder"]["score"], written["folder"]["meta"]) == (0.87, {"run": "a=b", "by": "me"})
     before = path.read_bytes()
-    assert called(lock, folder, "-o", path)[0] == 2
+    assert called("lock", folder, "-o", path)[0] == 2
     assert path.read_bytes() == before
 
 
@@ -298,14 +297,14 @@ def test_the_command_prints_the_lock_or_writes_it_once(folder, tmp_path, capsys)
 def test_a_lock_inside_its_folder_does_not_lock_itself(folder, monkeypatch, by):
     path = folder / "deep" / "lock.json"
     if by == "flag":
-        assert called(lock, folder, "-o", path) == (0, "")
+        assert called("lock", folder, "-o", path) == (0, "")
     else:
         with path.open("w") as stream, monkeypatch.context() as patched:
             patched.setattr("sys.stdout", stream)
-            assert called(lock, folder) == (0, "")
-    assert called(verify_folder, folder, "--lock", path) == (0, "")
+            assert called("lock", folder) == (0, "")
+    assert called("verify", folder, "--lock", path) == (0, "")
     fill(folder, {"bench.jsonl": "edited"})
-    assert called(verify_folder, folder, "--lock", path) == (4, "")
+    assert called("verify", folder, "--lock", path) == (4, "")
 
 
 @pytest.mark.parametrize(
@@ -316,7 +315,7 @@ def test_a_lock_inside_its_folder_does_not_lock_itself(folder, monkeypatch, by):
     ],
 )
 def test_wrong_flags_are_exit_2_and_write_nothing(folder, tmp_path, arguments):
-    assert called(lock, folder, "-o", tmp_path / "lock.json", *arguments)[0] == 2
+    assert called("lock", folder, "-o", tmp_path / "lock.json", *arguments)[0] == 2
     assert not (tmp_path / "lock.json").exists()
 
 

@@ -11,7 +11,6 @@ from runner.base.canonical import digest, file_sha256, json_bytes, json_line, re
 from runner.base.errors import IntegrityError
 from runner.base.places import CHECKOUT
 from runner.commands import main as cli
-from runner.commands.compare import compare
 from runner.eval_set import door
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME
@@ -475,6 +474,6 @@ def test_compare_and_other_tools_read_no_results_that_were_edited(record, tmp_pa
     edit(record / "results.json", b'"mean": 0.', b'"mean": 0.9')
     (tmp_path / "link.json").symlink_to(record / "results.json")
     for each in (path, tmp_path / "link.json"):
-        assert called(compare, each, "--cell", cell)[0] == 4
+        assert called("compare", each, "--cell", cell)[0] == 4
     with pytest.raises(IntegrityError):
         runs_of(path)

@@ -12,7 +12,7 @@ import yaml
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
-from runner.commands.version import view
+from runner.commands.main import called
 from runner.decide.results import Scored
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
@@ -96,16 +96,16 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert not (bills.record / "results.json").exists()
     where = f"--eval-set-path={bills.folder.parent}"
     capsys.readouterr()
-    assert view(["demo", where]) == 0
+    assert called(["view", "demo", where]) == 0
     assert capsys.readouterr() == (f"{provisional.resolve().as_uri()}\n", "")
 
     judged(bills)
-    assert view(["demo", where]) == 0
+    assert called(["view", "demo", where]) == 0
     assert "grades came in" in capsys.readouterr().err
     labels = bills.labels_path.read_bytes()
     bills.labels_path.unlink()
     with pytest.raises(InputNeeded, match="no results page yet"):  # nothing of the provisional one is judged any more
-        view(["demo", where])
+        called(["view", "demo", where])
     bills.labels_path.write_bytes(labels)
     with pytest.raises(InputNeeded, match=r"choose demo .*'CELL' --reason 'WHY' --by NAME") as stopped:
         evening(bills).run()

@@ -252,7 +252,7 @@ def test_beside_a_decision_one_version_at_a_time_is_open(v1, tmp_path, is_frozen
     open_next(v1, today=TODAY)
     if is_frozen:
         preregister(make_version(tmp_path))
-    with pytest.raises(InputError, match=r"(?s)v2 stands open beside demo v1.*finish it.*version abandon"):
+    with pytest.raises(InputError, match=r"(?s)v2 stands open beside demo v1.*finish it.*version demo.*--abandon"):
         open_next(make_version(tmp_path), today=TODAY)
     with pytest.raises(InputError, match="v2 stands open beside"):
         open_next(v1, today=TODAY)  # of a process that looked before the other one had opened v2
@@ -654,28 +654,28 @@ def test_the_lines_say_what_changed_and_how_every_cell_moved(v2):
 
 
 def test_the_command_line_opens_gives_up_and_answers_determiners(v1, command):
-    code, out, _ = command("version", "new", "--reason", "it won", "--by", "A. Person")
+    code, out, _ = command("version", "--reason", "it won", "--by", "A. Person")
     assert (code, out.startswith("demo v2 is open, from demo v1: 9 cells")) == (0, True)
     code, out, _ = command("--dry-run")
     assert (code, out.splitlines()[-1]) == (0, "decision recorded")
     code, out, _ = command("bulk-gate", "1000000")
     assert (code, out.startswith("open: demo v1: chosen is ")) == (0, True)
-    code, out, _ = command("version", "abandon", "--reason", "no", "--by", "A. Person")
+    code, out, _ = command("version", "--abandon", "--reason", "no", "--by", "A. Person")
     assert (code, out.startswith("demo v2 is given up by A. Person: no.")) == (0, True)
     code, out, _ = command("--dry-run")
     assert (code, "v2 abandoned on " in out, out.splitlines()[-1]) == (0, True, "decision recorded")
-    assert command("version", "abandon", "--reason", "no", "--by", "A. Person")[0] == 2
+    assert command("version", "--abandon", "--reason", "no", "--by", "A. Person")[0] == 2
 
 
 @pytest.mark.parametrize(
     "flags",
     [
-        ("version", "abandon"),
-        ("version", "abandon", "--reason=r"),
-        ("version", "abandon", "--reason=r", "--by=b", "--cells=bm25 x whole_doc"),
-        ("version", "new", "--dry-run"),
+        ("version", "--abandon"),
+        ("version", "--abandon", "--reason=r"),
+        ("version", "--abandon", "--reason=r", "--by=b", "--cells=bm25 x whole_doc"),
+        ("version", "--dry-run"),
         ("version",),
-        ("version", "new", "--corpus-path=x"),
+        ("version", "--corpus-path=x"),
     ],
 )
 def test_flags_that_do_not_go_with_a_next_version_are_refused(command, flags, tmp_path):

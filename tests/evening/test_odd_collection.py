@@ -10,7 +10,7 @@ import pytrec_eval
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
-from runner.commands.tools import matrix
+from runner.commands import matrix
 from runner.eval_set.shapes.results import Results
 from runner.report import sentences
 from runner.report.results_page.by_query import anchor, fragment
@@ -110,8 +110,7 @@ def test_the_matrix_takes_odd_ids_and_ranks_no_run_that_fails(odd, tmp_path):
     version, _ = odd
     (tmp_path / "matrix").mkdir()
     (tmp_path / "matrix" / "published.yaml").write_text("schema_version: 1\nsources: {}\nvalues: []\n")
-    assert matrix(["add", "--docs", str(tmp_path), str(version.results_path)]) == 0
-    assert matrix(["--docs", str(tmp_path)]) == 0
+    assert matrix.main(["--docs", str(tmp_path), str(version.results_path)]) == 0
     ranked = (tmp_path / "matrix.md").read_text(encoding="utf-8").split("Not ranked", 1)[0]
     assert "`trec:constant`" not in ranked
 

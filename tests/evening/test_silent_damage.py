@@ -12,7 +12,7 @@ from runner.base import places
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.commands import main as cli
-from runner.commands.console import version_of
+from runner.commands.flags import version_of
 from runner.embed.backends import LocalBackend
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
@@ -362,7 +362,7 @@ def test_whatever_a_trial_prints_names_it_in_one_way(version, command):
     assert (trial.viewed, trial.origin) == (f"{version.flags} --try", replace(version, rehearsal=False))
     assert replace(version, rehearsal=True).viewed == f"{version.flags} --rehearse"
     assert version.viewed == version.flags
-    for verb in ("run", "judge", "choose", "explore", "plan", "next", "view"):
+    for verb in ("run", "choose", "explore", "plan", "next", "view"):
         assert "--try" in command("help", verb)[1]
 
 

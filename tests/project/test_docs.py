@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from runner.base.places import CHECKOUT
-from runner.commands import version
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
 from tests.support.parsers import parser_of, runnable
 
@@ -129,7 +128,7 @@ def test_the_index_of_the_documents_names_every_page() -> None:
 
 def test_every_flag_of_the_documents_exists() -> None:
     existing = {flag for name, _ in runnable() for action in parser_of(name)._actions for flag in action.option_strings}
-    existing |= {"--dry-run", "--post-bulk", "--cells", "--source", "--version"} | flags(version.FOLDER_FORM)
+    existing |= {"--dry-run", "--post-bulk", "--cells", "--source", "--version"} | {"--docs"}
     named = flags("".join(path.read_text(encoding="utf-8") for path in documents() if path.name != "CHANGELOG.md"))
     assert named - existing - FOREIGN_FLAGS == set()
 

@@ -36,7 +36,7 @@ def test_the_headline_says_what_was_decided_by_whom_and_why():
     assert {row.cell: row.word for row in kept.rows}[results.plan.baseline] == "baseline, kept"
     alone = first_screen(results, decided(results, decided_by=UNATTENDED))
     assert "Decided 2026-03-02, unattended: it is cheap." in alone.lead
-    assert kept.command == alone.command == "per-source-eval version new us_code"
+    assert kept.command == alone.command == "per-source-eval version us_code"
 
 
 def test_what_is_not_decided_names_the_command_that_decides():

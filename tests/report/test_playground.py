@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from runner.base.errors import InputError
-from runner.commands.grade import grade
+from runner.commands.main import called
 from runner.report.playground import ALPHA, CASES, PREDICTORS, SLIDERS, TRIALS, Settings, bench, page, verdict
 
 pytest_plugins = ["tests.support.browser"]
@@ -147,13 +147,13 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(opened, path):
 
 def test_the_command_writes_the_page_and_writes_over_nothing_else(tmp_path, capsys):
     path = tmp_path / "new" / "page.html"
-    assert grade(["--playground", str(path)]) == 0
-    assert grade(["--playground", str(path)]) == 0
+    assert called(["grade", "--playground", str(path)]) == 0
+    assert called(["grade", "--playground", str(path)]) == 0
     assert path.read_bytes() == page()
     assert capsys.readouterr().out.splitlines() == [str(path)] * 2
     other = tmp_path / "other.html"
     other.write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="is no page of this kind"):
-        grade(["--playground", str(other)])
+        called(["grade", "--playground", str(other)])
     assert other.read_text(encoding="utf-8") == "mine"
     assert not re.search(rb"https?:(?!//www.w3.org/2000/svg)|url\(|src=|fetch\(| style=", page())

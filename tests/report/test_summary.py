@@ -86,8 +86,8 @@ def test_an_interval_that_does_not_allow_for_the_other_cells_is_marked():
 def test_an_explorations_command_names_the_version_by_its_flags():
     explored = results(row(BASELINE), row(BETTER, 0.03, role="exploratory"), kind="exploration")
     said = " ".join(run_summary(explored, flags="demo --eval-set-path=own").split())
-    assert "version new demo --eval-set-path=own" in said
-    assert f"version new {explored.source}" in " ".join(run_summary(explored).split())
+    assert "version demo --eval-set-path=own" in said
+    assert f"version {explored.source}" in " ".join(run_summary(explored).split())
 
 
 def test_a_cell_that_fails_the_gate_is_named_with_what_is_wrong(found):
@@ -206,7 +206,7 @@ def test_a_dry_run_is_an_object_too(decided, command):
     assert (code, json.loads(out)["recorded"], json.loads(out)["chosen"]) == (1, False, None)
 
 
-@pytest.mark.parametrize("given", [("bulk-gate", "5"), ("adopt", "--by=me"), ("post-bulk", "--corpus-path=x")])
+@pytest.mark.parametrize("given", [("bulk-gate", "5"), ("view",), ("post-bulk", "--corpus-path=x")])
 def test_what_answers_in_a_sentence_takes_no_json(command, given):
     code, out, heard = command(*given, "--json")
     assert (code, out) == (2, "")

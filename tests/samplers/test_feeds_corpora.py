@@ -8,7 +8,6 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
-from runner.commands import fetch as fetch_command
 from runner.eval_set.corpus import listed_documents
 from runner.eval_set.version import load_corpus, newest_version
 from samplers.feeds.client import Client
@@ -104,7 +103,7 @@ def test_bills_v1_comes_again_from_a_mirror_and_what_differs_there_is_named(shar
             data = real_file(shared, f"bills/bills-dtd/{row.doc_id}.xml").read_bytes()
             site.at(place[row.doc_id], as_xml(data))
         again = ("bills", f"--again={MANIFEST}", f"--endpoint=govinfo={site.url}")
-        assert called(fetch_command.fetch, *again, f"--to={folder}") == (0, "")
+        assert called("fetch", *again, f"--to={folder}") == (0, "")
         version = replace(newest_version("bills"), work=tmp_path / "work")
         assert len(listed_documents(version, folder)) == 400
         other, gone, moved = (row.doc_id for row in rows[::150])
@@ -113,7 +112,7 @@ def test_bills_v1_comes_again_from_a_mirror_and_what_differs_there_is_named(shar
         site.at(place[moved], Wire(status=302, headers=(("Location", f"/app/details/{moved}"),)))
         for doc_id in (other, gone, moved):
             (folder / f"{doc_id}.xml").unlink()
-        code, message = called(fetch_command.fetch, *again, f"--to={folder}")
+        code, message = called("fetch", *again, f"--to={folder}")
     assert code == 4
     assert all(doc_id in message for doc_id in (other, gone, moved))
     assert "1 of 400 documents are changed and 2 missing" in message

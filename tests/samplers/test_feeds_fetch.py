@@ -15,7 +15,6 @@ import pytest
 from runner.base.canonical import file_sha256, jsonl_bytes, sha256
 from runner.base.errors import BackendError, InputError
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
-from runner.commands import fetch as fetch_command
 from samplers.corpus.parse import read_corpus
 from samplers.feeds.fetch import fetch
 from samplers.feeds.folder import FETCHED, SELECTION
@@ -367,11 +366,11 @@ def test_what_cannot_be_asked_for_is_said_before_anything_is_written(run, tmp_pa
 
 PROCESS = """
 import sys
-from runner.commands.fetch import fetch
+from runner.commands.main import called
 from samplers.feeds import client
 
 client.RATE = 1000.0
-sys.exit(fetch(sys.argv[1:]))
+sys.exit(called(["fetch", *sys.argv[1:]]))
 """
 
 
@@ -529,7 +528,7 @@ def test_a_redirected_file_is_named_and_missing_unless_it_leads_to_the_same_byte
 def _command(site, tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     common = (f"--to={tmp_path / 'out'}", f"--endpoint=govinfo={site.url}")
-    return lambda *arguments: called(fetch_command.fetch, *common, *arguments)
+    return lambda *arguments: called("fetch", *common, *arguments)
 
 
 def manifest(tmp_path: Path, documents: dict[str, str], source: str = "bills") -> Path:
@@ -618,10 +617,10 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, 
         api.at("/next", as_json(second, headers=tag))
         for name in ("CHRG-118hhrg1", "CHRG-118hhrg2"):
             site.at(f"/content/pkg/{name}/html/{name}.htm", as_htm("A HEARING"))
-        assert called(fetch_command.fetch, *given, f"--to={tmp_path / 'out'}") == (0, "")
+        assert called("fetch", *given, f"--to={tmp_path / 'out'}") == (0, "")
         for reply, code, words in failures:
             api.at(published, reply)
-            found, message = called(fetch_command.fetch, *given, f"--to={tmp_path / 'other'}")
+            found, message = called("fetch", *given, f"--to={tmp_path / 'other'}")
             assert (found, words in message, KEY.lower() in message.lower()) == (code, True, False)
     assert all(headers["x-api-key"] == KEY for _, headers in api.log)
     assert not any(KEY in str(headers) or KEY in path for path, headers in site.log)

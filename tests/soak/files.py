@@ -11,7 +11,6 @@ from pathlib import Path
 
 from runner.base.errors import IntegrityError
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
-from runner.commands import main as cli
 from runner.eval_set.lock import LOCK_NAME, locked_files
 from tests.conftest import called
 from tests.soak import Kind, Trial
@@ -79,6 +78,6 @@ def _taken(folder: Path, command: Sequence[str], name: str) -> str:
     words = [word.format(folder=folder) for word in command]
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code, _ = called(cli.main, *words, "--source=demo", f"--eval-set-path={folder / 'eval-sets' / 'demo'}")
+        code, _ = called(*words, "--source=demo", f"--eval-set-path={folder / 'eval-sets' / 'demo'}")
     refused = code == IntegrityError.exit_code and name in err.getvalue() and not out.getvalue()
     return "" if refused else f"{' '.join(command) or 'the evening'}: exit {code}, {err.getvalue()[-200:]}"

@@ -13,7 +13,7 @@ import pytest
 from runner.base.checks import Check, examine, report, writable_folders
 from runner.base.errors import BackendError, NegativeVerdict
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
-from runner.commands.doctor import doctor
+from runner.commands.main import called
 from runner.tools.doctor import parts as doctor_parts
 from runner.tools.doctor.doctor import all_checks
 from tests.support.fake_encoder import FakeEncoder
@@ -260,7 +260,7 @@ def test_a_skipped_check_is_no_failure_in_the_report_and_a_failed_one_is():
 
 
 def test_the_command_passes_here_and_prints_a_line_a_check(capsys):
-    assert doctor(["--quick"]) == 0
+    assert called(["doctor", "--quick"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 20
     assert lines[0].startswith("✓ python: ")
@@ -269,7 +269,7 @@ def test_the_command_passes_here_and_prints_a_line_a_check(capsys):
 
 def test_the_command_names_what_failed_and_what_to_do_next(broken, capsys):
     broken("runner.retrieve.bm25:bm25_run", deaf)
-    assert doctor(["--quick"]) == 1
+    assert called(["doctor", "--quick"]) == 1
     out = capsys.readouterr().out
     assert "✗ bm25: bm25: " in out
     assert "    next: `git status`" in out
@@ -282,11 +282,11 @@ def one_check_raises(monkeypatch):
         raise ValueError("Δ\n\x1b[31m é")
 
     checks = [Check("good", "", lambda: "fine"), Check("bad", "mend it", wrong)]
-    monkeypatch.setattr("runner.tools.doctor.doctor.all_checks", lambda: checks)
+    monkeypatch.setattr("runner.commands.standing.all_checks", lambda: checks)
 
 
 def test_its_json_is_json_alone(one_check_raises, capsys):
-    assert doctor(["--json"]) == 1
+    assert called(["doctor", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["ok"] is False
     assert [check["state"] for check in found["checks"]] == ["ok", "failed"]
@@ -296,7 +296,7 @@ def test_its_json_is_json_alone(one_check_raises, capsys):
 def test_a_message_that_the_console_cannot_print_is_escaped(one_check_raises, monkeypatch, encoding):
     console = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", console)
-    assert doctor([]) == 1
+    assert called(["doctor"]) == 1
     console.flush()
     said = console.buffer.getvalue().decode(encoding)
     assert "ValueError: d\n    \\x1b[31m" in said

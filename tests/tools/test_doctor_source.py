@@ -13,11 +13,11 @@ from huggingface_hub import constants
 from runner.base.checks import INSTALL, examine
 from runner.base.errors import PackageMissing
 from runner.base.places import CACHE_VARIABLE
-from runner.commands import flags
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import Ledger
 from runner.embed.cost.prices import RemoteOptions
+from runner.embed.modal import backend as modal_backend
 from runner.embed.modal.app import WEIGHTS_VOLUME
 from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.weights import download_mark, tokenizer_folder
@@ -283,10 +283,11 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     path.write_text(path.read_text().replace("minilm-static-384", SPEC.name))
     (made.server.volume(WEIGHTS_VOLUME) / download_mark(MINILM)).write_text("{}")
     containers = []
-    opened = flags.modal_backend
+    opened = modal_backend.ModalBackend
     monkeypatch.setattr(
-        "runner.commands.doctor.modal_backend",
-        lambda remote, folder: containers.append(remote.containers) or opened(remote, folder),
+        modal_backend,
+        "ModalBackend",
+        lambda meter, remote: containers.append(remote.containers) or opened(meter, remote),
     )
     monkeypatch.setattr(SourceChecks, "_encoders", property(lambda checks: [SPEC.name]))
     where = f"--eval-set-path={version.folder.parent}"

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import json_bytes, read_json
-from runner.base.errors import InputError, IntegrityError
+from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
 from runner.base.records import SCORE_UNIT
-from runner.commands.tools import matrix
+from runner.commands.matrix import main as matrix
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.score.sign_flip import paired_tests
@@ -193,18 +193,15 @@ def test_the_command_adds_runs_without_texts_writes_the_page_and_checks_it(tmp_p
     folder = docs(tmp_path)
     found = results()
     texts = [query.text for query in found.queries]
-    assert matrix(["add", "--docs", str(folder), *map(str, written(folder, found))]) == 0
-    assert matrix([f"--docs={folder}"]) == 0
+    assert matrix(["--docs", str(folder), *map(str, written(folder, found))]) == 0
     assert matrix(["--check", f"--docs={folder}"]) == 0
     assert "is reproduced byte for byte" in capsys.readouterr().out
     everything = (folder / "matrix.md").read_text() + "".join(p.read_text() for p in folder.rglob("runs/*/*.json"))
     assert not any(text in everything for text in texts)
     (folder / "matrix.md").write_text("edited")
-    with pytest.raises(IntegrityError, match="is not what its runs and published values make"):
-        matrix(["--check", f"--docs={folder}"])
+    assert matrix(["--check", f"--docs={folder}"]) == 4
     (folder / "matrix.md").unlink()
-    with pytest.raises(InputError, match="does not exist"):
-        matrix(["--check", f"--docs={folder}"])
+    assert matrix(["--check", f"--docs={folder}"]) == 2
 
 
 def test_a_run_in_another_ones_place_or_with_a_query_twice_is_refused(tmp_path):
@@ -282,19 +279,8 @@ def test_escaped_text_begins_no_list_and_is_no_rule(text):
     assert re.match(r"\d*\\", escaped(text))
 
 
-@pytest.mark.parametrize(
-    "arguments", [["add"], ["add", "x.json", "--check"], ["check"]], ids=["no results", "add and check", "unknown"]
-)
-def test_usage_errors_are_exit_2(arguments, capsys):
-    with pytest.raises(SystemExit) as stop:
-        matrix(arguments)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err
-
-
 def test_without_a_run_the_command_says_how_to_add_one(tmp_path):
-    with pytest.raises(InputError, match="has no run yet"):
-        matrix([f"--docs={docs(tmp_path)}"])
+    assert matrix([f"--docs={docs(tmp_path)}"]) == 2
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from scipy import integrate, stats
 from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.records import SCORE_UNIT
-from runner.commands import main as cli
 from runner.decide import roster as siblings
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
@@ -176,7 +175,7 @@ def _locked(decided_evening, tmp_path):
 
 
 def called_pooled(capsys, *arguments):
-    code, message = called(cli.main, "pooled", *arguments)
+    code, message = called("pooled", *arguments)
     said = capsys.readouterr()
     return code, said.out, said.err + message
 

@@ -283,7 +283,7 @@ def _call(version, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / ".cache"))
 
     def call(backend, *arguments):
-        monkeypatch.setattr("runner.commands.replay.backend_from", lambda options, where: backend)
+        monkeypatch.setattr("runner.commands.replay.backend_of", lambda options, version, work: backend)
         try:
             code = cli.main(["replay", *arguments])
         except SystemExit as stopped:
@@ -354,11 +354,11 @@ def test_what_a_replay_spends_is_counted_apart_from_the_version(version, good, m
     folders = []
     monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: good)
 
-    def backend_from(options, where):
-        folders.append(where)
+    def backend_of(options, version, work):
+        folders.append(work)
         return Remote(There)
 
-    monkeypatch.setattr("runner.commands.replay.backend_from", backend_from)
+    monkeypatch.setattr("runner.commands.replay.backend_of", backend_of)
     cli.main(["replay", "--source=demo", f"--eval-set-path={version.folder.parent}"])
     assert folders == [version.work / "replay"]
 

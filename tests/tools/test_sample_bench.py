@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
 from runner.base.terminal import shown
-from runner.commands.grade import grade
+from runner.commands.main import called
 from runner.gate.cheaters import CHEATERS, oracle
 from runner.gate.single_gold.gate import four_null_gate
 from runner.tools.grade.bench_file import read_bench, read_pool
@@ -84,7 +84,7 @@ def test_a_folder_that_is_a_file_is_a_message_and_not_a_traceback(tmp_path):
 
 def test_the_command_prints_its_files_and_a_next_command_that_a_shell_takes(tmp_path, capsys):
     folder = tmp_path / "a bench; it's mine"
-    assert grade(["--sample", str(folder)]) == 0
+    assert called(["grade", "--sample", str(folder)]) == 0
     *wrote, following = capsys.readouterr().out.splitlines()
     assert wrote == [f"wrote {folder / 'bench.jsonl'}", f"wrote {folder / 'pool.txt'}"]
     words = shlex.split(following.removeprefix("next: "))

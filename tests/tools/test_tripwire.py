@@ -14,7 +14,6 @@ from runner.base.canonical import file_sha256, json_bytes, slug
 from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.base.records import Hit, Run, Span, parse_cell
-from runner.commands.tripwire import tripwire
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.lock import write_lock
@@ -353,7 +352,7 @@ RUN = Run(
 )
 
 
-call = partial(called, tripwire)
+call = partial(called, "tripwire")
 
 
 @pytest.fixture(name="files")

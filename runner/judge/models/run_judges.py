@@ -43,7 +43,7 @@ def named_judges(version: Version, plan: Plan) -> Judges:
     """Return the judges of the plan; an InputError says how they are named if it has none."""
     if plan.judges is not None:
         return plan.judges
-    way = "that takes a new version (`version new`), since this one is frozen"
+    way = "that takes a new version (`version`), since this one is frozen"
     if not version.preregistration_path.exists():
         way = f"add to {version.plan_path(rehearsal=False)} and to the rehearsal's: {EXAMPLE}"
     raise InputError(f"The plan of {version.name} names no judges; {way}.")

@@ -319,7 +319,7 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
         f"Test it again in a new version: about {said.queries_needed:,} new queries in place of these, and "
         f"{short(one.cell, results)} first in plan.yaml. By its own scores alone, not those of all cells as under "
         f"Expected losses, the chance to confirm it is {whole_percent(said.assurance)}.",
-        f"{COMMAND} version new {source}",
+        f"{COMMAND} version {source}",
     )
 
 
@@ -328,4 +328,4 @@ EXPLORED = "An exploration decides nothing. To test a cell, name it in the plan 
 
 def new_version(results: Results, program: str, flags: str = "") -> str:
     """Return the command that opens the next version; `flags` name the newest one."""
-    return f"{program} version new {flags or shlex.quote(results.source)}"
+    return f"{program} version {flags or shlex.quote(results.source)}"

@@ -126,7 +126,9 @@ def make_matrix(folder: Path, *, draws: int = DRAWS) -> Matrix:
     published = load_published(folder / "published.yaml")
     runs = load_runs(folder / "runs")
     if not runs:
-        raise InputError(f"{display(folder / 'runs')} has no run yet. Add some: matrix add RESULTS.json.")
+        raise InputError(
+            f"{display(folder / 'runs')} has no run yet. Add some: python -m runner.commands.matrix RESULTS.json"
+        )
     datasets = tuple(_dataset(name, found, published, draws) for name, found in runs.items())
     cells = set.intersection(*({system.run.cell for system in dataset.ranked} for dataset in datasets))
     averages = [_average(cell, datasets) for cell in cells] if datasets[1:] else []
