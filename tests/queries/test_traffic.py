@@ -68,13 +68,13 @@ def test_a_log_goes_through_the_same_door_as_any_queries(version, command, tmp_p
     version.queries_path.unlink()
     lines = ["frost loans,8", "brass weights,3", "night bus,3", *(f"free museum {n},1" for n in range(5))]
     log = counts(tmp_path / "log.csv", "\n".join(["query,count", *lines]))
-    code, _, err = command("queries", "import", str(log), "--size", "5")
+    code, _, err = command("queries", "sample", "--log", str(log), "--size", "5")
     assert code == 0, err
     file = reading_folder(version) / TRAFFIC_FILE
     assert [row.stratum for row in read_queries(file)] == ["head", "torso", "torso", "tail", "tail"]
-    assert command("queries", "import", str(log), "--size", "5")[0] == 0
-    assert command("queries", "import", str(log), "--size", "3")[0] == 2  # somebody may have looked the first over
+    assert command("queries", "sample", "--log", str(log), "--size", "5")[0] == 0
+    assert command("queries", "sample", "--log", str(log), "--size", "3")[0] == 2  # somebody may have looked the first over
     assert command("queries", "check", str(file))[0] == 0
     assert command("queries", "add", str(file))[0] == 0
     assert {row.origin for row in read_queries(version.queries_path)} == {"traffic"}
-    assert command("queries", "import", str(log))[0] == 2, "nothing is left"
+    assert command("queries", "sample", "--log", str(log))[0] == 2, "nothing is left"
