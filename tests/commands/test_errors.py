@@ -116,7 +116,7 @@ def test_an_empty_corpus_folder_is_named(tmp_path, command):
     (tmp_path / "empty").mkdir()
     code, _, said = command(f"--corpus-path={tmp_path / 'empty'}")
     assert code == 2
-    assert f"{tmp_path / 'empty'} holds no .xml or .md file" in said
+    assert f"{tmp_path / 'empty'} holds no .xml file" in said
     assert not make_version(tmp_path).corpus_path.exists()
 
 
