@@ -73,7 +73,7 @@ def test_a_log_goes_through_the_same_door_as_any_queries(version, command, tmp_p
     file = reading_folder(version) / TRAFFIC_FILE
     assert [row.stratum for row in read_queries(file)] == ["head", "torso", "torso", "tail", "tail"]
     assert command("queries", "sample", "--log", str(log), "--size", "5")[0] == 0
-    assert command("queries", "sample", "--log", str(log), "--size", "3")[0] == 2  # somebody may have looked the first over
+    assert command("queries", "sample", "--log", str(log), "--size", "3")[0] == 2  # the first may be looked over
     assert command("queries", "check", str(file))[0] == 0
     assert command("queries", "add", str(file))[0] == 0
     assert {row.origin for row in read_queries(version.queries_path)} == {"traffic"}
