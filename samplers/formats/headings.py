@@ -1,6 +1,7 @@
 """Titles: which lines are set as one, and how long a document's may be."""
 
 import re
+import unicodedata
 
 TITLE_CASE = 0.6
 """Share of words of four letters and more that begin with a capital, from which on a line is set as a title."""
@@ -23,7 +24,11 @@ def is_title(text: str) -> bool:
 
 
 def cut(text: str, length: int = TITLE_LENGTH, ends: str = ",;: ") -> str:
-    """The text within a length, cut at a word and before marks that lead on, with " …" after it, if it is longer."""
-    if len(text) <= length:
-        return text
-    return text[: length - 2].rpartition(" ")[0].rstrip(ends) + " …"
+    """Return the text in NFC within a length: cut at a word, before marks that lead on, with " …" after it."""
+    return shortened(text, length - 2, ends) if len(text := unicodedata.normalize("NFC", text)) > length else text
+
+
+def shortened(text: str, length: int, ends: str = ",;: ") -> str:
+    """Return the text in NFC; of a longer one the words within a length, with " …" after them."""
+    text = unicodedata.normalize("NFC", text)
+    return text if len(text) <= length else text[:length].rpartition(" ")[0].rstrip(ends) + " …"

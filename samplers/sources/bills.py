@@ -5,7 +5,6 @@ follows as a fifth part.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.headings import TITLE_LENGTH, cut
+from samplers.formats.headings import TITLE_LENGTH, shortened
 from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket, ordinal
 from samplers.formats.uslm.walk import Walk, walk
@@ -234,8 +233,8 @@ def _title(walked: Walk, measure: Measure, version: str, doc_id: str) -> str:
     opening = entitled[1] if entitled else walked.text.partition("\n")[0]
     titles = (*facts.get("short-title", ()), *whole, *official, *others, opening)
     named = next((title for title in titles if title and "__" not in title), "").rstrip(". ")
-    named = cut(named, TITLE_LENGTH + 2)
+    named = shortened(named, TITLE_LENGTH)
     cited = f"{TYPES[measure.type]} {measure.number}" if measure.key else doc_id
     which = ", ".join(filter(None, (ordinal(measure.congress), version)))
     head = f"{cited} ({which})" if which else cited
-    return unicodedata.normalize("NFC", f"{head}: {named}" if named else head)
+    return f"{head}: {named}" if named else head

@@ -11,10 +11,8 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.formats.printed.paragraphs import Paragraph
 from samplers.source_format import FileContent
-from samplers.sources.hearings.affiliations import affiliated
-from samplers.sources.hearings.facts import Words, recased
+from samplers.sources.hearings.people import affiliated, recased, speakers, word_finder
 from samplers.sources.hearings.reader import FORMAT
-from samplers.sources.hearings.speakers import speakers
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "hearing_transcripts"
@@ -75,7 +73,7 @@ def test_the_file_name_is_a_fallback_only() -> None:
 
 
 def test_a_title_in_capitals_is_written_as_its_text_writes_the_words() -> None:
-    text = Words("The keeper spoke of lamps, of NOAA, of a plan and of the U.S. Navy.")
+    text = word_finder("The keeper spoke of lamps, of NOAA, of a plan and of the U.S. Navy.")
     assert (
         recased("THE KEEPER'S LAMPS AND A NOAA PLAN: U.S. NAVY", text)
         == "The Keeper's Lamps and a NOAA Plan: U.S. Navy"
@@ -312,7 +310,7 @@ def test_real_turns_end_in_no_heading_and_real_sections_are_no_mere_mark(real: l
 )
 def test_a_speaker_has_the_affiliation_that_a_heading_states(headings: list[str], named: str) -> None:
     found = [Paragraph(10, True, heading) for heading in headings]
-    text = Words("the keeper of lamps, acting miller of kent")
+    text = word_finder("the keeper of lamps, acting miller of kent")
     assert affiliated(found, {"Ms. Heath"}, text).get("Ms. Heath", "Ms. Heath") == named
     assert not affiliated(found, {"Ms. Heath of Maine", "Mr. Fenn and Ms. Heath"}, text)
 

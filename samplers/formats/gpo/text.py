@@ -17,7 +17,6 @@ if it has no words of its own; inside a paragraph it runs on.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from lxml import etree
 
 from runner.base.records import Section
 from samplers.formats.gpo.inline import line_of, n_visible, text_of
+from samplers.formats.headings import shortened
 from samplers.formats.text_writer import Part, TextWriter
 
 Handler = Callable[[etree._Element, int], None]
@@ -124,7 +124,7 @@ class GpoText:
         """Whatever is written inside is one part, with its footnotes at its end and a separator around it."""
         self.writer.separate(separator)
         part = self.writer.open(kind, level)
-        part.heading = _shortened(label)
+        part.heading = shortened(label, LABEL_LENGTH)
         around, self._scope = self._scope, _Scope(level)
         waiting, self._footnotes = self._footnotes, []
         yield
@@ -140,7 +140,7 @@ class GpoText:
         self._write_footnotes(self._scope.level)
         self.writer.separate("\n\n")
         part = self.writer.open(kind, self._scope.level + 1)
-        part.heading = _shortened(label)
+        part.heading = shortened(label, LABEL_LENGTH)
         self._scope.headings.append((rank, part))
         return part.level
 
@@ -273,9 +273,3 @@ def lead_of(element: etree._Element) -> etree._Element | None:
 def rank_of(kind: str) -> int:
     """The rank of a heading's kind, smaller for larger ones: 10 for hed, 11 for hd1, 12 for hd2."""
     return 10 + int(kind[2:]) if re.fullmatch(r"hd[1-9]", kind) else 10
-
-
-def _shortened(label: str) -> str:
-    if len(label) > LABEL_LENGTH:
-        label = label[:LABEL_LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
-    return unicodedata.normalize("NFC", label)

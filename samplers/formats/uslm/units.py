@@ -1,6 +1,5 @@
 """The sections of a law or of a title of the Code, each with the parts around it."""
 
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -116,7 +115,7 @@ def titled(citation: str, heading: str, of: str = "") -> str:
     """A document's title: the citation, the heading and in parentheses what it is of, within TITLE_LENGTH."""
     named = " – ".join(filter(None, (citation, heading.rstrip(_END))))
     whole = f"{named} ({of.rstrip('. ')})" if of else named
-    return unicodedata.normalize("NFC", cut(whole, ends=",;:–("))
+    return cut(whole, ends=",;:–(")
 
 
 def place_in(path: tuple[Part, ...]) -> Place:

@@ -1,7 +1,6 @@
 """What a document of the Federal Register says about itself: number, date, agency, subject, kind."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -70,7 +69,7 @@ def title_of(known: Facts) -> str:
     cited = " ".join(filter(None, (known.name, "" if known.name[-1:].isdigit() else known.number)))
     head = f"{cited} ({cut(known.agency, AGENCY_LENGTH)})" if known.agency else cited
     whole = f"{head}: {known.subject}" if known.subject else head
-    return unicodedata.normalize("NFC", cut(whole))
+    return cut(whole)
 
 
 def _year_of(number: str, filing: str) -> str:

@@ -18,17 +18,8 @@ CENTRED_LENGTH = 52
 CONTENTS_LENGTH = 160
 """Characters of the longest paragraph of the contents; a longer one is text, which a table may follow."""
 
-N_HEADINGS = 8
-"""Headings before the first words of a transcript (title, day, place) if no contents part them from the cover."""
-
 N_HEADERS = 3
 """Paragraphs among which the page says what it is and who published it."""
-
-PAGE_NUMBER = 8
-"""Characters of the longest page number, which stands in brackets; "?" is what became of a page's end."""
-
-N_LISTED = 200
-"""Paragraphs of the contents that may name a witness."""
 
 STATEMENT = re.compile(
     r"(?:(?:OPENING|PREPARED|CLOSING|JOINT|FURTHER|ADDITIONAL) ){0,3}"
@@ -45,13 +36,13 @@ _SALE = re.compile(
     re.I,
 )
 _HEADER = re.compile(r"\[(?:House|Senate|Joint)\b[^\[\]]{1,80}\](?: \[From the .*)?$|\[From the U\.S\. Government P")
-_PAGE_NUMBER = re.compile(r"\((?:[ivxl]+|[IVXL]+|\d+)\)|\?")
-_LISTED = re.compile(r"([A-Z][\w'’-]+), (?:Hon\. |Dr\. )?([A-Z][\w'’-]+)")
+_PAGE_NUMBER = re.compile(r"\((?:[ivxl]{1,6}|[IVXL]{1,6}|\d{1,6})\)|\?")
+"""A page number stands in brackets; "?" is what became of a page's end."""
 _NAME = re.compile(r"[A-Z][\w'’-]+")
 
 
 class Front(NamedTuple):
-    """Where the transcript starts, where the roster does, and what is left out before it by paragraph."""
+    """Where the roster, the contents and the transcript begin, and what is left out by paragraph."""
 
     roster: int
     contents: int
@@ -73,24 +64,20 @@ def is_heading(paragraph: Paragraph) -> bool:
 
 
 def contents_at(found: Sequence[Paragraph]) -> int:
-    """The heading over the contents; -1 for none."""
+    """Return the heading over the contents; -1 for none."""
     places = (i for i, (indent, _, text) in enumerate(found) if indent > RUNNING and _CONTENTS.fullmatch(text))
     return next(places, -1)
 
 
-def announced(found: Sequence[Paragraph], contents: int) -> set[str]:
-    """First and last names, in small letters, from the headings over statements and from a list "Last, First"."""
-    apart = [p for p in found if p.indent != RUNNING or p.is_apart]
-    matches = [(p, match) for p in apart if (match := STATEMENT.match(p.text))]
-    names = [match["whom"] for p, match in matches if p.indent != RUNNING or is_heading(p)]
-    if contents >= 0:
-        listed = (_LISTED.match(p.text) for p in found[contents : contents + N_LISTED])
-        names += [match[0] for match in listed if match]
-    return {word.lower() for name in names for word in _NAME.findall(name)}
+def announced(found: Sequence[Paragraph]) -> set[str]:
+    """Return first and last names, in small letters, from the headings over statements."""
+    headings = (p for p in found if p.indent != RUNNING or (p.is_apart and is_heading(p)))
+    matches = filter(None, (STATEMENT.match(heading.text) for heading in headings))
+    return {word.lower() for match in matches for word in _NAME.findall(match["whom"])}
 
 
 def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
-    """The front matter of a hearing whose first turn opens paragraph `first_turn`, len(found) without one.
+    """Return the front matter of a hearing whose first turn opens paragraph `first_turn`, len(found) without one.
 
     The contents repeat the headings of a transcript, and are left out; if nobody speaks they say what was filed.
     """
@@ -101,12 +88,12 @@ def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
     roster = sales[-1] + 1 if sales else end
     left_out = dict.fromkeys(range(contents, start), "contents") if contents >= 0 and first_turn < len(found) else {}
     left_out |= dict.fromkeys(sales, "notice of sale") | dict.fromkeys(headers, "header")
-    numbered = (i for i, (_, _, text) in enumerate(found) if len(text) <= PAGE_NUMBER and _PAGE_NUMBER.fullmatch(text))
-    return Front(roster, end, start, left_out | dict.fromkeys(numbered, "page numbers"))
+    left_out |= {i: "page numbers" for i, (_, _, text) in enumerate(found) if _PAGE_NUMBER.fullmatch(text)}
+    return Front(roster, end, start, left_out)
 
 
 def _start(found: Sequence[Paragraph], contents: int, first_turn: int) -> int:
-    """The first paragraph of the transcript: after the contents, or with the title that is repeated from the cover."""
+    """Return the first paragraph of the transcript: after the contents, or with the title repeated from the cover."""
     if contents >= 0:
         last = contents
         for i in range(contents, len(found)):
@@ -123,8 +110,7 @@ def _start(found: Sequence[Paragraph], contents: int, first_turn: int) -> int:
 
 
 def before_headings(found: Sequence[Paragraph], first: int, floor: int) -> int:
-    """The first of up to N_HEADINGS headings directly before a paragraph."""
-    floor = max(floor, first - N_HEADINGS)
+    """Return the first of the headings directly before a paragraph, at least `floor`."""
     while first > floor and is_heading(found[first - 1]):
         first -= 1
     return first
