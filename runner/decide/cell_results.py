@@ -1,30 +1,23 @@
 """The rows of results.json: every cell scored, tested against the baseline, and put through both faces of the gate."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from runner.base.records import Run
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.cell import Provenance
-from runner.eval_set.shapes.gate import SingleGoldVerdict
+from runner.eval_set.shapes.gate import GateVerdict
 from runner.eval_set.shapes.results import CellResult, Role
 from runner.gate.diagnosis import diagnosis
-from runner.gate.graded_gate import GradedGate
-from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.gate import Gate
+from runner.gate.single_gold import single_gold_verdict
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
 from runner.score.score import score, single_gold
 
-SINGLE_GOLD_NULLS = {
-    "A": "permuted gold",
-    "B": "uniform gold",
-    "C": "random retrieval",
-    "D": "marginal-matched gold",
-}
-
 
 def cell_results(
     comparison: Comparison,
-    gate: GradedGate,
+    gate: Gate,
     blockers: Callable[[str], list[str]] = lambda cell: [],
 ) -> list[CellResult]:
     """One row per cell, best mean nDCG@10 first, equal ones by name.
@@ -35,7 +28,7 @@ def cell_results(
     return sorted(rows, key=lambda row: (-row.scores["ndcg@10"].mean, row.cell))
 
 
-def _row(comparison: Comparison, graded: GradedGate, cell: str, blockers: Callable[[str], list[str]]) -> CellResult:
+def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[str], list[str]]) -> CellResult:
     plan, run = comparison.plan, comparison.runs[cell]
     scores, differences, test = comparison.means[cell], comparison.differences[cell], comparison.tests.get(cell)
     gate = graded.judge(run, comparison.document_chunks(cell))
@@ -75,44 +68,30 @@ def _role(cell: str, comparison: Comparison) -> Role:
     return "preregistered" if cell in comparison.registered else "exploratory"
 
 
-def single_gold_verdicts(comparison: Comparison, run: Run) -> list[SingleGoldVerdict]:
-    """Nulls A to D, as if each query's highest-graded document (of equals the first by id) were its only right one.
+def single_gold_verdicts(comparison: Comparison, run: Run) -> dict[str, GateVerdict]:
+    """Nulls A to D by measure, as if each query's highest-graded document (of equals the first by id) were alone right.
 
     Queries without a document graded above 0 have no such document and are left out. Empty if the corpus has fewer
     than ten documents, among which retrieving ten at random finds everything.
     """
     gold = single_gold(comparison.query_ids, comparison.qrels)
-    pool = sorted(comparison.document_lengths)
-    if not gold or len(pool) < 10:
-        return []
-    return [_single_gold_verdict(comparison, run, gold, pool, name) for name in ("recall@10", "mrr@10")]
-
-
-def _single_gold_verdict(
-    comparison: Comparison, run: Run, gold: Mapping[str, str], pool: Sequence[str], name: str
-) -> SingleGoldVerdict:
-    settings = comparison.plan.null_gate
-    # A query without a stratum belongs to those without one.
-    strata = [comparison.strata[query_id] or "no stratum" for query_id in gold]
-    found = four_null_gate(
-        [[hit.doc_id for hit in run.hits[query_id][:10]] for query_id in gold],
-        list(gold.values()),
-        [comparison.highest_grade] * len(gold),
-        name,
-        item_pool=pool,
-        n_trials=settings.draws,
-        tau=settings.tau,
-        seed=settings.seed,
-        strata=strata if len(set(strata)) > 1 else None,
-        alpha=settings.alpha,
-    )
-    fields = {"delta": "deltas", "p": "p_values"}
-    nulls = [
-        {"name": title} | {field: found[by_letter][letter] for field, by_letter in fields.items()}
-        for letter, title in SINGLE_GOLD_NULLS.items()
-    ]
-    whole = {name: found[name] for name in ("n_queries", "verdict")}
-    return SingleGoldVerdict.model_validate({"measure": name, "real": found["real_mean"], "nulls": nulls} | whole)
+    lengths, settings = comparison.document_lengths, comparison.plan.null_gate
+    if not gold or len(lengths) < 10:
+        return {}
+    return {
+        measure: single_gold_verdict(
+            run,
+            gold,
+            comparison.strata,
+            lengths,
+            measure,
+            draws=settings.draws,
+            tau=settings.tau,
+            alpha=settings.alpha,
+            seed=settings.seed,
+        )
+        for measure in ("recall@10", "mrr@10")
+    }
 
 
 def unjudged_hits(comparison: Comparison, run: Run) -> tuple[int, list[float]]:

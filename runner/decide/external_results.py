@@ -13,7 +13,7 @@ from runner.eval_set.collection import collection_facts, published_qrels
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import LabelFacts, Outcome, Results
 from runner.eval_set.version import Version, load_corpus
-from runner.gate.graded_gate import GradedGate
+from runner.gate.gate import Gate
 from runner.score.comparison import load_comparison
 
 PUBLISHED = "published qrels"
@@ -25,7 +25,7 @@ def make_external_results(version: Version, plan: Plan) -> Scored:
     header, documents = load_corpus(version.corpus_path)
     facts = collection_facts(version)
     comparison = load_comparison(version, plan, frozenset(plan.cells), published_qrels(version))
-    gate = GradedGate.over(comparison)
+    gate = Gate.over(comparison)
     rows = cell_results(comparison, gate)
     inputs = OutcomeInputs(
         plan=plan,

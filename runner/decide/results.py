@@ -30,7 +30,7 @@ from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
-from runner.gate.graded_gate import GradedGate
+from runner.gate.gate import Gate
 from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
@@ -45,7 +45,7 @@ class Scored(NamedTuple):
     lists: RankedLists
 
 
-def make_results(version: Version, comparison: Comparison, gate: GradedGate, *, kind: Kind) -> Scored:
+def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: Kind) -> Scored:
     """Return the results of a comparison of the version's runs, and their lists.
 
     Passages stand in the lists only if the corpus comes with this tool, so that its words are ours to show.
@@ -133,7 +133,7 @@ def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
     }
 
 
-def control_results(comparison: Comparison, gate: GradedGate) -> list[ControlResult]:
+def control_results(comparison: Comparison, gate: Gate) -> list[ControlResult]:
     """Made-up predictors through the same gate, over the chunks of the baseline."""
     return controls(gate, comparison.document_chunks(comparison.plan.baseline))
 

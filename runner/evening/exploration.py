@@ -18,7 +18,7 @@ from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import TRIAL, Version, alone, bring_demo, load_cell_file, numbered, open_version
 from runner.evening.session import Session
-from runner.gate.graded_gate import GradedGate
+from runner.gate.gate import Gate
 from runner.retrieve.make_runs import CellRuns
 from runner.score.comparison import load_comparison
 
@@ -57,7 +57,7 @@ class Exploration(Session):
         self.remember_times()
         # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
         comparison = load_comparison(self.version, self.plan, frozenset())
-        scored = make_results(self.version, comparison, GradedGate.over(comparison), kind="exploration")
+        scored = make_results(self.version, comparison, Gate.over(comparison), kind="exploration")
         self.write(scored, fresh)
         _remove(folder)
         rename_synced(fresh, folder)

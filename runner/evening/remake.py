@@ -21,7 +21,7 @@ from runner.eval_set.preregistration import registered_cells, verified_preregist
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind
 from runner.eval_set.version import Version, load_decision, load_receipt
-from runner.gate.graded_gate import GradedGate
+from runner.gate.gate import Gate
 from runner.report.results_page.render import page
 from runner.score.comparison import load_comparison
 
@@ -63,7 +63,7 @@ def results_of(version: Version, plan: Plan, frozen: Preregistration, runs: Mapp
     registered = registered_cells(frozen, rehearsal=version.rehearsal)
     comparison = load_comparison(version, plan, registered, runs=runs)
     kind: Kind = "rehearsal" if version.rehearsal else "production"
-    return make_results(version, comparison, GradedGate.over(comparison), kind=kind)
+    return make_results(version, comparison, Gate.over(comparison), kind=kind)
 
 
 def files_of(version: Version, scored: Scored) -> dict[str, bytes]:

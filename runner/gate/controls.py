@@ -7,15 +7,14 @@ import numpy as np
 
 from runner.base.records import Ints
 from runner.eval_set.shapes.gate import ControlResult
-from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import GradedSet, Predictor, answers_of, as_rankings
-from runner.gate.qrels_table import DEPTH
+from runner.gate.gate import Gate
+from runner.gate.nulls import Predictor, Trials
 
 _CHANCE = 0.001
 
 
-def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[ControlResult]:
-    """The predictors through the gate of an eval set: the oracle must pass, those of the nulls must not.
+def controls(gate: Gate, document_chunks: Mapping[str, int]) -> list[ControlResult]:
+    """Return the predictors' results through the gate of an eval set: the oracle must pass, those of nulls must not.
 
     "oracle" returns the documents by grade; the others ignore the query and stand in the rows of the nulls that catch
     them, the plainest first. Those that are drawn may pass as often as chance lets them: more passes than `bound` have
@@ -23,12 +22,12 @@ def controls(gate: GradedGate, document_chunks: Mapping[str, int]) -> list[Contr
     """
     cheaters = {name: make for null in reversed(gate.nulls) for name, make in null.controls.items()}
     predictors: dict[str, Predictor] = {"oracle": _oracle, **cheaters}
-    found = (_result(gate, name, make(gate.graded), document_chunks) for name, make in predictors.items())
-    return [one for one in found if one.draws]
+    chunks = gate.bench.column(document_chunks)
+    return [_result(gate, name, make(gate.trials), chunks) for name, make in predictors.items()]
 
 
 def most_by_chance(draws: int, share: float) -> int:
-    """The least number that so many independent draws exceed with a probability of at most 0.001."""
+    """Return the least number that so many independent draws exceed with a probability of at most 0.001."""
     more = 0.0
     for count in range(draws, 0, -1):
         more += math.comb(draws, count) * share**count * (1 - share) ** (draws - count)
@@ -37,15 +36,15 @@ def most_by_chance(draws: int, share: float) -> int:
     return 0
 
 
-def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: Mapping[str, int]) -> ControlResult:
-    trials = [gate.trial(run, document_chunks) for run in runs]
+def _result(gate: Gate, name: str, runs: Iterable[Ints], chunks: Ints) -> ControlResult:
+    trials = [gate.trial(rankings, chunks) for rankings in runs]
     draws, passes = len(trials), sum(passed for _, passed in trials)
     honest = name == "oracle"
     bound = most_by_chance(draws, gate.alpha) if draws > 1 else int(honest)
     return ControlResult(
         name=name,
         expected="pass" if honest else "fail",
-        mean=sum(score for score, _ in trials) / max(draws, 1),
+        mean=sum(score for score, _ in trials) / draws,
         draws=draws,
         passes=passes,
         bound=bound,
@@ -53,12 +52,12 @@ def _result(gate: GradedGate, name: str, runs: Iterable[Ints], document_chunks: 
     )
 
 
-def _oracle(of: GradedSet) -> list[Ints]:
-    """Each query's graded documents by grade, then doc_id, and others of the corpus down to the tenth place."""
-    answers = answers_of(of)
+def _oracle(trials: Trials) -> list[Ints]:
+    """Each query's graded documents by grade, then doc_id, and others of the corpus down to the last place."""
+    bench = trials.bench
     lists = []
-    for own in answers:
+    for own in bench.perfect():
         graded = own[own >= 0]
-        others = np.setdiff1d(of.corpus[: DEPTH + len(graded)], graded)
-        lists.append(np.concatenate((graded, others))[:DEPTH])
-    return [as_rankings(lists)]
+        others = np.setdiff1d(bench.corpus[: bench.depth + len(graded)], graded)
+        lists.append(np.concatenate((graded, others))[: bench.depth])
+    return [bench.lists(lists)]

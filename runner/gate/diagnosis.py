@@ -84,10 +84,8 @@ def _likely(null: NullResult, alpha: float) -> str:
 
 
 def _undecided(gate: GateVerdict, alpha: float) -> str:
-    names = ", ".join(
-        f"{null.name} (at best p {null.smallest_p:.4f})" for null in gate.nulls if null.verdict == "insufficient"
-    )
+    names = ", ".join(null.name for null in gate.nulls if null.verdict == "insufficient")
     return (
-        f"no outcome could have reached p {alpha:g} against {names}: too few draws, or too few queries whose "
-        "judgments differ"
+        f"a perfect engine would not have passed {names} either at p {alpha:g}: too few draws, or too few queries "
+        "whose judgments differ"
     )

@@ -1,6 +1,6 @@
 """One offline page on which the null gate is played with: controls make a bench, and the verdict follows them.
 
-The page's script does what `runner.gate.single_gold.gate` does. The table of cases on it is the gate's own.
+The page's script does what `runner.gate.single_gold` does. The table of cases on it is the gate's own.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from runner.gate.cheaters import CHEATERS, Exam, Lists
-from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.single_gold import four_null_gate
 from runner.report.page_frame import rendered
 from runner.score.mulberry32 import SEEDS, uniforms
 

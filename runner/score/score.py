@@ -62,11 +62,13 @@ def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int)
     return Scores(run.cell, tuple(query_ids), {name: tuple(units(v).tolist()) for name, v in values.items()})
 
 
-def ideal_gains(query_ids: Sequence[str], qrels: Qrels) -> NDArray[np.float64]:
-    """The discounted gain (queries,) of the best ranking that the judged documents allow; 0 if none is relevant."""
-    none = [0] * len(DISCOUNTS)
+def ideal_gains(
+    query_ids: Sequence[str], qrels: Qrels, by_rank: NDArray[np.float64] = DISCOUNTS
+) -> NDArray[np.float64]:
+    """Return the discounted gain (queries,) of the best ranking that the judgments allow; 0 if none is relevant."""
+    none = [0] * len(by_rank)
     best = [sorted([*qrels.get(query_id, {}).values(), *none], reverse=True)[: len(none)] for query_id in query_ids]
-    gains: NDArray[np.float64] = (np.reshape(best, (-1, len(none))) * DISCOUNTS).sum(axis=1)
+    gains: NDArray[np.float64] = (np.reshape(best, (-1, len(none))) * by_rank).sum(axis=1)
     return gains
 
 

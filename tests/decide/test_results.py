@@ -16,7 +16,7 @@ from runner.eval_set.labels import append_labels
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import NOISE_FLOOR_CELL, load_cell_file, load_queries
 from runner.evening.evening import Evening
-from runner.gate.graded_gate import GradedGate
+from runner.gate.gate import Gate
 from runner.judge.answers import Importer
 from runner.score.comparison import load_comparison
 from tests.eval_set.test_version import label
@@ -57,7 +57,7 @@ def scored(version, *cells, registered=(BASELINE, OTHER, THIRD), **settings):
     """results.json as a parsed file, and its rows by cell."""
     plan = version.plan().model_copy(update={"cells": list(cells), **settings})
     comparison = load_comparison(version, plan, frozenset(registered))
-    made = make_results(version, comparison, GradedGate.over(comparison), kind="production")
+    made = make_results(version, comparison, Gate.over(comparison), kind="production")
     parsed = json.loads(json_bytes(made.results.model_dump()))
     return parsed, {row["cell"]: row for row in parsed["cells"]}
 

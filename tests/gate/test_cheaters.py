@@ -16,7 +16,7 @@ from runner.embed.probe import probe
 from runner.eval_set.catalog import EncoderSpec
 from runner.gate import cheaters
 from runner.gate.cheaters import CHEATERS, Exam
-from runner.gate.graded_gate import graded_gate
+from runner.gate.gate import Gate
 from runner.retrieve.bm25 import bm25_run
 from runner.tools.grade.sample_bench import predicted, sample_bench
 
@@ -60,7 +60,7 @@ def verdict(given: Exam, lists: list[list[str]]) -> str:
     }
     qrels, strata = dict(zip(ids, given.grades, strict=True)), dict(zip(ids, given.strata, strict=True))
     ones, lengths = dict.fromkeys(given.texts, 1), {doc_id: len(text) for doc_id, text in given.texts.items()}
-    return graded_gate(Run("x", hits), ids, qrels, strata, ones, lengths, **SETTINGS).verdict
+    return Gate.of(ids, qrels, strata, lengths, **SETTINGS).judge(Run("x", hits), ones).verdict
 
 
 @pytest.mark.parametrize("row", CHEATERS.values(), ids=lambda row: row.name)

@@ -3,9 +3,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from runner.gate import nulls
+from runner.gate.bench import Bench
 from runner.gate.controls import controls, most_by_chance
-from runner.gate.graded_gate import GradedGate
+from runner.gate.gate import Gate
 from runner.gate.nulls import BY_NAME, GRADED
 from runner.gate.nulls import CONTROL_DRAWS as DRAWS
 from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, SETTINGS, gate_of, graded, run_of, verdicts
@@ -45,14 +45,14 @@ def test_on_a_healthy_set_every_control_behaves(make):
     assert all(row.passes <= row.bound for row in found.values())
 
 
-CAUGHT = [(null.name, name) for null in GRADED if not null.by_texts for name in null.controls]
+CAUGHT = [(null.name, name) for null in GRADED for name in null.controls]
 
 
 @pytest.mark.parametrize(("null", "control"), CAUGHT)
 def test_a_null_catches_the_controls_of_its_row(null, control):
     gate = gate_of(*two_strata(), nulls=GRADED)
-    rankings = next(iter(BY_NAME[null].controls[control](gate.graded)))
-    run = run_of({q: [DOCS[d] for d in row if d >= 0] for q, row in zip(gate.table.query_ids, rankings, strict=True)})
+    rankings = next(iter(BY_NAME[null].controls[control](gate.trials)))
+    run = run_of({q: [DOCS[d] for d in row if d >= 0] for q, row in zip(gate.bench.query_ids, rankings, strict=True)})
     assert verdicts(gate.judge(run, CHUNKS))[null] == "fail"
 
 
@@ -106,18 +106,18 @@ def test_a_corpus_of_fewer_than_ten_documents_is_judged_by_its_order():
 def test_a_gate_that_never_permutes_lets_the_source_prior_pass_and_that_is_seen(monkeypatch):
     qrels, strata = two_strata()
     none = np.zeros(SETTINGS["draws"], np.int64)
-    monkeypatch.setattr(nulls, "permuted_totals", lambda *_: none)
+    monkeypatch.setattr(Bench, "exchanged", lambda *_: (none, None))
     assert misbehaving(controls_of(qrels, strata)) == {"source-prior"}
 
 
 def test_a_gate_that_passes_everything_or_half_of_everything_or_nothing_is_seen(monkeypatch):
     qrels = graded(12)
-    monkeypatch.setattr(GradedGate, "trial", lambda *_: (0.5, True))
+    monkeypatch.setattr(Gate, "trial", lambda *_: (0.5, True))
     assert misbehaving(controls_of(qrels)) == set(NAMES) - {"oracle"}
     rng = np.random.default_rng(1)
-    monkeypatch.setattr(GradedGate, "trial", lambda *_: (0.5, rng.random() < 0.5))
+    monkeypatch.setattr(Gate, "trial", lambda *_: (0.5, rng.random() < 0.5))
     assert misbehaving(controls_of(qrels)) >= {"random", "marginal-matched"}
-    monkeypatch.setattr(GradedGate, "trial", lambda *_: (0.5, False))
+    monkeypatch.setattr(Gate, "trial", lambda *_: (0.5, False))
     assert misbehaving(controls_of(qrels)) == {"oracle"}
 
 

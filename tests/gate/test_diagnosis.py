@@ -107,8 +107,11 @@ def test_labels_of_other_queries_are_named_even_where_the_order_is_worse_than_ch
 
 def test_a_real_but_small_effect_is_not_called_none():
     qrels = graded(25)
-    said = said_of(oracle(qrels), qrels, tau=0.99)
-    assert said.startswith("rankings fit other queries' judgments almost as well as their own: ")
+    spare = {q: next(d for d in reversed(DOCS) if d not in grades) for q, grades in qrels.items()}
+    worse = run_of({q: [spare[q], *found] for q, found in lists(oracle(qrels)).items()})
+    assert said_of(worse, qrels, tau=0.8).startswith(
+        "rankings fit other queries' judgments almost as well as their own: "
+    )
 
 
 def test_every_failed_null_is_listed_with_its_figures():
@@ -123,7 +126,6 @@ def test_every_failed_null_is_listed_with_its_figures():
 
 def test_a_set_that_can_decide_nothing_is_not_blamed_on_the_run():
     qrels = graded(3)
-    assert said_of(oracle(qrels), qrels) == (
-        "no outcome could have reached p 0.05 against permuted qrels (at best p 0.1667), most retrieved (at best p "
-        "0.1250), length sorted (at best p 0.1250): too few draws, or too few queries whose judgments differ."
-    )
+    said = said_of(oracle(qrels), qrels)
+    assert "permuted qrels, most retrieved, length sorted" in said
+    assert "fails" not in said

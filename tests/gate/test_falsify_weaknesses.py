@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from falsify_eval.mcp_server import METRICS
 
-from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.single_gold import four_null_gate
 
 NULLS = "ABCD"
 
@@ -135,9 +135,8 @@ def test_06_graded_qrels_in_the_place_of_a_relevance_are_refused_or_called_untes
     assert not reference["gate_passes"]
     found = four_null_gate(rows, golds, qrels, graded_ndcg, item_pool=pool, k=10)
     assert found["verdicts"] == {"A": "insufficient", "B": "insufficient", "C": "pass", "D": "insufficient"}
-    assert found["reasons"][0] == "null A: exchanging labels cannot change any score"
-    assert any("graded_gate can" in warning for warning in found["warnings"])
-    with pytest.raises(ValueError, match=r"rel_list\[0\] is dict .* graded_gate"):
+    assert any("graded gate can" in warning for warning in found["warnings"])
+    with pytest.raises(ValueError, match=r"rel_list\[0\] is dict .* graded gate"):
         four_null_gate(rows, golds, qrels, "ndcg@10", item_pool=pool)
 
 
@@ -161,7 +160,7 @@ def near_threshold():
     golds = zipf_golds(pool[:12], 150, np.random.default_rng(8))
     for n_right in range(150):
         rows = [[gold] if i < n_right else [pool[30]] for i, gold in enumerate(golds)]
-        if ours(rows, golds, "recall@1", pool, draw=False)["deltas"]["D"] >= 0.05:
+        if ours(rows, golds, "recall@1", pool)["deltas"]["D"] >= 0.05:
             break
     rows[n_right - 1] = [pool[30]]
     return rows, golds, pool
@@ -180,15 +179,6 @@ def test_08_a_delta_near_tau_depends_on_neither_seed_nor_names():
         names = {item: f"{seed}-{number}" for number, item in enumerate(np.random.default_rng(seed).permutation(pool))}
         renamed = [[names[item] for item in row] for row in rows], [names[gold] for gold in golds]
         assert ours(*renamed, "recall@1", [names[item] for item in pool]) == exact
-
-
-def test_08_a_sampled_delta_near_tau_is_said_to_hang_on_the_seed():
-    rows, golds, pool = near_threshold()
-    found = [
-        four_null_gate(rows, golds, [3] * 150, lambda row, gold, _: float(gold in row), item_pool=pool, k=1, seed=seed)
-        for seed in range(5)
-    ]
-    assert any("too near tau" in warning for one in found for warning in one["warnings"])
 
 
 def test_09_stuffing_repeats_after_the_first_guess_gains_nothing():

@@ -40,7 +40,7 @@ def examples(document: Path) -> doctest.DocTest:
 
 def test_the_public_library_has_examples() -> None:
     assert {
-        "runner.gate.single_gold.gate",
+        "runner.gate.single_gold",
         "runner.score.sign_flip",
         "runner.tools.tripwire.tripwire",
     } <= set(MODULES)

@@ -249,15 +249,16 @@ def test_a_null_is_a_row_and_a_new_name_of_the_gate(checkout, tmp_path):
     path = "runner/gate/nulls.py"
     checkout.insert(
         path,
-        "GRADED = (\n",
-        '''def _first_by_name(of: GradedSet, rankings: Ints, chunks: Mapping[str, int]) -> Fixed:
+        "GRADED: ",
+        '''def _first_by_name(trials: Trials, judged: Judged) -> Fixed:
     """The first ten documents by name."""
-    return _for_all(of, of.corpus[:DEPTH])
+    return _for_all(trials, trials.bench.corpus[: trials.bench.depth])
 
 
-def _alphabet(of: GradedSet) -> list[Ints]:
+def _alphabet(trials: Trials) -> list[Ints]:
     """The same, as a system."""
-    return [as_rankings([of.corpus[:DEPTH]] * len(of.table.query_ids))]
+    bench = trials.bench
+    return [bench.lists([bench.corpus[: bench.depth]] * len(bench.query_ids))]
 
 
 ''',

@@ -205,7 +205,7 @@ def test_a_control_that_misbehaves_is_told_from_those_that_behave():
 def test_single_gold_verdicts_are_left_out_where_none_were_possible():
     results = synthetic_results()
     for row in results["cells"]:
-        row["single_gold"] = []
+        row["single_gold"] = {}
     assert "Not measured: no query has a relevant document" in words(page_of(results))
 
 

@@ -55,7 +55,6 @@ def gate(verdict):
         dots=[0.08 + 0.001 * number for number in range(40)],
         delta=0.4,
         p=1 / 2001,
-        smallest_p=1 / 2001,
         verdict=verdict,
     )
     return GateVerdict(real=0.5, nulls=[null], verdict=verdict)
@@ -115,7 +114,7 @@ def row(
         short_of=unmet,
         gate=gate(verdict),
         diagnosis="" if verdict == "pass" else "every query gets the same ten documents",
-        single_gold=[],
+        single_gold={},
         unjudged=0,
         bounds=[0.0, 1.0],
         loss=None if is_baseline else expected_loss(gain_expected, PLAN),

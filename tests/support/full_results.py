@@ -13,7 +13,7 @@ from runner.eval_set import catalog
 from runner.eval_set.plan import default_cells
 from runner.eval_set.shapes.cell import BackendRecord, Provenance, Truncation
 from runner.eval_set.shapes.decision import Decision, Receipt
-from runner.eval_set.shapes.gate import SingleGoldNullResult, SingleGoldVerdict
+from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.eval_set.shapes.lists import (
     FurtherReading,
     ListedDocument,
@@ -165,7 +165,7 @@ def _cell(
             "meets_criterion_5": number > 0 and meets_criterion_5(gain, recall, RULE),
             "confirmed": False,
             "diagnosis": "",
-            "single_gold": [_single_gold()],
+            "single_gold": {"recall@10": _single_gold()},
             "gate": _gate(mean),
             "unjudged": unjudged // 11,
             "bounds": [mean, min(mean + 0.03 * bool(unjudged), 1.0)],
@@ -206,10 +206,11 @@ def _gate(real: float) -> Any:
     return bare.model_copy(update={"real": real, "nulls": nulls})
 
 
-def _single_gold() -> SingleGoldVerdict:
+def _single_gold() -> GateVerdict:
     names = ("permuted gold", "uniform gold", "random retrieval", "marginal-matched gold")
-    nulls = [SingleGoldNullResult.model_validate({"name": name, "delta": 0.5, "p": 1 / 2001}) for name in names]
-    return SingleGoldVerdict(measure="recall@10", n_queries=29, real=0.55, nulls=nulls, verdict="pass")
+    figures = {"mean": 0.05, "low": 0.02, "high": 0.08, "dots": [], "delta": 0.5, "p": 1 / 2001, "verdict": "pass"}
+    nulls = [NullResult.model_validate({"name": name, **figures}) for name in names]
+    return GateVerdict(real=0.55, nulls=nulls, verdict="pass")
 
 
 def _provenance(name: str, bare: Provenance, n_chunks: int, share: float) -> Provenance:

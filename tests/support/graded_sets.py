@@ -3,8 +3,8 @@
 import numpy as np
 
 from runner.base.records import Hit, Run, Span
-from runner.gate.graded_gate import GradedGate
-from runner.gate.nulls import GRADED, GradedSet
+from runner.gate.gate import Gate
+from runner.gate.nulls import GRADED
 
 DOCS = [f"d{i:03}" for i in range(200)]
 CHUNKS = {doc_id: 1 + i % 17 for i, doc_id in enumerate(DOCS)}
@@ -34,9 +34,7 @@ def in_one_stratum(qrels):
 
 
 def gate_of(qrels, strata=None, lengths=LENGTHS, nulls=GRADED, **settings):
-    given = SETTINGS | settings
-    made = GradedSet(list(qrels), qrels, strata or in_one_stratum(qrels), lengths, given["draws"], given["seed"])
-    return GradedGate(made, tau=given["tau"], alpha=given["alpha"], nulls=nulls)
+    return Gate.of(list(qrels), qrels, strata or in_one_stratum(qrels), lengths, nulls=nulls, **SETTINGS | settings)
 
 
 def verdict(run, qrels, strata=None, **settings):

@@ -96,13 +96,13 @@ SABOTAGE = {
     "a gate that fails all": ("runner.tools.grade.grade:four_null_gate", verdict("fail"), ["gate"]),
     "a gate that cannot decide": ("runner.tools.grade.grade:four_null_gate", verdict("insufficient"), ["gate"]),
     "a graded gate that passes all": (
-        "runner.gate.graded_gate:graded_gate",
+        "runner.tools.doctor.defects:_gate",
         graded("pass"),
         ["planted: deaf BM25", "planted: permuted labels"],
     ),
-    "a graded gate that fails all": ("runner.gate.graded_gate:graded_gate", graded("fail"), ["graded gate"]),
+    "a graded gate that fails all": ("runner.tools.doctor.defects:_gate", graded("fail"), ["graded gate"]),
     "a graded gate that cannot decide": (
-        "runner.gate.graded_gate:graded_gate",
+        "runner.tools.doctor.defects:_gate",
         graded("insufficient"),
         ["graded gate", "planted: deaf BM25", "planted: permuted labels"],
     ),

@@ -18,7 +18,7 @@ from runner.base.canonical import rounded
 from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.commands import main as cli
-from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.single_gold import four_null_gate
 from runner.tools.grade.sample_bench import sample_bench
 from runner.tools.mcp.server import make_server, root_of
 

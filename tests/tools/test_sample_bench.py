@@ -14,7 +14,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.terminal import shown
 from runner.commands.main import called
 from runner.gate.cheaters import CHEATERS, oracle
-from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.single_gold import four_null_gate
 from runner.tools.grade.bench_file import read_bench, read_pool
 from runner.tools.grade.sample_bench import DEPTH, mira_story, predicted, sample_bench, write_sample
 

@@ -1,4 +1,4 @@
-"""The shape of both null gates in results.json, of a cell and of the controls."""
+"""The shape of the null gate in results.json, of a cell and of the controls."""
 
 from typing import Annotated, Literal
 
@@ -7,17 +7,14 @@ from pydantic import Field
 from runner.base.records import Verdict
 from runner.base.schema import Count, FrozenModel
 
-SingleGoldNull = Literal["permuted gold", "uniform gold", "random retrieval", "marginal-matched gold"]
-
 
 class NullResult(FrozenModel):
     """One null (a row of runner/gate/nulls.py) against the real score, all in [0, 1].
 
     `low` and `high` are the 2.5 and 97.5 % quantiles of the draws (order statistics); `delta` is real less mean; `p`
-    is (1 + draws at least as good) / (1 + draws), and `smallest_p` the least it could have been, below which it is
-    never given. A null without draws ("most retrieved", "length sorted", "nearest query") is one
+    is (1 + draws at least as good) / (1 + draws). A null without draws ("most retrieved", "length sorted") is one
     system: low and high are its mean, and p is that of flipping the signs of the differences to it.
-    `dots` stand for the draws in equal parts, ascending; a null without draws has none.
+    `dots` stand for the draws in equal parts, ascending; a null without draws, or of one right answer, has none.
     """
 
     name: str
@@ -27,12 +24,11 @@ class NullResult(FrozenModel):
     dots: list[float]
     delta: float
     p: float
-    smallest_p: float
     verdict: Verdict
 
 
 class GateVerdict(FrozenModel):
-    """A cell's nDCG@10 against every null; `verdict` is "pass" if no null stands against it."""
+    """A cell's score against every null; `verdict` is "pass" if no null stands against it."""
 
     real: float
     nulls: Annotated[list[NullResult], Field(min_length=1)]
@@ -52,21 +48,3 @@ class ControlResult(FrozenModel):
     passes: Count
     bound: Count
     behaves: bool
-
-
-class SingleGoldNullResult(FrozenModel):
-    """One null of the single-gold gate: the score less its exact expectation, and p from draws."""
-
-    name: SingleGoldNull
-    delta: float
-    p: float
-
-
-class SingleGoldVerdict(FrozenModel):
-    """A cell against nulls A to D, if each query's only right answer is its highest-graded document."""
-
-    measure: Literal["recall@10", "mrr@10"]
-    n_queries: Count
-    real: float
-    nulls: Annotated[list[SingleGoldNullResult], Field(min_length=1)]
-    verdict: Verdict

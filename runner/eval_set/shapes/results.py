@@ -5,7 +5,7 @@ from typing import Literal
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
-from runner.eval_set.shapes.gate import ControlResult, GateVerdict, SingleGoldVerdict
+from runner.eval_set.shapes.gate import ControlResult, GateVerdict
 from runner.eval_set.shapes.judges import Judging
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound, SpanResult
@@ -37,7 +37,7 @@ class CellResult(Sparse):
     short_of: list[str]
     gate: GateVerdict
     diagnosis: str
-    single_gold: list[SingleGoldVerdict]
+    single_gold: dict[str, GateVerdict]
     unjudged: Count
     bounds: Ends
     provenance: Provenance

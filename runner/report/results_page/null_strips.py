@@ -135,7 +135,7 @@ def _from(null: NullResult, score: MeasureResult) -> str:
 def _because(null: NullResult, alpha: float, asked: float | None) -> str:
     """Why a null is not passed; thresholds compare the four places of the table below."""
     if null.verdict == "insufficient":
-        return f"p could not have been below {p_beside_alpha(null.smallest_p, alpha)}"
+        return "a perfect engine would not pass it either"
     found = [f"p is above {alpha:g}"] if round4(null.p) > alpha else []
     if asked is not None and round4(null.delta) < asked:
         found.append(f"less than {asked:g} above the null")
@@ -174,9 +174,10 @@ def _control(control: ControlResult) -> ControlStrip:
 
 
 def _single(rows: Sequence[CellResult]) -> str:
-    verdicts = [verdict for row in rows for verdict in row.single_gold]
-    passed = []
-    for measure in dict.fromkeys(verdict.measure for verdict in verdicts):
-        of_measure = [verdict.verdict for verdict in verdicts if verdict.measure == measure]
-        passed.append(f"{of_measure.count('pass')} of {len(of_measure)} cells pass by {measure}")
-    return ", ".join(passed)
+    verdicts: dict[str, list[str]] = {}
+    for row in rows:
+        for measure, verdict in row.single_gold.items():
+            verdicts.setdefault(measure, []).append(verdict.verdict)
+    return ", ".join(
+        f"{found.count('pass')} of {len(found)} cells pass by {measure}" for measure, found in verdicts.items()
+    )

@@ -64,13 +64,11 @@ def bm25_passes() -> str:
 def graded_controls_behave() -> str:
     """What the graded gate says of the six predictors that every run is checked with."""
     from runner.gate.controls import controls
-    from runner.gate.graded_gate import GradedGate
-    from runner.gate.nulls import GradedSet
+    from runner.gate.gate import Gate
 
     tiny = tiny_set()
     chunks, lengths = _sizes()
-    graded = GradedSet(list(tiny.queries), tiny.qrels, tiny.strata, lengths, _GRADED["draws"], _GRADED["seed"])
-    found = controls(GradedGate(graded, tau=_GRADED["tau"], alpha=_GRADED["alpha"]), chunks)
+    found = controls(Gate.of(list(tiny.queries), tiny.qrels, tiny.strata, lengths, **_GRADED), chunks)
     wrong = [f"{c.name} passes {c.passes} of {c.draws} times, expected to {c.expected}" for c in found if not c.behaves]
     if wrong:
         raise NegativeVerdict("; ".join(wrong))
@@ -153,10 +151,11 @@ def _graded(lists: "Callable[[Exam], Lists]", seed: int = 2026) -> dict[str, Any
 
 
 def _gate(run: "Run", qrels: Mapping[str, Mapping[str, int]]) -> "GateVerdict":
-    from runner.gate.graded_gate import graded_gate
+    from runner.gate.gate import Gate
 
     tiny = tiny_set()
-    return graded_gate(run, list(tiny.queries), qrels, tiny.strata, *_sizes(), **_GRADED)
+    chunks, lengths = _sizes()
+    return Gate.of(list(tiny.queries), qrels, tiny.strata, lengths, **_GRADED).judge(run, chunks)
 
 
 def _sizes() -> tuple[dict[str, int], dict[str, int]]:

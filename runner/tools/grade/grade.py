@@ -14,8 +14,8 @@ from runner.base.records import SCORE_UNIT, Qrels, Run
 from runner.eval_set.shapes.gate import NullResult
 from runner.eval_set.trec import TrecRun
 from runner.gate.diagnosis import sameness
-from runner.gate.graded_gate import graded_gate
-from runner.gate.single_gold.gate import four_null_gate
+from runner.gate.gate import Gate
+from runner.gate.single_gold import four_null_gate
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import score, single_gold
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench
@@ -74,7 +74,7 @@ def grade_run(
     interval = mean_intervals(np.array([scores.values[MEASURES[0]]], np.int64), seed=seed)[0]
     ones, strata = dict.fromkeys(documents, 1), dict.fromkeys(qrels, "")
     settings: dict[str, Any] = {"draws": n_trials, "tau": tau, "alpha": ALPHA, "seed": seed}
-    gate = graded_gate(run, list(qrels), qrels, strata, ones, lengths or ones, **settings)
+    gate = Gate.of(list(qrels), qrels, strata, lengths or ones, **settings).judge(run, ones)
     bench = _single_gold_bench(run, qrels, documents)
     return {
         "n_queries": len(qrels),
@@ -118,7 +118,7 @@ def _single_gold_bench(run: Run, qrels: Qrels, documents: Sequence[str]) -> Benc
 
 def _reason(null: NullResult, tau: float) -> str:
     if null.verdict == "insufficient":
-        return f"{null.name}: queries, qrels and draws allow no p below {null.smallest_p:.4g}"
+        return f"{null.name}: a perfect engine would not pass it either"
     if null.p > ALPHA:
         return f"{null.name}: as good by chance with p {null.p:.4g}, more than {ALPHA:g}"
     return f"{null.name}: beaten by {null.delta:.4f} only, less than tau {tau:g}"

@@ -7,21 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.records import SCORE_UNIT, Run
-from runner.gate import graded_nulls
-from runner.gate.graded_nulls import (
+from runner.gate import bench, draws
+from runner.gate.bench import bench_of, permutation_groups
+from runner.gate.draws import (
     draw_documents,
     generator_for,
     greatest,
     most_retrieved,
-    permutation_groups,
     permutations,
-    permuted_totals,
     random_totals,
     shuffled_totals,
-    shuffles,
 )
-from runner.gate.qrels_table import document_column, qrels_table
-from runner.score.score import score
+from runner.score.score import score, units
 from tests.support.graded_sets import DOCS, graded, oracle, run_of
 
 SOME = DOCS[:14]
@@ -31,8 +28,13 @@ def rng(seed=1):
     return generator_for(seed, "test")
 
 
-def table_of(qrels, docs=DOCS):
-    return qrels_table(list(qrels), qrels, docs)
+def bench_from(qrels, names=None, docs=DOCS):
+    names = names or list(qrels)
+    return bench_of(names, qrels, dict.fromkeys(docs, 1), [np.arange(len(names))])
+
+
+def in_units(scores):
+    return units(scores).tolist()
 
 
 @st.composite
@@ -48,24 +50,23 @@ def sets(draw):
 @given(sets())
 def test_scores_are_those_of_every_run_under_every_qrels(drawn):
     names, qrels, run = drawn
-    table = qrels_table(names, qrels, SOME)
+    table = bench_from(qrels, names, SOME)
     rankings = table.rankings(run)
     crossed = table.scores(rankings)
     for row, name in enumerate(names):
         swapped = Run("cell", dict.fromkeys(names, run.hits[name]))
-        assert crossed[row].tolist() == list(score(swapped, names, qrels, 2).values["ndcg@10"])
-    assert table.own_scores(rankings).tolist() == crossed.diagonal().tolist()
-    for query, (ranking, grades) in enumerate(zip(rankings, table.own_grades(rankings), strict=True)):
-        assert grades.tolist() == table.grades_for(query, ranking).tolist()
+        assert in_units(crossed[row]) == list(score(swapped, names, qrels, 2).values["ndcg@10"])
+        assert in_units(table.scores_for(row, rankings)) == in_units(crossed[:, row])
+    assert in_units(table.own_scores(rankings)) == in_units(crossed.diagonal())
 
 
 def test_a_document_that_is_neither_judged_nor_in_the_corpus_is_an_error():
-    table = table_of({"q1": {DOCS[0]: 3, "judged elsewhere": 1}})
+    table = bench_from({"q1": {DOCS[0]: 3, "judged elsewhere": 1}})
     assert table.rankings(run_of({"q1": ["judged elsewhere"]}))[0, 0] >= 0
     with pytest.raises(ValueError, match="query q1 retrieves 'unknown', not in the corpus"):
         table.rankings(run_of({"q1": ["unknown"]}))
     with pytest.raises(ValueError, match="'unknown' is not in the corpus"):
-        document_column(table, {"unknown": 1})
+        table.column({"unknown": 1})
     with pytest.raises(KeyError):
         table.rankings(run_of({}))
 
@@ -90,23 +91,23 @@ def test_permutations_stay_in_their_group_and_are_equally_likely():
         assert np.equal(assigned[[0, 2, 4]].T, order).all(axis=1).mean() == pytest.approx(1 / 6, abs=0.015)
 
 
-def test_permuted_totals_are_sums_over_the_assigned_qrels_in_blocks_of_any_size(monkeypatch):
+def test_exchanged_totals_are_sums_over_the_assigned_qrels_in_blocks_of_any_size(monkeypatch):
     qrels = graded(7)
-    table = table_of(qrels)
+    table = bench_from(qrels)
     rankings = table.rankings(oracle(qrels))
     assigned = permutations(permutation_groups("aaabbbb"), 40, rng())
-    crossed = table.scores(rankings)
+    crossed = units(table.scores(rankings))
     totals = [sum(crossed[row, column] for row, column in enumerate(draw)) for draw in assigned.T.tolist()]
-    assert permuted_totals(table, rankings, assigned).tolist() == totals
-    monkeypatch.setattr(graded_nulls, "_SCORES_AT_ONCE", 15)
-    assert permuted_totals(table, rankings, assigned).tolist() == totals
+    assert table.exchanged(rankings, assigned)[0].tolist() == totals
+    monkeypatch.setattr(bench, "_SCORES_AT_ONCE", 15)
+    assert table.exchanged(rankings, assigned)[0].tolist() == totals
 
 
 def test_shuffled_totals_follow_the_enumeration_of_all_orders():
     qrels = {"q1": {DOCS[0]: 3, DOCS[1]: 1}, "q2": {DOCS[2]: 2}}
-    table = table_of(qrels)
+    table = bench_from(qrels)
     run = run_of({"q1": DOCS[:4], "q2": DOCS[1:4]})
-    totals = shuffled_totals(table, table.rankings(run), shuffles(2, 20_000, rng()))
+    totals = shuffled_totals(table, table.rankings(run), 20_000, rng())
     every = [
         sum(score(run_of({"q1": first, "q2": second}), ["q1", "q2"], qrels, 2).values["ndcg@10"])
         for first in orders(DOCS[:4])
@@ -120,7 +121,7 @@ def test_shuffled_totals_follow_the_enumeration_of_all_orders():
 @pytest.mark.parametrize("weights", [[1, 1, 2, 4, 8, 1000, 1, 1, 1, 1, 1, 5], [3] * 40, [1, 7, 2]])
 def test_documents_are_drawn_by_weight_without_replacement(weights):
     weights = np.array(weights)
-    drawn = draw_documents(weights, 20_000, rng())
+    drawn = draw_documents(weights, 20_000, 10, rng())
     depth = min(10, len(weights))
     assert drawn.shape == (20_000, depth)
     assert (np.diff(np.sort(drawn, axis=1)) > 0).all()
@@ -135,25 +136,25 @@ def test_documents_are_drawn_by_weight_without_replacement(weights):
 
 def test_the_race_and_the_tickets_follow_one_law(monkeypatch):
     weights = np.array([1, 2, 3, 4, 10, 20, 2, 2, 2, 2, 2, 2, 6])
-    tickets = draw_documents(weights, 40_000, rng(3))
-    monkeypatch.setattr(graded_nulls, "_TICKETS", 1)
-    raced = draw_documents(weights, 40_000, rng(4))
+    tickets = draw_documents(weights, 40_000, 10, rng(3))
+    monkeypatch.setattr(draws, "_TICKETS", 1)
+    raced = draw_documents(weights, 40_000, 10, rng(4))
     for place in (1, 4, 9):
         shares = [np.bincount(drawn[:, place], minlength=13) / 40_000 for drawn in (tickets, raced)]
         assert shares[0] == pytest.approx(shares[1], abs=0.012)
 
 
 def test_documents_of_weight_0_are_never_drawn():
-    drawn = draw_documents(np.array([0, 2, 0, 5, 0]), 50, rng())
+    drawn = draw_documents(np.array([0, 2, 0, 5, 0]), 50, 10, rng())
     assert (np.sort(drawn, axis=1) == [1, 3]).all()
-    assert draw_documents(np.zeros(4, np.int64), 50, rng()).shape == (50, 0)
+    assert draw_documents(np.zeros(4, np.int64), 50, 10, rng()).shape == (50, 0)
 
 
 def test_random_retrieval_averages_to_the_exact_expectation_under_equal_weights(monkeypatch):
     qrels = {"q1": {DOCS[0]: 3}, "q2": {DOCS[5]: 2, DOCS[6]: 1}}
-    table = table_of(qrels)
-    weights = document_column(table, dict.fromkeys(DOCS[:50], 4))
-    monkeypatch.setattr(graded_nulls, "ROWS_AT_ONCE", 40_000)
+    table = bench_from(qrels)
+    weights = table.column(dict.fromkeys(DOCS[:50], 4))
+    monkeypatch.setattr(draws, "ROWS_AT_ONCE", 40_000)
     totals = random_totals(table, weights, 40_000, rng())
     discounts = sum(1 / math.log2(rank + 1) for rank in range(1, 11))
     expected = discounts / 50 * (3 / 3 + 3 / (2 + 1 / math.log2(3)))
@@ -162,15 +163,15 @@ def test_random_retrieval_averages_to_the_exact_expectation_under_equal_weights(
 
 def test_the_most_retrieved_list_goes_by_count_then_rank_then_doc_id():
     rankings = np.array([[4, 7, 1, 3], [7, 4, 2, -1], [9, 7, 3, -1]])
-    assert most_retrieved(rankings).tolist() == [7, 4, 3, 9, 1, 2]
+    assert most_retrieved(rankings).tolist() == [7, 4, 3, 9]
     assert most_retrieved(np.tile([5, 3, 8, 1], (6, 1))).tolist() == [5, 3, 8, 1]
     assert most_retrieved(np.arange(30).reshape(3, 10)).tolist() == [0, 10, 20, 1, 11, 21, 2, 12, 22, 3]
     assert most_retrieved(np.full((3, 10), -1)).tolist() == []
 
 
 def test_the_greatest_values_come_first_and_zeros_not_at_all():
-    assert greatest(np.array([3, 9, 0, 9, 1])).tolist() == [1, 3, 0, 4]
-    assert len(greatest(np.arange(1, 40))) == 10
+    assert greatest(np.array([3, 9, 0, 9, 1]), 10).tolist() == [1, 3, 0, 4]
+    assert len(greatest(np.arange(1, 40), 10)) == 10
 
 
 def test_streams_of_one_seed_differ_by_name_and_repeat():

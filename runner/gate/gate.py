@@ -1,0 +1,165 @@
+"""Would a system that knows nothing of the query have scored as well? One gate, for graded and single-gold benches."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Self
+
+import numpy as np
+
+from runner.base.figures import round4
+from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
+from runner.eval_set.shapes.gate import GateVerdict, NullResult
+from runner.gate.bench import Floats, bench_of, permutation_groups
+from runner.gate.nulls import BY_NAME, GATES, GRADED, Drawn, Fixed, Judged, Null, Trials
+from runner.score.comparison import Comparison
+from runner.score.score import units
+
+DOTS = 40
+"""Order statistics of a null's draws that are kept for a picture; each stands for a fortieth of them."""
+
+
+class Gate:
+    """The nulls over one bench; it serves for every run of it.
+
+    A null is passed with p <= alpha and delta >= tau; one of the order alone with p <= alpha. What is not passed is
+    "insufficient" where a perfect engine would not pass either, "fail" elsewhere. The whole is "fail" where a null
+    fails, else "insufficient" where one is, else "pass". A system whose rankings have nothing to do with the query
+    passes "permuted qrels", and so the whole, with a probability of at most alpha. Unjudged documents count 0.
+    """
+
+    def __init__(self, trials: Trials, nulls: Sequence[Null] = GRADED, *, tau: float, alpha: float) -> None:
+        self.trials, self.bench, self.nulls = trials, trials.bench, nulls
+        self.tau, self.alpha = tau, alpha
+        self._whole = len(self.bench.query_ids) * SCORE_UNIT
+
+    @classmethod
+    def of(
+        cls,
+        query_ids: Sequence[str],
+        qrels: Qrels,
+        strata: Mapping[str, str],
+        document_lengths: Mapping[str, int],
+        *,
+        draws: int,
+        tau: float,
+        alpha: float,
+        seed: int,
+        nulls: Sequence[Null] = GRADED,
+    ) -> Self:
+        """Return the gate of graded judgments over a corpus, whose documents are the keys of `document_lengths`."""
+        groups = permutation_groups([strata[query_id] for query_id in query_ids])
+        trials = Trials(bench_of(query_ids, qrels, document_lengths, groups), draws, seed)
+        return cls(trials, nulls, tau=tau, alpha=alpha)
+
+    @classmethod
+    def over(cls, comparison: Comparison) -> Self:
+        """Return the gate of the set that is compared, by its plan's settings."""
+        settings = comparison.plan.null_gate
+        return cls.of(
+            comparison.query_ids,
+            comparison.qrels,
+            comparison.strata,
+            comparison.document_lengths,
+            draws=settings.draws,
+            tau=settings.tau,
+            alpha=settings.alpha,
+            seed=settings.seed,
+            nulls=GATES[settings.nulls],
+        )
+
+    def judge(self, run: Run, document_chunks: Mapping[str, int]) -> GateVerdict:
+        """Return the verdict on a run over a corpus whose documents are cut into so many chunks.
+
+        KeyError if the run misses a query; ValueError if it, or `document_chunks`, names a document that the
+        corpus does not have, and where no document has a chunk.
+        """
+        return self.verdict(self.bench.rankings(run), self.bench.column(document_chunks))
+
+    def verdict(self, rankings: Ints, chunks: Ints) -> GateVerdict:
+        """Return the verdict on rankings (queries, depth) over documents of so many chunks (documents,)."""
+        own = self.bench.own_scores(rankings)
+        nulls = [result for result, _ in self.results(rankings, own, chunks)]
+        return GateVerdict(real=int(units(own).sum()) / self._whole, nulls=nulls, verdict=overall(nulls))
+
+    def trial(self, rankings: Ints, chunks: Ints) -> tuple[float, bool]:
+        """Return the mean score of rankings, and whether they pass.
+
+        Nothing is looked at beyond the first null that keeps them from passing, and no null if their mean is below
+        tau: no null's mean is below 0, so none can be beaten by tau.
+        """
+        own = self.bench.own_scores(rankings)
+        real = int(units(own).sum()) / self._whole
+        if round4(real) < self.tau:
+            return real, False
+        return real, not any(_stands_against(result) for result, _ in self.results(rankings, own, chunks))
+
+    def results(self, rankings: Ints, own: Floats, chunks: Ints) -> Iterator[tuple[NullResult, Floats]]:
+        """Yield each null's result, and each query's score less what the null scores, on average where it is drawn.
+
+        `own` (queries,) are the scores of the rankings.
+        """
+        judged = Judged(rankings, rankings, chunks)
+        for null in self.nulls:
+            result, differences = self._against(null, judged, own)
+            if not self._passes(null, result):
+                best = null.perfect(self.bench, rankings)
+                perfect, _ = self._against(null, judged._replace(rankings=best), self.bench.own_scores(best))
+                verdict: Verdict = "fail" if self._passes(null, perfect) else "insufficient"
+                result = result.model_copy(update={"verdict": verdict})
+            yield result, differences
+
+    def _passes(self, null: Null, result: NullResult) -> bool:
+        """Whether p and delta suffice, both at the four places that a page shows."""
+        return round4(result.p) <= self.alpha and (null.p_alone or round4(result.delta) >= self.tau)
+
+    def _against(self, null: Null, judged: Judged, own: Floats) -> tuple[NullResult, Floats]:
+        outcome = null.outcome(self.trials, judged)
+        return self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._fixed(null, own, outcome)
+
+    def _drawn(self, null: Null, own: Floats, drawn: Drawn) -> tuple[NullResult, Floats]:
+        draws, n = len(drawn.totals), len(own)
+        ordered = np.sort(drawn.totals) / self._whole
+        # The real outcome is one of the draws (Phipson & Smyth 2010).
+        n_as_good = int((drawn.totals >= units(own).sum()).sum())
+        outside = draws // 40
+        low, high = ordered[[outside, draws - 1 - outside]].tolist()
+        dots: list[float] = []
+        if drawn.expected is None:
+            dots = ordered[(2 * np.arange(DOTS) + 1) * draws // (2 * DOTS)].tolist()
+            mean = int(drawn.totals.sum()) / (draws * self._whole)
+            real, differences = int(units(own).sum()) / self._whole, own - mean
+        else:
+            mean, real, differences = float(drawn.expected.sum()) / n, float(own.sum()) / n, own - drawn.expected
+        return self._result(null, (mean, low, high), dots, real - mean, n_as_good), differences
+
+    def _fixed(self, null: Null, own: Floats, fixed: Fixed) -> tuple[NullResult, Floats]:
+        """Set the scores against one system: the one-sided sign-flip test of the differences to it.
+
+        Flipping the signs of some differences leaves a sum at least as great where those flipped do not add up to
+        more than 0.
+        """
+        real, theirs = units(own), units(fixed.scores)
+        flipped = np.zeros(self.trials.draws, np.int64)
+        for difference, flips in zip(real - theirs, self.trials.flips, strict=True):
+            flipped += difference * flips
+        mean = int(theirs.sum()) / self._whole
+        delta = int(real.sum()) / self._whole - mean
+        return self._result(null, (mean, mean, mean), [], delta, int((flipped <= 0).sum())), own - fixed.scores
+
+    def _result(
+        self, null: Null, spread: tuple[float, float, float], dots: list[float], delta: float, n_as_good: int
+    ) -> NullResult:
+        mean, low, high = spread
+        p = (1 + n_as_good) / (1 + self.trials.draws)
+        return NullResult(name=null.name, mean=mean, low=low, high=high, dots=dots, delta=delta, p=p, verdict="pass")
+
+
+def _stands_against(null: NullResult) -> bool:
+    """Whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
+    p_alone = null.name in BY_NAME and BY_NAME[null.name].p_alone
+    return null.verdict == "fail" or (null.verdict == "insufficient" and not p_alone)
+
+
+def overall(nulls: Iterable[NullResult]) -> Verdict:
+    """Return the verdict of all nulls together."""
+    verdicts = {null.verdict for null in nulls if _stands_against(null)}
+    return "fail" if "fail" in verdicts else "insufficient" if verdicts else "pass"
