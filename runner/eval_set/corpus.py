@@ -4,12 +4,12 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.base.canonical import json_bytes, sha256, write_atomic
+from runner.base.canonical import json_bytes, parse_json, sha256, write_atomic
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.base.progress import say
@@ -29,12 +29,12 @@ EXTERNAL_READER = "beir"
 
 
 def archive_path(version: Version) -> Path:
-    """Where the archive of a version's documents lies."""
+    """Return where the archive of a version's documents lies."""
     return version.work / "corpus.tar.zst"
 
 
 def corpus_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
-    """The version's documents in id order, from the archive, which is written again where it is gone or damaged.
+    """Return the version's documents in id order, from the archive, which is written again if it is gone or damaged.
 
     Then they come from `corpus_path`, and every document must be what the manifest says. InputNeeded if no corpus
     was sampled yet.
@@ -51,7 +51,7 @@ def corpus_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
 
 
 def archive_fault(version: Version) -> str:
-    """What is wrong with the archive, and which it is, where `archived_documents` found none."""
+    """Return what is wrong with the archive, and which it is, where `archived_documents` found none."""
     path = archive_path(version)
     if not path.exists():
         return f"{path} is missing"
@@ -73,14 +73,14 @@ def need_corpus(version: Version) -> None:
 
 
 def sample_to_draw(version: Version) -> Sample:
-    """The sample that the plan asks for, or will ask for once it is written from the catalog."""
+    """Return the sample that the plan asks for, or will ask for once it is written from the catalog."""
     if version.plan_path(rehearsal=False).exists():
         return version.plan(rehearsal=False).sample
     return Sample(size=version.source.sample_size, seed=DEFAULT_SEED)
 
 
 def fetched_corpus(version: Version) -> Path:
-    """A folder with a draw of the source's live feed, finished if an earlier run began it."""
+    """Return a folder with a draw of the source's live feed, finished if an earlier run began it."""
     from samplers.feeds.fetch import fetch
     from samplers.feeds.request import FetchRequest
 
@@ -100,7 +100,7 @@ class Drawn:
 
 
 def texts_to_show(version: Version) -> dict[str, Document] | None:
-    """The version's documents by id where all of them, by their digests, come with this tool.
+    """Return the version's documents by id if all of them, by their digests, come with this tool.
 
     None for other documents, whose words are not ours to show, and for a source without such a corpus.
     """
@@ -111,13 +111,13 @@ def texts_to_show(version: Version) -> dict[str, Document] | None:
         return None
     embedded = read_corpus(folder, source.reader, frozenset(sample_to_draw(version).options)).documents
     ours = {(document.doc_id, document.sha256): document for document in embedded}
-    found = {row.doc_id: ours.get((row.doc_id, row.sha256)) for row in load_corpus(version.corpus_path)[1]}
-    shown = {doc_id: document for doc_id, document in found.items() if document is not None}
-    return shown if len(shown) == len(found) else None
+    rows = load_corpus(version.corpus_path)[1]
+    shown = {row.doc_id: ours[row.doc_id, row.sha256] for row in rows if (row.doc_id, row.sha256) in ours}
+    return shown if len(shown) == len(rows) else None
 
 
 def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
-    """The documents that a plan's sample draws from a corpus; nothing is written."""
+    """Return the documents that a plan's sample draws from a corpus; nothing is written."""
     from samplers.corpus.near_duplicates import near_duplicates
     from samplers.corpus.parse import read_corpus
     from samplers.corpus.readiness import readiness
@@ -134,8 +134,9 @@ def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
 
 
 def keep_sample(version: Version, drawn: Drawn) -> None:
-    """The sample into the version: archive and report into .work, the manifest into the record."""
+    """Put a sample into the version: archive and report into .work, the manifest into the record."""
     from samplers.corpus.readiness import lines
+    from samplers.feeds.names import package_file
 
     for line in lines(drawn.report):
         say(line)
@@ -150,21 +151,17 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
         quarantined=[Quarantined(file=name, reason=reason) for name, reason in drawn.reading.quarantined],
         archive_sha256=write_archive(archive_path(version), drawn.documents),
     )
+    rows = []
+    for document in drawn.documents:
+        published = package_file(version.source.name, document.doc_id)
+        read_from = drawn.reading.files[document.doc_id]
+        rows.append(manifest_row(document, published and SourceFile(**published._asdict(), sha256=read_from)))
     # The manifest comes after the archive that it names, so that its presence means both are there.
-    read_from, name = drawn.reading.files, version.source.name
-    rows = (manifest_row(one, _source_file(name, one.doc_id, read_from[one.doc_id])) for one in drawn.documents)
     write_atomic(version.corpus_path, corpus_bytes(header, rows))
 
 
-def _source_file(source: str, doc_id: str, digest: str) -> SourceFile | None:
-    from samplers.feeds.names import package_file
-
-    found = package_file(source, doc_id)
-    return None if found is None else SourceFile(**found._asdict(), sha256=digest)
-
-
 def manifest_row(document: Document, file: SourceFile | None = None) -> CorpusRow:
-    """A document's row of corpus.jsonl, with the publisher's file that it was read from."""
+    """Return a document's row of corpus.jsonl, with the publisher's file that it was read from."""
     return CorpusRow(
         doc_id=document.doc_id,
         url=document.url,
@@ -178,7 +175,9 @@ def manifest_row(document: Document, file: SourceFile | None = None) -> CorpusRo
 
 
 def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Document, ...]:
-    """The manifest's documents as `corpus_path` holds them; an InputError if one is missing or another."""
+    """Return the manifest's documents as `corpus_path` holds them; InputError if one is missing or another."""
+    from samplers.corpus.parse import read_corpus
+
     header, rows = load_corpus(version.corpus_path)
     if corpus_path is None:
         raise InputError(
@@ -186,7 +185,11 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
             "Copy the archive there from the machine that drew them, or give the folder that they were drawn from with "
             "--corpus-path."
         )
-    found = {document.doc_id: document for document in _read(corpus_path, header)}
+    if header.reader == EXTERNAL_READER:
+        read = read_external(corpus_path).documents
+    else:
+        read = read_corpus(corpus_path, header.reader, frozenset(header.sample.options)).documents
+    found = {document.doc_id: document for document in read}
     missing = [row.doc_id for row in rows if row.doc_id not in found]
     changed = [row.doc_id for row in rows if row.doc_id in found and found[row.doc_id].sha256 != row.sha256]
     if missing or changed:
@@ -203,23 +206,15 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
     )
 
 
-def _read(path: Path, header: CorpusHeader) -> tuple[Document, ...]:
-    if header.reader == EXTERNAL_READER:
-        return read_external(path).documents
-    from samplers.corpus.parse import read_corpus
-
-    return read_corpus(path, header.reader, frozenset(header.sample.options)).documents
-
-
 def read_external(folder: Path) -> "Collection":
-    """The collection in a folder, its titles held against the room that chunkers have for them."""
+    """Return the collection in a folder, its titles held against the room that chunkers have for them."""
     from samplers.sources.beir import read_collection
 
     return read_collection(folder, title_fits=title_fits)
 
 
 def title_fits(title: str) -> bool:
-    """Whether a collection's title is short enough to be every chunk's context."""
+    """Return whether a collection's title is short enough to be every chunk's context."""
     from chunkers.contexts import TITLE_TOKENS
     from chunkers.tokens import count_tokens
 
@@ -227,55 +222,52 @@ def title_fits(title: str) -> bool:
 
 
 def write_archive(path: Path, documents: Iterable[Document]) -> str:
-    """The SHA-256 of the uncompressed archive: compressed bytes differ between library versions."""
+    """Write the archive; return the SHA-256 of the uncompressed one: compressed bytes differ between libraries."""
+    import zstandard
+
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for document in documents:
-            content = _archived(document)
+            # Laid out in this way for good, since corpus.jsonl has the digest of these bytes.
+            fields = {name: value for name, value in asdict(document).items() if name != "status" or value}
+            content = (json.dumps(fields, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
             member = tarfile.TarInfo(f"documents/{document.doc_id}.json")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    _compress(path, buffer.getvalue())
+    write_atomic(path, zstandard.ZstdCompressor(level=10).compress(buffer.getvalue()))
     return sha256(buffer.getvalue())
 
 
-def _archived(document: Document) -> bytes:
-    """A document in the archive: laid out in this way for good, since corpus.jsonl has the digest of these bytes."""
-    return (json.dumps(_fields(document), sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _compress(path: Path, content: bytes) -> None:
-    import zstandard
-
-    write_atomic(path, zstandard.ZstdCompressor(level=10).compress(content))
-
-
 def _content(path: Path, header: CorpusHeader, rows: Sequence[CorpusRow]) -> bytes:
-    """The tar in an archive; a ValueError unless it has the manifest's digest, which is found before it is held.
+    """Return the tar in an archive; ValueError unless it has the manifest's digest, which is found before it is held.
 
     So much and no more is read of it as the documents' characters can take, with a section for every two of them.
     """
-    import zstandard
-
     most = 1_000_000 + sum(100_000 + 64 * row.n_chars for row in rows)
     seen, digest = 0, hashlib.sha256()
+    for piece in _unpacked(path):
+        seen += len(piece)
+        if seen > most:
+            raise ValueError(f"it unpacks to more than {most / 1e6:.0f} MB")
+        digest.update(piece)
+    if digest.hexdigest() != header.archive_sha256:
+        raise ValueError(f"its SHA-256 is {digest.hexdigest()}, and {header.archive_sha256} is due")
+    return b"".join(_unpacked(path))
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    import zstandard
+
     try:
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
             while piece := stream.read(1 << 20):
-                seen += len(piece)
-                if seen > most:
-                    raise ValueError(f"it unpacks to more than {most / 1e6:.0f} MB")
-                digest.update(piece)
-        if digest.hexdigest() != header.archive_sha256:
-            raise ValueError(f"its SHA-256 is {digest.hexdigest()}, and {header.archive_sha256} is due")
-        with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
-            return stream.read(seen)
+                yield piece
     except zstandard.ZstdError as error:
         raise ValueError(f"it is not an archive of zstandard ({error})") from error
 
 
 def _documents(content: bytes, rows: Sequence[CorpusRow]) -> tuple[Document, ...]:
-    """The documents in a tar; a ValueError if it has a link, a name too many or too few, or what is no document."""
+    """Return the documents in a tar; ValueError if it has a link, a name too many or too few, or another content."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
         members = archive.getmembers()
         if not all(member.type == tarfile.REGTYPE and member.sparse is None for member in members):
@@ -283,10 +275,10 @@ def _documents(content: bytes, rows: Sequence[CorpusRow]) -> tuple[Document, ...
         if sorted(member.name for member in members) != sorted(f"documents/{row.doc_id}.json" for row in rows):
             raise ValueError("it holds other files than the manifest's documents")
         files = [archive.extractfile(member) for member in members]
-        return tuple(_document(json.loads(file.read())) for file in files if file is not None)
+        return tuple(_document(parse_json(file.read())) for file in files if file is not None)
 
 
-_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, tarfile.TarError)
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, tarfile.TarError)
 """What a damaged or hostile archive makes the parsers raise."""
 
 
@@ -302,15 +294,11 @@ def archived_documents(version: Version) -> tuple[Document, ...] | None:
         return None
     try:
         documents = _documents(_content(path, header, rows), rows)
-        is_listed = all(manifest_row(one, row.file) == row for one, row in zip(documents, rows, strict=True))
+        pairs = zip(documents, rows, strict=True)
+        is_listed = all(manifest_row(document, row.file) == row for document, row in pairs)
     except _UNREADABLE:
         return None
     return documents if is_listed else None
-
-
-def _fields(document: Document) -> dict[str, Any]:
-    """The document's fields; a status only if it has one, so that archives without any keep their digest."""
-    return {name: value for name, value in asdict(document).items() if name != "status" or value}
 
 
 def _document(fields: dict[str, Any]) -> Document:

@@ -15,7 +15,7 @@ from runner.eval_set.version import Version, load_corpus, load_queries
 
 
 def load_labels(path: Path, n_lines: int | None = None) -> tuple[Label, ...]:
-    """The labels in force of the file, or of its first lines, in file order; () if there is no file.
+    """Return the labels in force of the file, or of its first lines, in file order; () if there is no file.
 
     Rows that were taken back, and those that take them back, are left out. A repeated key is an InputError.
     """
@@ -24,7 +24,7 @@ def load_labels(path: Path, n_lines: int | None = None) -> tuple[Label, ...]:
 
 @lru_cache(maxsize=1)
 def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, ...]:
-    """The labels of a file with that content; an evening asks for the same ones five times."""
+    """Return the labels of a file with that content; an evening asks for the same ones five times."""
     if content and not content.endswith(b"\n"):
         raise InputError(
             f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "
@@ -46,7 +46,7 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
 
 
 def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label, ...]:
-    """The labels of a version, or of its first lines; an InputError for a query, document or prompt it has not."""
+    """Return the labels of a version, or of its first lines; InputError for a query, document or prompt it has not."""
     labels = load_labels(version.labels_path, n_lines)
     if not labels:
         return ()
@@ -70,7 +70,7 @@ def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label,
 
 
 def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
-    """The label of every pair that scores count: the earliest of its first round."""
+    """Return the label of every pair that scores count: the earliest of its first round."""
     found: dict[Pair, Label] = {}
     for label in labels:
         if label.round == 1:
@@ -79,24 +79,24 @@ def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
 
 
 def newest_batch(labels: Iterable[Label]) -> int:
-    """The highest number of a batch of the pool that labels name, 0 for none."""
+    """Return the highest number of a batch of the pool that labels name, 0 for none."""
     return max((number_of(label.batch) for label in labels if label.batch.startswith("batch-")), default=0)
 
 
 def append_labels(path: Path, labels: Sequence[Label]) -> None:
-    """labels.jsonl with `labels` at its end, whole or not at all; earlier bytes are kept as they are."""
+    """Put `labels` at the end of labels.jsonl, whole or not at all; earlier bytes are kept as they are."""
     before = path.read_bytes() if path.exists() else b""
     write_atomic(path, before + jsonl_bytes(label.model_dump() for label in labels))
 
 
 def label_prefix(path: Path) -> LabelPrefix:
-    """How many lines labels.jsonl has and their digest, so that results name exactly what they were scored with."""
+    """Return how many lines labels.jsonl has and their digest, so that results name what they were scored with."""
     content = path.read_bytes() if path.exists() else b""
     return LabelPrefix(lines=content.count(b"\n"), sha256=sha256(content))
 
 
 def closed(version: Version) -> str:
-    """Why no label may be added any more, "" where one may."""
+    """Return why no label may be added any more, "" where one may."""
     if (version.folder / LOCK_NAME).exists() or (version.folder / "decision.json").exists():
         return f"{version.number_name} is decided: its labels are final. Top-ups belong in the next version."
     rehearsal = version.folder / "rehearsal"
