@@ -38,19 +38,19 @@ class Outcome:
 
 
 def examine(checks: Iterable[Check], *, quick: bool = False) -> Iterator[Outcome]:
-    """The outcome of each check as it is made, slow ones skipped if `quick`; no check ends the others."""
+    """Yield the outcome of each check as it is made, slow ones skipped if `quick`; no check ends the others."""
     for check in checks:
         yield _outcome(check, quick=quick)
 
 
 def report(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """All outcomes ready for JSON, and `ok`: whether none failed."""
+    """Return all outcomes ready for JSON, and `ok`: whether none failed."""
     rows = [asdict(outcome) for outcome in outcomes]
     return {"ok": all(row["state"] != "failed" for row in rows), "checks": rows}
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """How many checks passed, or which failed."""
+    """Return how many checks passed, or which failed."""
     named = {state: [o.name for o in outcomes if o.state == state] for state in ("ok", "failed", "skipped")}
     if named["failed"]:
         return f"{len(named['failed'])} of {len(outcomes)} checks failed: {', '.join(named['failed'])}"
@@ -90,7 +90,7 @@ def _outcome(check: Check, *, quick: bool) -> Outcome:
 
 
 def writable_folders(folders: Sequence[Path], needed_gb: float = 0.0) -> str:
-    """The free space below folders in which a file can be written; if missing, its nearest parent is tried.
+    """Return the free space below folders in which a file can be written; if missing, its nearest parent is tried.
 
     A BackendError names a folder that takes no file, or has less room than is needed.
     """

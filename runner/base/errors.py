@@ -81,14 +81,14 @@ class InputNeeded(EvalError):
     def at(
         self, name: str, done: Sequence[str], notes: Sequence[str], title: str = "your turn (this is not an error)"
     ) -> "InputNeeded":
-        """The stop of the version `name`, under the steps that are done, with notes on what is in doubt."""
+        """Return the stop of the version `name`, under the steps that are done, with notes on what is in doubt."""
         self.done = tuple(done)
         self._head = (f"{name}: {title}", "", *(f"  ✓ {step}" for step in done))
         self.notes = (*notes, *self.notes)
         return self
 
     def __str__(self) -> str:
-        """Steps with ticks, what is outstanding behind an arrow, the ways as a numbered list, the notes."""
+        """Return steps with ticks, what is outstanding behind an arrow, the ways as a numbered list, the notes."""
         waiting = f"  → {self.outstanding}" if self._head else self.outstanding
         lines = [*self._head, waiting]
         if self.ways:

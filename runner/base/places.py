@@ -31,5 +31,5 @@ CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"
 
 
 def cache_folder(workplace: Path = WORKPLACE) -> Path:
-    """Where a workplace's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
+    """Return where a workplace's cache lies: the folder that CACHE_VARIABLE names, else .cache."""
     return Path(os.environ.get(CACHE_VARIABLE) or workplace / ".cache")

@@ -45,7 +45,7 @@ class PlugIn:
             raise self.wrong(f"cannot be imported ({type(error).__name__}: {error})") from error
 
     def wrong(self, said: str) -> InputError:
-        """The error of a part that is not what its group asks for."""
+        """Return the error of a part that is not what its group asks for."""
         return InputError(
             f"{self.entry.name} of {self.origin} ({self.entry.value}) {said}. Mend the distribution and install it "
             "again, or name another part."

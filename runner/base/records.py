@@ -118,7 +118,7 @@ class Chunk:
     n_tokens: int
 
     def reading(self, document: Document) -> str:
-        """What encoders and BM25 read: the context, a line break, the text; the text alone without context."""
+        """Return what encoders and BM25 read: the context, a line break, the text; the text alone without context."""
         text = document.text[self.span.start : self.span.end]
         return f"{self.context}\n{text}" if self.context else text
 
@@ -240,7 +240,7 @@ def bm25_in(language: str) -> str:
 
 
 def parse_cell(text: str) -> OwnCell:
-    """The cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""
+    """Return the cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""
     retriever, separator, chunker = text.strip().rpartition(" x ")
     if separator and re.fullmatch(_NAME, chunker):
         if re.fullmatch(_BM25_NAME, retriever):
@@ -359,7 +359,7 @@ class Interval:
 
 
 def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """The same characters as disjoint spans in text order; spans that touch become one."""
+    """Return the same characters as disjoint spans in text order; spans that touch become one."""
     found: list[Span] = []
     for span in sorted(spans):
         if found and span.start <= found[-1].end:
@@ -370,12 +370,12 @@ def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def n_characters(spans: Iterable[Span]) -> int:
-    """How many characters disjoint spans hold."""
+    """Return how many characters disjoint spans hold."""
     return sum(span.end - span.start for span in spans)
 
 
 def n_shared(left: Sequence[Span], right: Sequence[Span]) -> int:
-    """How many characters lie in both; each side disjoint and in text order."""
+    """Return how many characters lie in both; each side disjoint and in text order."""
     shared = i = j = 0
     while i < len(left) and j < len(right):
         shared += max(0, min(left[i].end, right[j].end) - max(left[i].start, right[j].start))

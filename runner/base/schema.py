@@ -55,7 +55,7 @@ def _check_schema_version(model: type[FrozenModel], value: object, where: str | 
 
 
 def shaped(shape: type[Model], record: object) -> Model:
-    """The record as the shape that has its fields, and so every record inside it."""
+    """Return the record as the shape that has its fields, and so every record inside it."""
     return shape.model_validate(record, from_attributes=True)
 
 

@@ -19,7 +19,7 @@ class _Failure(Exception):
 def in_threads(
     jobs: Sequence[_Job], work: Callable[[_Job, threading.Event], _Result], n_threads: int
 ) -> Generator[_Result, None, None]:
-    """The result of each job, in the order in which they finish; nothing begins before the first is asked for.
+    """Yield the result of each job, in the order in which they finish; nothing begins before the first is asked for.
 
     The first exception of `work` is raised once the jobs under way have ended and their results were given; no
     further job is begun. The event tells `work` that nobody waits any more. At most 2 * n_threads jobs are under way

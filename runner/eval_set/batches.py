@@ -27,7 +27,7 @@ SHORTEST_PIECE = 300
 
 
 def batch_files(folder: Path, kind: Kind = "batch") -> list[Path]:
-    """The batches of one kind in the order of their numbers; none for a folder that is not there."""
+    """Return the batches of one kind in the order of their numbers; none for a folder that is not there."""
     if not folder.is_dir():
         return []
     found = [path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.jsonl", path.name)]
@@ -35,17 +35,17 @@ def batch_files(folder: Path, kind: Kind = "batch") -> list[Path]:
 
 
 def read_batch(path: Path) -> list[BatchRow]:
-    """The rows of a batch; an InputError names the line that is no such row, or was edited after export."""
+    """Return the rows of a batch; an InputError names the line that is no such row, or was edited after export."""
     return [row.checked() for row in _raw_rows(path)]
 
 
 def all_rows(folder: Path) -> Iterator[BatchRow]:
-    """Every row of every batch: of the pool first, then of the second readings, in the order of their numbers."""
+    """Return every row of every batch: of the pool first, then of the second readings, by number."""
     return (row.checked() for row in raw_rows(folder))
 
 
 def raw_rows(folder: Path) -> Iterator["RawRow"]:
-    """The same rows with their evidence unchecked, for a caller who needs few of them."""
+    """Yield the same rows with their evidence unchecked, for a caller who needs few of them."""
     for kind in ("batch", "double"):
         for path in batch_files(folder, kind):
             yield from _raw_rows(path)
@@ -66,14 +66,14 @@ class RawRow:
         return (self.fields["query_id"], self.fields["doc_id"])
 
     def checked(self) -> BatchRow:
-        """The row; an InputError if it is none, or its evidence was edited after export."""
+        """Return the row; an InputError if it is none, or its evidence was edited after export."""
         row = checked(BatchRow, self.fields, f"{self.path}:{self.line}")
         if row.evidence_sha256 != digest(self.fields["evidence"]):
             raise self.edited()
         return row
 
     def edited(self) -> InputError:
-        """What is said of a row that is not as it was exported."""
+        """Return what is said of a row that is not as it was exported."""
         return InputError(
             f"{self.path}:{self.line}: the row of query {self.pair[0]} and {self.pair[1]} was edited after export, so "
             f"nobody can say what was judged. Put the file back; where that cannot be, delete {self.path} and run the "
@@ -92,13 +92,13 @@ def _raw_rows(path: Path) -> Iterator[RawRow]:
 
 
 def number_of(batch: str) -> int:
-    """The number in a batch's name, 0 for a name without one."""
+    """Return the number in a batch's name, 0 for a name without one."""
     number = batch.rpartition("-")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def rounds(places: Iterable[tuple[str, Pair]]) -> dict[tuple[str, Pair], int]:
-    """The round that an answer to each row belongs to, by batch and pair, given in the order of the batches.
+    """Return the round that an answer to each row belongs to, by batch and pair, given in the order of the batches.
 
     1, and one more for every batch of the pool before that held the pair: it was planted once more. A second judge's
     first reading is of round 1 too.
@@ -113,7 +113,7 @@ def rounds(places: Iterable[tuple[str, Pair]]) -> dict[tuple[str, Pair], int]:
 
 
 def write_batches(folder: Path, rows: Sequence[BatchRow], kind: Kind = "batch", *, above: int = 0) -> list[Path]:
-    """The paths of new files that hold the rows, numbered after those there are and after `above`.
+    """Write the rows into new files, numbered after those there are and after `above`; return their paths.
 
     The rows get their batch's name.
     """
@@ -131,7 +131,7 @@ def write_batches(folder: Path, rows: Sequence[BatchRow], kind: Kind = "batch", 
 def make_row(
     version: str, prompt_sha256: str, query: tuple[str, str], document: Document, shown: Sequence[Span]
 ) -> BatchRow:
-    """A row without a batch yet, for a query's id and text and the parts of a document that are shown."""
+    """Return a row without a batch yet, for a query's id and text and the parts of a document that are shown."""
     evidence: list[dict[str, Any]] = [
         {"number": number, "start": span.start, "end": span.end, "text": document.text[span.start : span.end]}
         for number, span in enumerate(pieces(document.text, shown), start=1)
@@ -151,7 +151,7 @@ def make_row(
 
 
 def rebound(row: BatchRow, batch: str) -> BatchRow:
-    """The row as a batch of that name has it."""
+    """Return the row as a batch of that name has it."""
     fields = {**dict(row), "batch": batch}
     return row.model_copy(update={"batch": batch, "row_sha256": _binding(fields)})
 
@@ -161,12 +161,12 @@ def _fields(row: BatchRow) -> dict[str, Any]:
 
 
 def _binding(fields: Mapping[str, Any]) -> str:
-    """The digest of what a row says; of its evidence through that one's own digest."""
+    """Return the digest of what a row says; of its evidence through that one's own digest."""
     return digest({name: value for name, value in fields.items() if name not in ("row_sha256", "evidence")})
 
 
 def pieces(text: str, spans: Sequence[Span]) -> list[Span]:
-    """The spans cut at line breaks into pieces that a judge can name by number; together they are the spans."""
+    """Return the spans cut at line breaks into pieces that a judge can name by number; together they are the spans."""
     return [piece for span in spans for piece in _pieces(text, span)]
 
 

@@ -77,7 +77,7 @@ class EncoderSpec:
     """The service that embeds; `hub_id` is then the model as the service calls it, without a revision."""
 
     def prompt(self, side: PromptSide) -> str:
-        """What stands before every text of a side, "" for nothing."""
+        """Return what stands before every text of a side, "" for nothing."""
         return self.query_prompt if side == "query" else self.document_prompt
 
     @property
@@ -245,7 +245,7 @@ REFUSED: dict[str, str] = {
 
 
 def source(name: str) -> SourceSpec:
-    """The roster's row; an InputError says why a name is refused or which one may be meant."""
+    """Return the roster's row; an InputError says why a name is refused or which one may be meant."""
     if name in SOURCES:
         return SOURCES[name]
     if name in REFUSED:
@@ -258,7 +258,7 @@ NO_OWN: Mapping[str, EncoderSpec] = MappingProxyType({})
 
 
 def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
-    """The encoder's row, from a plan's `own` or the catalog; an InputError names the nearest, or why it is excluded."""
+    """Return the encoder's row, from a plan's `own` or the catalog; InputError names the nearest, or the exclusion."""
     if name in own:
         return own[name]
     if found := plugged_encoder(name):
@@ -275,12 +275,12 @@ def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
 
 
 def plugged_encoder(name: str) -> PlugIn | None:
-    """The plug-in that brings the encoder of that name, None if the catalog has it or it is unknown."""
+    """Return the plug-in that brings the encoder of that name, None if the catalog has it or it is unknown."""
     return None if name in ENCODERS else plug_in("encoders", name)
 
 
 def reranker(name: str) -> EncoderSpec:
-    """The cross-encoder's row; an InputError names the nearest one."""
+    """Return the cross-encoder's row; an InputError names the nearest one."""
     if name not in RERANKERS:
         near = _suggestion(name, RERANKERS)
         raise InputError(f"There is no re-ranker {name!r}{near} Re-rankers: {', '.join(RERANKERS)}.")

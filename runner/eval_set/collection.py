@@ -72,7 +72,7 @@ def _made(version: Version) -> tuple[Path, ...]:
 
 
 def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]:
-    """All documents where the sample's size allows, else the judged ones and others in hash order; in id order."""
+    """Return all documents if the sample's size allows, else the judged ones and others in hash order; in id order."""
     from samplers.corpus.sampling import in_hash_order
 
     size = plan.sample.size
@@ -103,7 +103,7 @@ def collection_facts(version: Version) -> CollectionFacts:
 
 
 def published_qrels(version: Version) -> dict[str, dict[str, int]]:
-    """The grades by query and document; a query that only has negative ones is left out, and scores 0."""
+    """Return the grades by query and document; a query that only has negative ones is left out, and scores 0."""
     return read_trec_qrels(version.qrels_path)
 
 

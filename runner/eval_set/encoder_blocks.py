@@ -51,7 +51,7 @@ def _advice(field: str) -> str:
 
 
 def encoder_problems(plan: Plan, path: Path) -> list[str]:
-    """What no single field shows: names that a cell cannot have, taken names, unusable addresses, idle prompts."""
+    """Return what no single field shows: names that cells cannot have, taken ones, unusable addresses, idle prompts."""
     found = []
     for name, given in plan.encoders.items():
         for field, said in _problems(name, given):
@@ -61,7 +61,7 @@ def encoder_problems(plan: Plan, path: Path) -> list[str]:
 
 
 def _problems(name: str, given: OwnEncoder) -> list[tuple[str, str]]:
-    """Field, "" for the block, and what is wrong."""
+    """Return field, "" for the block, and what is wrong."""
     found = []
     if not re.fullmatch(_NAME, name) or name.startswith("bm25"):
         found.append(("", "write a name in lower-case letters, digits, dots and dashes, such as bge-m3; not bm25"))
@@ -90,7 +90,7 @@ def _problems(name: str, given: OwnEncoder) -> list[tuple[str, str]]:
 
 
 def described_encoder(spec: EncoderSpec) -> str:
-    """A plan's own encoder in a line: what it is, where it runs and what a million tokens cost."""
+    """Return a plan's own encoder in a line: what it is, where it runs and what a million tokens cost."""
     size = f"{spec.dim} dimensions, {spec.max_tokens} tokens"
     if spec.service is None:
         return f"{spec.hub_id} at {spec.revision[:12]} of the model hub, {size}, {spec.pooling} pooling"

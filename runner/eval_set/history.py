@@ -9,22 +9,22 @@ from runner.eval_set.version import Version, is_abandoned, numbered, version_num
 
 
 def versions_of(version: Version) -> list[Version]:
-    """Every version on disk of the same source in the same folder, by number, given-up ones too."""
+    """Return every version on disk of the same source in the same folder, by number, given-up ones too."""
     return [numbered(version, number) for number in version_numbers(version.folder.parent)]
 
 
 def opened(version: Version) -> Opened | None:
-    """What opened.json says; None for a version that was not opened from another."""
+    """Return what opened.json says; None for a version that was not opened from another."""
     return _read(Opened, version, "opened.json")
 
 
 def abandoned(version: Version) -> Abandoned | None:
-    """What abandoned.json says; None for a version that was not given up."""
+    """Return what abandoned.json says; None for a version that was not given up."""
     return _read(Abandoned, version, "abandoned.json") if is_abandoned(version.folder) else None
 
 
 def earlier(version: Version) -> Version | None:
-    """The version that this one was opened from, in the same view; None if there is none.
+    """Return the version that this one was opened from, in the same view; None if there is none.
 
     An IntegrityError if opened.json names a version that is not there.
     """

@@ -27,12 +27,12 @@ _DATED = re.compile(r"-\d{8}$")
 
 
 def undated(model: str) -> str:
-    """A model's id without the date at its end."""
+    """Return a model's id without the date at its end."""
     return _DATED.sub("", model)
 
 
 def is_same_model(asked: str, answered: str) -> bool:
-    """Whether one id stands for the other: they differ by a date at most."""
+    """Return whether one id stands for the other: they differ by a date at most."""
     return asked == answered or (undated(asked) == undated(answered) and asked in (undated(asked), undated(answered)))
 
 
@@ -79,7 +79,7 @@ EXTERNAL_CELLS = (
 
 
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
-    """The default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`.
+    """Return the default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`.
 
     First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker,
     or with windows of 512 tokens if the structural one is the baseline's.
@@ -150,7 +150,7 @@ def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
 
 
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
-    """The plan at `path`; a PlanError names every criterion that it breaks, all at once."""
+    """Return the plan at `path`; a PlanError names every criterion that it breaks, all at once."""
     plan = read_plan(path)
     if broken := plan_problems(plan, path, source, version, rehearsal=rehearsal):
         raise PlanError(str(path), broken)
@@ -158,7 +158,7 @@ def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) 
 
 
 def plan_problems(plan: Plan, path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> list[str]:
-    """Every criterion that the plan of `path` breaks, and whatever else keeps it from being run."""
+    """Return every criterion that the plan of `path` breaks, and whatever else keeps it from being run."""
     return [
         *_identity_problems(plan, source, version, rehearsal=rehearsal),
         *encoder_problems(plan, path),
@@ -167,7 +167,7 @@ def plan_problems(plan: Plan, path: Path, source: SourceSpec, version: int, *, r
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan as the file has it, whether or not it meets the criteria; a PlanError names every wrong field."""
+    """Return the plan as the file has it, whether or not it meets the criteria; a PlanError names every wrong field."""
     try:
         return Plan.model_validate(read_yaml(held(path)))
     except ValidationError as error:
@@ -175,7 +175,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def plan_digest(plan: Plan) -> PlanDigest:
-    """What a preregistration freezes: the rule with every setting that can move a verdict, baseline and cells."""
+    """Return what a preregistration freezes: the rule with every setting that moves a verdict, baseline and cells."""
     rule = plan.model_dump(exclude={"cells", "baseline"})
     return PlanDigest(rule_sha256=digest(rule), baseline=plan.baseline, cells=list(plan.cells))
 
@@ -283,7 +283,7 @@ def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN) -> None:
 
 
 def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec, *, rehearsal: bool) -> list[str]:
-    """What breaks a criterion; of an external collection, which decides nothing, only the baseline is asked for."""
+    """Return what breaks a criterion; of a collection, which decides nothing, only the baseline is asked for."""
     if source.policy == "external":
         return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
     # How vectors are stored makes no cell more.

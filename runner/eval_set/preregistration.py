@@ -10,7 +10,7 @@ from runner.eval_set.version import Version, load_corpus, load_queries
 
 
 def preregistration(version: Version) -> Preregistration:
-    """What is to be frozen, from the files as they are now; both plans must load and queries must suffice."""
+    """Return what is to be frozen, from the files as they are now; both plans must load and queries must suffice."""
     queries = load_queries(version.queries_path)
     if problem := query_count_problem(len(queries)):
         raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
@@ -47,7 +47,7 @@ def _told(sample: Sample) -> str:
 
 
 def preregister(version: Version) -> Preregistration:
-    """The version's preregistration, written now if it was not yet, verified against the files if it was.
+    """Write the version's preregistration if it was not yet, else verify it against the files; return it.
 
     Cells that a plan gained since are allowed (they are exploratory); any other change is an IntegrityError.
     """
@@ -59,7 +59,7 @@ def preregister(version: Version) -> Preregistration:
 
 
 def check_preregistration(version: Version) -> Preregistration:
-    """What `preregister` would return, nothing written; every error that it can meet is raised here."""
+    """Return what `preregister` would return, nothing written; every error that it can meet is raised here."""
     if version.preregistration_path.exists():
         return verified_preregistration(version)
     if _is_under_judgment(version):
@@ -71,7 +71,7 @@ def check_preregistration(version: Version) -> Preregistration:
 
 
 def verified_preregistration(version: Version) -> Preregistration:
-    """The version's preregistration, held against the files as they are now."""
+    """Return the version's preregistration, held against the files as they are now."""
     path = version.preregistration_path
     frozen = checked(Preregistration, read_json(held(path)), path)
     if changed := _changes(frozen, version):
@@ -89,7 +89,7 @@ def _is_under_judgment(version: Version) -> bool:
 
 
 def _changes(frozen: Preregistration, version: Version) -> list[str]:
-    """What the files say otherwise than the preregistration; plans are read without their criteria, to say it first."""
+    """Return what the files say otherwise than the preregistration; plans are read without their criteria."""
     files = (
         (version.queries_path, frozen.queries_sha256),
         (version.corpus_path, frozen.corpus_sha256),
@@ -119,6 +119,6 @@ def _changes(frozen: Preregistration, version: Version) -> list[str]:
 
 
 def registered_cells(frozen: Preregistration, *, rehearsal: bool) -> frozenset[str]:
-    """The cells of the tested family; others are exploratory."""
+    """Return the cells of the tested family; others are exploratory."""
     plan = frozen.rehearsal if rehearsal else frozen.production
     return frozenset(plan.cells if plan else ())

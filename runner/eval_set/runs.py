@@ -47,7 +47,7 @@ def reading_bytes(reading: Reading) -> bytes:
 
 
 def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
-    """The run in a file, for exactly these queries in this order; one without a line has no hits.
+    """Return the run in a file, for exactly these queries in this order; one without a line has no hits.
 
     Raises InputError with file and line on a query that the set does not have, a rank that does not follow, a
     document twice, a score out of order, or anything that is not a number where one belongs.
@@ -61,7 +61,7 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
 
 
 def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
-    """The reading lists in a file, for exactly these queries in this order; () for one without a line.
+    """Return the reading lists in a file, for exactly these queries in this order; () for one without a line.
 
     Raises InputError with file and line on a query that the set does not have, a rank or a running sum that does not
     follow, a line after the list's end, or anything that is not a whole number where one belongs.
@@ -77,7 +77,7 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
 
 
 def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _Parsed]) -> Iterator[_Parsed]:
-    """What `parsed` makes of each line below the header; a ValueError of it becomes an InputError with the line."""
+    """Yield what `parsed` makes of each line below the header; its ValueError becomes an InputError with the line."""
     try:
         first, *lines = held(path).read_bytes().decode().split("\n")
     except OSError as error:
@@ -97,7 +97,7 @@ def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _P
 
 
 def _columns(line: str, expected: int, lists: Mapping[str, Sequence[object]]) -> tuple[str, str, list[str]]:
-    """Query, document and the columns behind them of a line that continues the query's list."""
+    """Return query, document and the columns behind them of a line that continues the query's list."""
     columns = line.split("\t")
     if len(columns) != expected:
         raise ValueError(f"{len(columns)} columns instead of {expected}")

@@ -43,7 +43,7 @@ class _Ranking(NamedTuple):
 
 
 def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
-    """The run in a TREC file (or standard input for "-"), each query's best `depth` documents by descending score.
+    """Return the run in a TREC file (or standard input for "-"), each query's best `depth` documents by falling score.
 
     Ties are broken as trec_eval breaks them: scores are compared as 32-bit floats, so that 0.5 and 0.5 + 1e-9 tie, and
     of equal ones the greater document id in byte order comes first. Queries stand in order of appearance, and their
@@ -61,7 +61,7 @@ def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
 
 
 def read_trec_qrels(path: str | Path) -> dict[str, dict[str, int]]:
-    """The grades in a qrels file (or standard input for "-"): query_id -> doc_id -> grade from 0.
+    """Return the grades in a qrels file (or standard input for "-"): query_id -> doc_id -> grade from 0.
 
     A negative grade marks a document that was not judged and leaves it out, which trec_eval's measures cannot tell
     from grade 0; a query that has no other grades keeps its place with none. Raises InputError with file and line.
@@ -82,7 +82,7 @@ def read_trec_qrels(path: str | Path) -> dict[str, dict[str, int]]:
 
 
 def trec_run_bytes(run: Run, tag: str = "") -> bytes:
-    """The run as a TREC file that trec_eval reads back in the run's order; a query without hits has no line.
+    """Return the run as a TREC file that trec_eval reads back in the run's order; a query without hits has no line.
 
     Scores are the run's own where 32-bit floats and trec_eval's ties keep the order of every query, else all of them
     count down to 1 at the last rank. The tag is the cell's slug unless given. Raises ValueError on an id or tag that
@@ -99,7 +99,7 @@ def trec_run_bytes(run: Run, tag: str = "") -> bytes:
 
 
 def trec_qrels_bytes(qrels: Qrels) -> bytes:
-    """The grades as a qrels file, in their own order; a query without grades has no line. ValueError as for a run."""
+    """Return the grades as a qrels file, in their own order; a query without any has no line. ValueError as for a run."""
     return "".join(
         f"{_word(query_id)} 0 {_word(doc_id)} {grade}\n"
         for query_id, grades in qrels.items()
@@ -108,7 +108,7 @@ def trec_qrels_bytes(qrels: Qrels) -> bytes:
 
 
 def _rankings(path: str | Path) -> tuple[dict[str, _Ranking], str]:
-    """Every line of a run file by query, and the first one's tag."""
+    """Return every line of a run file by query, and the first one's tag."""
     name, tag = display(path), ""
     found: dict[str, _Ranking] = {}
     for number, line in numbered_lines(path):
@@ -128,7 +128,7 @@ def _rankings(path: str | Path) -> tuple[dict[str, _Ranking], str]:
 
 
 def _run_line(line: bytes) -> tuple[str, str, int, float, bytes]:
-    """Query, document, rank, score and tag of a line; a ValueError says why it has none."""
+    """Return query, document, rank, score and tag of a line; a ValueError says why it has none."""
     fields = line.split()
     if len(fields) != 6:
         raise ValueError(f"{len(fields)} columns instead of 6. Lines of {_RUN_FORM!r} are expected")
@@ -178,7 +178,7 @@ def _refused(where: str, error: ValueError) -> InputError:
 
 
 def _survives(hits: Sequence[Hit]) -> bool:
-    """Whether trec_eval's order of these scores is the order that the hits have."""
+    """Return whether trec_eval's order of these scores is the order that the hits have."""
     scores = np.array([hit.score for hit in hits], np.float64)
     if not np.isfinite(scores).all():
         raise ValueError("a score is not finite")

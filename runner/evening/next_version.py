@@ -90,7 +90,7 @@ def open_next(version: Version, *, reason: str = "", by: str = "", today: str) -
 
 
 def abandon(version: Version, *, reason: str, by: str, today: str) -> str:
-    """The answer for stdout once abandoned.json says that the newest version is given up.
+    """Return the answer for stdout once abandoned.json says that the newest version is given up.
 
     InputError for a version that is decided, is not there, or is a collection.
     """
@@ -129,7 +129,7 @@ def _record(version: Version) -> Version:
 
 
 def _newest_frozen(version: Version) -> Version:
-    """The version to begin from, in the same view: the newest one, or the last one given up if no other is left."""
+    """Return the version to begin from, in the same view: the newest one, or the last given up if no other is left."""
     known = versions_of(version)
     if not known:
         raise InputError(
@@ -172,7 +172,7 @@ def _refuse_leftovers(target: Version) -> None:
 
 
 def _staged(before: Version, target: Version) -> Path:
-    """A folder under a name that nothing reads, with all but opened.json of what the new version begins with.
+    """Return a folder under a name that nothing reads, with all but opened.json of what the new version begins with.
 
     What the earlier one does not have, as after a decision by policy, comes from catalog and template.
     """
@@ -200,7 +200,7 @@ def renumbered(path: Path, number: int) -> str:
 
 
 def _told(before: Version, target: Version) -> list[str]:
-    """What the new version holds, what may be edited, and what is still to be done before it runs."""
+    """Return what the new version holds, what may be edited, and what is still to be done before it runs."""
     held = [f"{len(read_plan(target.plan_path(rehearsal=target.rehearsal)).cells)} cells"]
     if target.corpus_path.exists():
         held.append(f"{load_corpus(target.corpus_path)[0].n_documents} documents")
@@ -222,7 +222,7 @@ def _told(before: Version, target: Version) -> list[str]:
 
 
 def _plan_faults(target: Version) -> list[str]:
-    """What keeps the plans from being run: the catalog may have moved on since they were written."""
+    """Return what keeps the plans from being run: the catalog may have moved on since they were written."""
     faults = []
     for rehearsal in (False, True):
         try:
