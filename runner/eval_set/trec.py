@@ -99,7 +99,7 @@ def trec_run_bytes(run: Run, tag: str = "") -> bytes:
 
 
 def trec_qrels_bytes(qrels: Qrels) -> bytes:
-    """Return the grades as a qrels file, in their own order; a query without any has no line. ValueError as for a run."""
+    """Return the grades as a qrels file, in their own order; one without any has no line. ValueError as for a run."""
     return "".join(
         f"{_word(query_id)} 0 {_word(doc_id)} {grade}\n"
         for query_id, grades in qrels.items()
