@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from lxml import etree
 
+from runner.base.records import Section
 from samplers.formats.gpo.inline import line_of, runs_of, text_of
 from samplers.formats.gpo.text import GpoText, Handler, lead_of
 
@@ -70,11 +71,11 @@ class FederalRegisterText(GpoText):
                 **{tag: self._preamble_block(kind) for tag, kind in PREAMBLE.items()},
                 **dict.fromkeys(_FLAT, self._division),
                 **dict.fromkeys(("FRDOC", "FILED"), self.leave_out("filing lines")),
-                "SIG": self._signature,
+                "SIG": lambda element, _: self._whole("signature", element, ""),
                 "BILCOD": self.leave_out("billing codes"),
                 "TITLE3": self.leave_out("running heads"),
                 "PRES": self._president,
-                "LSTSUB": self._subjects,
+                "LSTSUB": lambda element, _: self._whole("subjects", element, _label_of(element)),
                 "REGTEXT": self._regulatory_text,
                 "AMDPAR": self._instruction,
                 ANNOUNCED: self._announced,
@@ -85,11 +86,14 @@ class FederalRegisterText(GpoText):
             }
         )
 
-    def order(self, element: etree._Element) -> None:
-        """Write a presidential document: its heading, sections numbered in running text, who signed it where."""
-        self.handlers.update(dict.fromkeys(("FP", "P"), self._order_paragraph))
-        self.handlers["PSIG"] = self._order_signature
+    def written(self, element: etree._Element) -> tuple[str, tuple[Section, ...]]:
+        """Return the text and the sections of a document."""
+        if element.tag == "PRESDOCU":
+            # Its sections are numbered in running text.
+            self.handlers.update(dict.fromkeys(("FP", "P"), self._order_paragraph))
+            self.handlers["PSIG"] = self._order_signature
         self.inside(element, 0)
+        return self.finish()
 
     def heading(self, element: etree._Element, level: int) -> None:
         """Open the part of an HD.
@@ -124,9 +128,6 @@ class FederalRegisterText(GpoText):
         with self.part(kind, level, label):
             self.inside(element, level, lead="\n")
 
-    def _subjects(self, element: etree._Element, _: int) -> None:
-        self._whole("subjects", element, _label_of(element))
-
     def _regulatory_text(self, element: etree._Element, _: int) -> None:
         """Write amendments of a part of the CFR; those of one part that follow each other are one part of the text."""
         title, number = element.get("TITLE", ""), element.get("PART", "")
@@ -138,9 +139,6 @@ class FederalRegisterText(GpoText):
                 self.close_headings()
             level = self.open_heading("regtext", _REGTEXT, label)
         self.inside(element, level)
-
-    def _signature(self, element: etree._Element, _: int) -> None:
-        self._whole("signature", element, "")
 
     def _division(self, element: etree._Element, level: int) -> None:
         """Write a chapter, part or subpart of the CFR: a container, or a heading for the siblings after it.
