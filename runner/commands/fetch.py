@@ -3,7 +3,6 @@
 import argparse
 
 from runner.base.errors import InputError
-from runner.base.places import cache_folder
 from runner.base.progress import say
 from runner.commands.console import answer
 from runner.eval_set.catalog import source
@@ -30,7 +29,6 @@ def fetch(options: argparse.Namespace) -> None:
         options=words.union(options.option),
         max_mb=options.max_mb,
         endpoints=dict(endpoint.partition("=")[::2] for endpoint in options.endpoint),
-        cache=cache_folder(),
         **listed,
     )
     report = fetch_source(source(options.source).name, options.to, request, say)

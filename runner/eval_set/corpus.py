@@ -85,7 +85,7 @@ def fetched_corpus(version: Version) -> Path:
     from samplers.feeds.request import FetchRequest
 
     folder, sample = version.work / "live", sample_to_draw(version)
-    request = FetchRequest(size=sample.size, seed=sample.seed, options=frozenset(sample.options), cache=version.cache)
+    request = FetchRequest(size=sample.size, seed=sample.seed, options=frozenset(sample.options))
     fetch(version.source.name, folder, request, say)
     return folder
 

@@ -44,7 +44,7 @@ def check_same(report: "FetchReport", folder: Path) -> None:
     more = (
         f"\n  and {len(differing) - _N_NAMED} more, all in {folder}/differences.jsonl" if differing[_N_NAMED:] else ""
     )
-    rest = f"{report.n_same or 'None'} of them are in {folder} as the manifest has them."
+    rest = f"{len(report.same) or 'None'} of them are in {folder} as the manifest has them."
     raise IntegrityError(
         f"{len(report.changed)} of {report.n_listed} documents are changed and {len(report.missing)} missing:\n"
         f"{named}{more}\n{rest} Put the version's archive back, or open a new version."

@@ -1,27 +1,25 @@
 """HTTP as feeds use it: polite, bounded, patient with a busy server, and silent about keys."""
 
 import json
+import re
 import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import cache
 from http import HTTPStatus
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from runner import __version__
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Busy, Patience, Response, Unusable, exchange, patiently
-from samplers.feeds.answers import FORMS, Cut, check_content, check_type
 from samplers.feeds.endpoints import ENDPOINTS, Endpoints, Refused, shown, without_key
 from samplers.feeds.request import Kind, Say
-from samplers.feeds.watchdog import Watchdog
-
-if TYPE_CHECKING:
-    import ssl
 
 USER_AGENT = f"per-source-eval/{__version__} (evaluation of public legislative documents)"
 
@@ -49,6 +47,47 @@ _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _Result = TypeVar("_Result")
 
 
+class Form(NamedTuple):
+    """A kind of answer: its name in messages, what is asked for, and the types that it may declare."""
+
+    name: str
+    accept: str
+    types: tuple[str, ...]
+
+
+FORMS: Mapping[Kind, Form] = {
+    "xml": Form("XML", "application/xml, text/xml;q=0.9", ("application/xml", "text/xml")),
+    "htm": Form("a text in HTML", "text/html", ("text/html",)),
+    "html": Form("an HTML page", "text/html", ("text/html", "application/xhtml+xml")),
+    "zip": Form("a ZIP", "application/zip", ("application/zip", "application/x-zip-compressed")),
+    # govinfo's listings answer 406 without it.
+    "json": Form("JSON", "application/json", ("application/json",)),
+}
+_UNSPECIFIC = ("", "application/octet-stream", "binary/octet-stream", "text/plain")
+"""Types that say nothing; the content decides."""
+
+_HEAD, _TAIL = 16_384, 4_096
+"""Bytes looked at from either end: prologs and trailing comments are shorter."""
+
+_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_COMMENT = re.compile(rb"<!--.*?-->", re.S)
+_DOCTYPE = re.compile(rb"<!doctype\s{1,9}html\b", re.I)
+_ROOT = re.compile(rb"<([A-Za-z_][\w.:-]{0,80})")
+
+
+class Cut(Busy):
+    """An answer that ends before it is whole."""
+
+
+class Listing(BaseModel):
+    """What a feed reads of a listing; the rest of it may be anything."""
+
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
+
+
+Shape = TypeVar("Shape", bound=Listing)
+
+
 class Clock(NamedTuple):
     """Time as a client needs it: seconds that only grow, waiting, and the time of day; tests bring their own."""
 
@@ -58,27 +97,17 @@ class Clock(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A whole body, and the validators that it came with, "" for none.
-
-    `moved_to` is the official address that redirects led to, "" if there were none.
-    """
+    """A whole body; `moved_to` is the official address that redirects led to, "" if there were none."""
 
     data: bytes
-    etag: str = ""
-    last_modified: str = ""
     moved_to: str = ""
 
 
 class Client(ExitStack):
-    """Answers of the endpoints. Listings are cached and revalidated; files, and answers to a key, are not.
+    """Answers of the endpoints, one request at a time."""
 
-    A keyed answer may repeat its key, so none is ever stored.
-    """
-
-    def __init__(self, endpoints: Endpoints, caches: Path, clock: Clock, say: Say) -> None:
+    def __init__(self, endpoints: Endpoints, clock: Clock, say: Say) -> None:
         import httpx
-        from hishel import CacheOptions, SqliteStorage
-        from hishel.httpx import CacheClient
 
         super().__init__()
         self.endpoints = endpoints
@@ -88,22 +117,14 @@ class Client(ExitStack):
             clock.sleep, clock.utc, tries=TRIES, longest_pause=60.0, waits=LONGEST_ANSWER, within=LONGEST_ANSWER
         )
         self._next: dict[str, float] = {}
-        self._watchdog = Watchdog()
-        (caches / "feeds").mkdir(parents=True, exist_ok=True)
-        storage = SqliteStorage(database_path=caches / "feeds" / "http_v2.db", max_stream_size=MAX_LISTING)
-        timeout = httpx.Timeout(30.0, connect=10.0)
-        rfc, verify = CacheOptions(shared=False), _certificates()
-        self._plain = self.enter_context(httpx.Client(timeout=timeout, verify=verify))
-        self._cached = self.enter_context(CacheClient(storage=storage, rfc=rfc, timeout=timeout, verify=verify))
+        self._http = self.enter_context(httpx.Client(timeout=httpx.Timeout(30.0, connect=10.0)))
 
     def json(self, url: str) -> JSON:
         """Return a listing; raise a BackendError if the server gives none."""
 
-        def ask(attempt: int) -> JSON:
-            # What was cached may be what is wrong with it, so only the first attempt asks the cache.
-            answer = self._followed(url, "json", MAX_LISTING, may_cache=attempt == 1)
+        def ask() -> JSON:
             try:
-                return json.loads(answer.data)
+                return json.loads(self._followed(url, "json", MAX_LISTING).data)
             except (ValueError, RecursionError) as error:
                 raise Cut("the answer is not JSON") from error
 
@@ -111,23 +132,21 @@ class Client(ExitStack):
 
     def page(self, url: str) -> str:
         """Return a page of HTML as text."""
-        answer = self._patiently(url, lambda attempt: self._followed(url, "html", MAX_LISTING, may_cache=attempt == 1))
-        return answer.data.decode("utf-8", "replace")
+        return self.file(url, "html", MAX_LISTING).data.decode("utf-8", "replace")
 
     def file(self, url: str, kind: Kind, limit: int) -> Answer:
         """Return a file of at most `limit` bytes; raise Refused if there is none, BackendError if the server fails."""
-        return self._patiently(url, lambda _: self._followed(url, kind, limit, may_cache=False))
+        return self._patiently(url, lambda: self._followed(url, kind, limit))
 
-    def _patiently(self, url: str, ask: Callable[[int], _Result]) -> _Result:
+    def _patiently(self, url: str, ask: Callable[[], _Result]) -> _Result:
         """Return what `ask` returns; raise Refused if every answer was cut, BackendError if the server stays busy."""
         place, deadline = without_key(url), self.clock.now() + LONGEST_ANSWER
-
-        def once(attempt: int) -> _Result:
-            with self._watchdog.until(deadline - self.clock.now()):
-                return ask(attempt)
-
         try:
-            return patiently(once, self._patience, tell=lambda line: self._say(f"{place}: {line}"))
+            return patiently(
+                lambda _: _within(deadline - self.clock.now(), ask),
+                self._patience,
+                tell=lambda line: self._say(f"{place}: {line}"),
+            )
         except Cut as error:
             raise Refused(f"{place}: {error}.") from error
         except Busy as error:
@@ -135,31 +154,28 @@ class Client(ExitStack):
                 f"{place} could not be had: {error}. What was fetched is kept; run the command again later."
             ) from error
 
-    def _followed(self, url: str, kind: Kind, limit: int, *, may_cache: bool) -> Answer:
+    def _followed(self, url: str, kind: Kind, limit: int) -> Answer:
         """Return the answer that redirects lead to, on the same service; raise Refused for any other."""
         target = url
         for _ in range(MAX_REDIRECTS + 1):
-            response = self._response(target, kind, limit, may_cache=may_cache)
+            response = self._response(target, kind, limit)
             if response.status not in _REDIRECTS:
                 place = without_key(target)
                 if response.status != HTTPStatus.OK:
                     raise self._failure(response, target)
-                check_type(kind, response.headers.get("content-type", ""), place)
-                check_content(kind, response.body, place)
-                etag, modified = _validator(response, "etag"), _validator(response, "last-modified")
-                return Answer(response.body, etag, modified, "" if target == url else place)
+                _check_type(kind, response.headers.get("content-type", ""), place)
+                _check_content(kind, response.body, place)
+                return Answer(response.body, "" if target == url else place)
             target = self.endpoints.followed(target, response.headers.get("location", ""))
         raise Refused(f"{without_key(url)} is redirected more than {MAX_REDIRECTS} times.")
 
-    def _response(self, url: str, kind: Kind, limit: int, *, may_cache: bool) -> Response:
+    def _response(self, url: str, kind: Kind, limit: int) -> Response:
         """Return one answer, once it is this service's turn."""
         name, key = self.endpoints.name(url), self.endpoints.key(url)
-        # no-cache: what is cached is used only once the server says that it is still the same.
         headers = {
             "User-Agent": USER_AGENT,
             "Accept": FORMS[kind].accept,
             "Accept-Encoding": "gzip" if kind in ("json", "html") else "identity",
-            "Cache-Control": "no-cache",
         }
         pause = self._next.get(name, 0.0) - self.clock.now()
         if pause > 0:
@@ -167,13 +183,12 @@ class Client(ExitStack):
         self._next[name] = self.clock.now() + 1 / min(RATE, ENDPOINTS[name].max_rate)
         try:
             return exchange(
-                self._cached if may_cache and not key else self._plain,
+                self._http,
                 "GET",
                 self.endpoints.sent(url),
                 longest=limit,
                 shown=shown,
-                headers=headers | {"X-Api-Key": key} if key else headers,
-                extensions={"trace": self._watchdog.saw},
+                headers=headers | ({"X-Api-Key": key} if key else {}),
             )
         except Busy as error:
             if _is_unresolved(error):
@@ -197,20 +212,75 @@ class Client(ExitStack):
         return Refused(f"{without_key(url)}: {words}.")
 
 
-@cache
-def _certificates() -> "ssl.SSLContext":
-    # Loading them takes 70 ms, and every client needs them twice.
-    import httpx
+def listing(client: Client, url: str, shape: type[Shape]) -> Shape:
+    """Return the listing at an address; raise a BackendError that says where it has another shape."""
+    try:
+        return shape.model_validate(client.json(url))
+    except ValidationError as error:
+        # What was found is not shown: an answer may repeat a key.
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise BackendError(f"{without_key(url)} is not the listing that is due: {place}: {first['msg']}.") from error
 
-    return httpx.create_ssl_context()
 
+def _within(seconds: float, ask: Callable[[], _Result]) -> _Result:
+    """Return what `ask` returns; raise a last Busy once time is up, be it for a header.
 
-def _validator(response: Response, name: str) -> str:
-    value = response.headers.get(name, "")
-    return value if value.isprintable() and len(value) <= 200 else ""
+    No timeout of a single read can promise that. The thread that still waits then ends with the run.
+    """
+    answer: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(ask())
+        except BaseException as error:  # noqa: BLE001  # raised again by whoever waits
+            answer.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return answer.result(max(seconds, 0.0))
+    except TimeoutError as error:
+        raise Busy("no whole answer in the time that one may take", tries=1) from error
 
 
 def _is_unresolved(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, socket.gaierror):
         error = error.__cause__ or error.__context__  # httpcore drops the cause of what its pool passes on
     return error is not None
+
+
+def _check_type(kind: Kind, content_type: str, place: str) -> None:
+    """Raise Refused, which names what came instead, unless the declared type can be that of `kind`."""
+    declared = content_type.partition(";")[0].strip().lower()
+    if declared in FORMS[kind].types + _UNSPECIFIC or (kind == "json" and declared.endswith("+json")):
+        return
+    name = "an HTML page" if declared == "text/html" else re.sub(r"[^a-z0-9/.+\[\]-]", "?", shown(declared, 60))
+    raise Refused(f"{place} is {name} where {FORMS[kind].name} is due.")
+
+
+def _check_content(kind: Kind, data: bytes, place: str) -> None:
+    """Raise Refused for bytes of another kind than `kind`, and Cut if their end is missing."""
+    if not data.strip():
+        raise Cut("the answer is empty")
+    if kind == "json":
+        return
+    head, tail = _plain(data[:_HEAD]), _plain(data[-_TAIL:])
+    found = _ROOT.search(head)
+    root = found[1] if found else b"?"
+    is_markup = head.startswith(b"<")
+    is_page = root.lower() == b"html" or _DOCTYPE.search(head) is not None
+    is_due = data.startswith(b"PK") if kind == "zip" else is_markup and is_page == (kind != "xml")
+    if not is_due:
+        name = "an HTML page" if is_markup and is_page else "something else"
+        raise Refused(f"{place} is {name} where {FORMS[kind].name} is due.")
+    if kind == "htm" and b"<pre" not in head.lower():
+        raise Refused(f"{place} is a page about something else: it has no printed text in it.")
+    if kind != "zip" and b"</" + root.lower() not in tail.lower() and not tail.rstrip().endswith(b"/>"):
+        raise Cut(f"the answer ends without </{root.decode('ascii', 'replace')}>")
+
+
+def _plain(piece: bytes) -> bytes:
+    """Return a piece of a file without byte order marks, comments and the zeros of UTF-16."""
+    for mark in _MARKS:
+        piece = piece.removeprefix(mark)
+    return _COMMENT.sub(b"", piece.replace(b"\0", b"")).lstrip()

@@ -7,9 +7,8 @@ from urllib.parse import urlsplit
 from pydantic import AliasPath, Field
 
 from runner.base.errors import BackendError
-from samplers.feeds.client import Client
+from samplers.feeds.client import Client, Listing, listing
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.listing import Listing, listing
 from samplers.feeds.request import FetchRequest, Item, Located, Say
 
 _API = "https://api.congress.gov/v3/crsreport"

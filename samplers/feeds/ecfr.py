@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from samplers.feeds.client import Client
+from samplers.feeds.client import Client, Listing, listing
 from samplers.feeds.endpoints import Refused
 from samplers.feeds.govinfo import entries_of
-from samplers.feeds.listing import Listing, listing
 from samplers.feeds.names import TITLE, VOLUME
 from samplers.feeds.request import FetchRequest, Item, Located, Say
 

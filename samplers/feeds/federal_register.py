@@ -8,9 +8,8 @@ from urllib.parse import urlencode
 from pydantic import Field
 
 from runner.base.errors import BackendError
-from samplers.feeds.client import Client
+from samplers.feeds.client import Client, Listing, listing
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.listing import Listing, listing
 from samplers.feeds.request import FetchRequest, Item, Located, Say
 
 _SITE = "https://www.federalregister.gov"

@@ -1,19 +1,36 @@
-"""A source's documents from its publisher: a new draw, or exactly those of a manifest."""
+"""A source's documents from its publisher into a folder: a new draw, or exactly those of a manifest.
+
+Each file is asked for once, recorded as it comes, and counted. What is fetched again is read, and held to the digests
+that the manifest has of its documents.
+"""
 
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from runner.base.errors import BackendError, InputError
+from runner.base.canonical import sha256
+from runner.base.errors import BackendError, DocumentError, InputError
 from runner.base.store import disk_errors, exclusive
 from samplers.corpus.recognise import named_elsewhere
-from samplers.feeds.again import fetch_again
-from samplers.feeds.client import Client, Clock
-from samplers.feeds.download import Downloads
-from samplers.feeds.endpoints import Endpoints
-from samplers.feeds.folder import LOCK, Folder
-from samplers.feeds.request import Draw, FetchReport, FetchRequest, Say
-from samplers.feeds.table import Feed, feed_of
+from samplers.feeds.client import Answer, Client, Clock
+from samplers.feeds.endpoints import Endpoints, Refused
+from samplers.feeds.folder import LOCK, Folder, listed_item
+from samplers.feeds.names import STATUS
+from samplers.feeds.olrc import unzipped
+from samplers.feeds.request import Draw, FetchReport, FetchRequest, Item, Say
+from samplers.feeds.table import Feed, feed_of, source_feeds
 from samplers.registry import source_format
+
+FAILURES = 10
+FAILURE_SHARE = 0.1
+"""So many files, and this share of a draw, may fail; with more the feed is not what it was, and asking on is rude."""
+
+LOST_SHARE = 0.2
+"""This share of a draw, however small it is, may be lost: it is about what is drawn beyond the number wanted."""
+
+SAID_EVERY = 25
+"""Files between two lines of progress."""
 
 
 def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clock | None = None) -> FetchReport:
@@ -23,27 +40,6 @@ def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clo
     other files; a BackendError for a server, a network or a disk that gave out, and if too much cannot be had.
     """
     name, feed = feed_of(source, request)
-    _check(source, request)
-    with disk_errors(folder):
-        there = next(path for path in (folder, *folder.parents, Path()) if os.path.lexists(path))
-        if not there.is_dir():
-            raise InputError(f"{there} is not a folder. Give a new folder with --to.")
-    endpoints = Endpoints(request.endpoints)
-    with (
-        disk_errors(folder),
-        exclusive(folder / LOCK, "another fetch into this folder"),
-        Client(endpoints, request.cache, clock or Clock(), say) as client,
-    ):
-        files = Downloads(client, source, Folder(folder, request.max_mb), say)
-        if request.documents:
-            fetch_again(files, request)
-        else:
-            _fill(files, _drawn(files, name, feed, request))
-    return files.report
-
-
-def _check(source: str, request: FetchRequest) -> None:
-    """Raise an InputError for numbers, days and options that nothing can be fetched with."""
     if request.size < 1 or request.max_mb < 1 or request.seed < 0:
         raise InputError("--size and --max-mb are at least 1, --seed is at least 0.")
     if request.since and request.until and request.since > request.until:
@@ -51,9 +47,24 @@ def _check(source: str, request: FetchRequest) -> None:
     known = source_format(source).options
     if unknown := sorted(request.options - known.keys()):
         raise InputError(f"{source} has no option {unknown[0]!r}. Its options: {', '.join(known) or 'none'}.")
+    endpoints = Endpoints(request.endpoints)
+    with disk_errors(folder):
+        there = next(path for path in (folder, *folder.parents, Path()) if os.path.lexists(path))
+        if not there.is_dir():
+            raise InputError(f"{there} is not a folder. Give a new folder with --to.")
+        with (
+            exclusive(folder / LOCK, "another fetch into this folder"),
+            Client(endpoints, clock or Clock(), say) as client,
+        ):
+            files = Downloads(client, source, Folder(folder, request.max_mb), say)
+            if request.documents:
+                files.again(request)
+            else:
+                files.fill(_drawn(files, name, feed, request))
+    return files.report
 
 
-def _drawn(files: Downloads, name: str, feed: Feed, request: FetchRequest) -> Draw:
+def _drawn(files: "Downloads", name: str, feed: Feed, request: FetchRequest) -> Draw:
     """Return the draw that was begun in the folder, or a new one, which is kept there."""
     header = {
         "source": files.source,
@@ -75,16 +86,158 @@ def _drawn(files: Downloads, name: str, feed: Feed, request: FetchRequest) -> Dr
     return draw
 
 
-def _fill(files: Downloads, draw: Draw) -> None:
-    """Download a draw and what goes with it; say first if the source's reader does not take such files."""
-    report, source, suffixes = files.report, files.source, files.format.suffixes
-    report.n_listed, report.n_files = draw.n_listed, len(draw.items)
-    if unread := sorted({Path(item.path).suffix for item in draw.items} - set(suffixes)):
-        named = {named_elsewhere(b"", item.path, source) for item in draw.items} - {""}
-        taken = f"the reader of {source} reads {', '.join(suffixes)} alone."
-        report.notes += [f"The feed serves {', '.join(unread)}; {taken}", *sorted(named)]
-        for note in report.notes:
-            files.say(note)
-    files.fill(draw.items)
-    report.n_bytes = sum(row.bytes for item in draw.items if (row := files.target.rows.get(item.path)))
-    files.take_companions(draw.items)
+class Downloads:
+    """Files of a source into its folder, with an account of what became of them."""
+
+    def __init__(self, client: Client, source: str, target: Folder, say: Say) -> None:
+        self.client = client
+        self.source = source
+        self.target = target
+        self.say = say
+        self.format = source_format(source)
+        self.report = FetchReport()
+
+    def had(self, item: Item) -> Answer:
+        """Return the file; raise Refused for what cannot be had."""
+        limit = self.format.max_bytes
+        answer = self.client.file(item.url, item.kind, limit)
+        return answer._replace(data=unzipped(answer.data, item.path, limit)) if item.kind == "zip" else answer
+
+    def fill(self, draw: Draw) -> None:
+        """Put a draw and what goes with it into the folder; raise a BackendError if it lost too much to stand for it.
+
+        Say first if the source's reader does not take such files.
+        """
+        report, suffixes, items = self.report, self.format.suffixes, draw.items
+        report.n_listed, report.n_files = draw.n_listed, len(items)
+        if unread := sorted({Path(item.path).suffix for item in items} - set(suffixes)):
+            named = {named_elsewhere(b"", item.path, self.source) for item in items} - {""}
+            taken = f"the reader of {self.source} reads {', '.join(suffixes)} alone."
+            report.notes += [f"The feed serves {', '.join(unread)}; {taken}", *sorted(named)]
+            for note in report.notes:
+                self.say(note)
+        self._take(items)
+        if len(report.failed) > LOST_SHARE * len(items):
+            raise BackendError(
+                f"{len(report.failed)} of {len(items)} files cannot be had, more than {LOST_SHARE:.0%}, the first one "
+                f"since {report.failed[0][1]} The other {len(items) - len(report.failed)} are kept in "
+                f"{self.target.root}. Run the command again, or another draw with --seed and a new folder."
+            )
+        report.n_bytes = sum(row.bytes for item in items if (row := self.target.rows.get(item.path)))
+        self._take_statuses(items)
+
+    def _put(self, item: Item, answer: Answer) -> None:
+        self.target.put(item, answer.data, f"{self.client.clock.utc():%Y-%m-%dT%H:%M:%SZ}")
+        self.report.n_fetched += 1
+
+    def _take(self, items: Sequence[Item], what: str = "files") -> None:
+        """Put every missing file into the folder; raise a BackendError if too many cannot be had."""
+        failed = self.report.failed
+        for number, item in enumerate(items, start=1):
+            try:
+                if self.target.read(item) is None:
+                    self._put(item, self.had(item))
+                else:
+                    self.report.n_kept += 1
+            except Refused as error:
+                failed.append((item.path, str(error)))
+                self.say(str(error))
+                if len(failed) > max(FAILURES, FAILURE_SHARE * len(items)):
+                    raise BackendError(
+                        f"{len(failed)} of {len(items)} files cannot be had, the first one since {failed[0][1]} The "
+                        "feed is not what this tool knows; what was fetched is kept."
+                    ) from error
+            if number % SAID_EVERY == 0 or number == len(items):
+                self.say(f"{number:,} of {len(items):,} {what}")
+
+    def _take_statuses(self, items: Sequence[Item]) -> None:
+        """Fetch the status of each bill, which the reader takes beside it; note what fails.
+
+        Nothing is lost without them but the policy area of a stratum, so none of them ends a run.
+        """
+        if self.source != "bills" or not self.format.sidecar:
+            return
+        found = [STATUS.item(item.path.removesuffix(".xml")) for item in items]
+        statuses = {item.path: item for item in found if item and re.search(self.format.sidecar, item.path)}
+        files = Downloads(self.client, self.source, self.target, self.say)
+        try:
+            files._take([statuses[path] for path in sorted(statuses)], "files of bill status")
+        except BackendError as error:
+            self.report.notes.append(f"The bills are there, the files of their status are not all: {error}")
+        else:
+            if lost := files.report.failed:
+                self.report.notes.append(f"{len(lost)} files of bill status could not be had.")
+
+    def again(self, request: FetchRequest) -> None:
+        """Fetch a manifest's documents again and report what came of it.
+
+        A file goes into the folder only if every document of the manifest in it has the manifest's digest; another
+        one is set aside as NAME.changed. differences.jsonl names each document that is changed or missing.
+        """
+        report, documents = self.report, request.documents
+        # Documents come from the file that the manifest names, else from where the feed looks.
+        listed = {doc_id: file.url for doc_id, file in request.listed.items() if doc_id in documents}
+        named = [(doc_id, listed_item(url)) for doc_id, url in sorted(listed.items())]
+        others = source_feeds(self.source).locate(self.client, sorted(documents.keys() - listed.keys()))
+        lost = dict.fromkeys(documents, "no file was found that could hold it")
+        items: dict[Item, set[str]] = {}
+        for doc_id, item in (*named, *others):
+            if isinstance(item, str):
+                lost[doc_id] = item
+            else:
+                items.setdefault(item, set()).add(doc_id)
+        found: dict[str, str] = {}  # how each document differs, "" if not at all
+        for number, (item, wanted) in enumerate(items.items(), start=1):
+            if not wanted <= found.keys():
+                self._compare(item, wanted, request, found, lost)
+            if number % SAID_EVERY == 0 or number == len(items):
+                self.say(f"checked {number:,} of {len(items):,} files")
+        self._take_statuses([item for item in items if item.path in self.target.rows])
+        report.n_listed, report.n_files = len(documents), len(items)
+        report.changed = sorted((doc_id, how) for doc_id, how in found.items() if how)
+        report.missing = [(name, lost[name]) for name in sorted(documents.keys() - found.keys())]
+        self.target.differ([*report.changed, *report.missing])
+
+    def _compare(
+        self, item: Item, wanted: set[str], request: FetchRequest, found: dict[str, str], lost: dict[str, str]
+    ) -> None:
+        """Fetch a file, unless it is here as recorded, and compare the documents in it that are wanted."""
+        report, here = self.report, self.target.read(item)
+        try:
+            answer = self._had_again(item) if here is None else Answer(here)
+            documents = self.format.read(answer.data, item.path, request.options).documents
+        except (Refused, DocumentError) as error:
+            report.failed.append((item.path, str(error)))
+            lost |= dict.fromkeys(wanted, str(error))
+            return
+        digests = {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
+        lost |= dict.fromkeys(wanted - digests.keys(), f"not in {item.path}")
+        differing = {doc_id for doc_id, digest in digests.items() if digest != request.documents[doc_id]}
+        for doc_id in digests:
+            listed = request.listed.get(doc_id)
+            how = ""
+            if doc_id in differing:
+                how = f"changed in {item.path}"
+            elif listed is not None and listed.sha256 != sha256(answer.data):
+                how = f"the same text, but {item.path} has other bytes than the manifest names"
+            # Of a document that is in two volumes, a difference in either counts.
+            found[doc_id] = how or found.get(doc_id, "")
+        if differing:
+            self.target.set_aside(item, answer.data)
+        elif digests:
+            if here is None:
+                self._put(item, answer)
+            else:
+                report.n_kept += 1
+            report.n_bytes += len(answer.data)
+            report.same |= digests.keys()
+
+    def _had_again(self, item: Item) -> Answer:
+        """Return a file from its publisher; note where it comes from another place or is not the one recorded."""
+        answer, notes = self.had(item), self.report.notes
+        if answer.moved_to:
+            notes.append(f"{item.path} was redirected to {answer.moved_to}.")
+        recorded = self.target.rows.get(item.path)
+        if recorded is not None and recorded.sha256 != sha256(answer.data):
+            notes.append(f"{item.path} is not the file of {recorded.fetched} byte for byte; its documents decide.")
+        return answer

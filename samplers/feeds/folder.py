@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from runner.base.canonical import JSON, jsonl_bytes, read_jsonl, remove_stale, sha256, write_atomic
 from runner.base.errors import BackendError, InputError
-from samplers.feeds.answers import FORMS
-from samplers.feeds.client import Answer
+from samplers.feeds.client import FORMS
 from samplers.feeds.endpoints import is_official
 from samplers.feeds.request import Draw, Item
 
@@ -29,8 +28,6 @@ class Fetched(NamedTuple):
     bytes: int
     sha256: str
     fetched: str
-    etag: str
-    last_modified: str
 
 
 class Folder:
@@ -54,18 +51,17 @@ class Folder:
         data = path.read_bytes()
         return data if sha256(data) == row.sha256 else None
 
-    def put(self, item: Item, answer: Answer, when: str) -> None:
+    def put(self, item: Item, data: bytes, when: str) -> None:
         """Write the file, then its row; raise a BackendError if the folder would hold more than it may."""
         others = sum(row.bytes for row in self.rows.values() if row.path != item.path)
-        size = len(answer.data)
-        if others + size > self._limit:
+        if others + len(data) > self._limit:
             raise BackendError(
                 f"{self.root} would hold more than {self._limit // 1_000_000:,} MB with {item.path}. What was fetched "
                 "is kept; run the command again with a larger --max-mb."
             )
-        write_atomic(self.root / item.path, answer.data)
+        write_atomic(self.root / item.path, data)
         (self.root / f"{item.path}.changed").unlink(missing_ok=True)
-        row = Fetched(item.path, item.url, size, sha256(answer.data), when, answer.etag, answer.last_modified)
+        row = Fetched(item.path, item.url, len(data), sha256(data), when)
         with (self.root / FETCHED).open("ab") as stream:
             stream.write(jsonl_bytes([row._asdict()]))
             stream.flush()

@@ -9,12 +9,10 @@ from urllib.parse import urlencode
 from pydantic import AliasChoices, Field
 
 from runner.base.errors import BackendError
-from samplers.feeds.client import Client
-from samplers.feeds.draw import drawn, files_wanted
+from samplers.feeds.client import Client, Listing, listing
 from samplers.feeds.endpoints import without_key
-from samplers.feeds.listing import Listing, listing
 from samplers.feeds.names import BULK, GRANULE, PRINT, Name, first_item
-from samplers.feeds.request import FetchRequest, Item, Say
+from samplers.feeds.request import FetchRequest, Item, Say, drawn
 
 _API = "https://api.govinfo.gov"
 
@@ -118,7 +116,7 @@ def granules(client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
         for package in published(client, "CREC", request, say)
         if _DAY.fullmatch(package)
     ]
-    chosen = drawn(days, -(-files_wanted(request) // GRANULES_PER_DAY), request.seed).items
+    chosen = drawn(days, request.files_wanted(GRANULES_PER_DAY), request.seed).items
     for number, day in enumerate(chosen, start=1):
         url = f"{_API}/packages/{day.path}/granules?{urlencode({'offsetMark': '*', 'pageSize': PAGE_SIZE})}"
         yield from (item for name in _names(client, url) if (item := GRANULE.item(name)))

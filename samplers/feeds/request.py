@@ -1,11 +1,18 @@
-"""What a fetch is asked for, what a feed draws, and what comes back."""
+"""What a fetch is asked for, what is drawn from a listing, and what comes back."""
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, NamedTuple
+
+from runner.base.canonical import sha256
+from samplers.corpus.sampling import allotment
+
+OVERSAMPLING = 1.2
+"""Files drawn for each one wanted: what cannot be read, says nothing or resembles another falls out later."""
 
 Say = Callable[[str], None]
 """Takes one line of progress."""
@@ -35,7 +42,7 @@ class FetchRequest:
 
     `listed` are the files of those of them that the manifest gives one, by id.
     `feed` is one of the source's feeds, "" for its first. `max_mb` bounds what the folder may hold, `endpoints`
-    replaces official addresses by mirrors, `cache` is the folder of caches.
+    replaces official addresses by mirrors.
     """
 
     size: int = 750
@@ -49,7 +56,10 @@ class FetchRequest:
     listed: Mapping[str, ListedFile] = field(default_factory=lambda: MappingProxyType({}))
     max_mb: int = 500
     endpoints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    cache: Path = Path(".cache")
+
+    def files_wanted(self, documents_per_file: int = 1) -> int:
+        """Return how many files are needed if a file holds so many documents, rounded up."""
+        return math.ceil(self.size * OVERSAMPLING / documents_per_file)
 
 
 class Item(NamedTuple):
@@ -69,6 +79,23 @@ class Draw(NamedTuple):
     n_listed: int
 
 
+def drawn(frame: Iterable[Item], count: int, seed: int) -> Draw:
+    """Return at most `count` items, one of each family, allotted over strata in proportion to the families listed.
+
+    Hash order (SHA-256 of seed and path) decides which, so neither the listing's order nor its repeats matter.
+    """
+    items = {item.path: item for item in frame}
+    first: dict[str, Item] = {}
+    for item in sorted(items.values(), key=lambda item: sha256(f"{seed}\n{item.path}")):
+        first.setdefault(item.family or item.path, item)
+    strata: dict[str, list[Item]] = defaultdict(list)
+    for item in first.values():
+        strata[item.stratum].append(item)
+    seats = allotment({stratum: len(members) for stratum, members in strata.items()}, count, seed)
+    chosen = [item for stratum, members in strata.items() for item in members[: seats[stratum]]]
+    return Draw(tuple(sorted(chosen, key=lambda item: item.path)), len(items))
+
+
 Located = Iterable[tuple[str, Item | str]]
 """Ids of documents, each with a file that may hold it, or with why there is none; one may come with several files."""
 
@@ -77,8 +104,8 @@ Located = Iterable[tuple[str, Item | str]]
 class FetchReport:
     """What a fetch did so far. `failed` names files, `changed` and `missing` documents, each with a reason.
 
-    `n_kept` files were in the folder already, as recorded; `n_same` documents of the manifest are in it, as the
-    manifest has them. `notes` are sentences for the person who asked.
+    `n_kept` files were in the folder already, as recorded; `same` documents of the manifest are in it, as the manifest
+    has them. `notes` are sentences for the person who asked.
     """
 
     n_listed: int = 0
@@ -86,7 +113,7 @@ class FetchReport:
     n_fetched: int = 0
     n_kept: int = 0
     n_bytes: int = 0
-    n_same: int = 0
+    same: set[str] = field(default_factory=set)
     failed: list[tuple[str, str]] = field(default_factory=list)
     changed: list[tuple[str, str]] = field(default_factory=list)
     missing: list[tuple[str, str]] = field(default_factory=list)

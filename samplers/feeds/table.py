@@ -7,10 +7,9 @@ from typing import NamedTuple
 from runner.base.errors import InputError
 from samplers.feeds import congress_gov, ecfr, federal_register, olrc
 from samplers.feeds.client import Client
-from samplers.feeds.draw import drawn, files_wanted
 from samplers.feeds.govinfo import Bulk, granules, prints
 from samplers.feeds.names import BILL, GRANULE, ISSUE, LAWS, PRINT, TITLE, VOLUME, by_name
-from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say
+from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, drawn
 from samplers.registry import SOURCES
 
 _DATES = ("since", "until")
@@ -31,7 +30,7 @@ class Feed(NamedTuple):
 
     def draw(self, client: Client, request: FetchRequest, say: Say) -> Draw:
         """Return a draw from all that is listed."""
-        draw = drawn(self.listed(client, request, say), files_wanted(request, self.per_file), request.seed)
+        draw = drawn(self.listed(client, request, say), request.files_wanted(self.per_file), request.seed)
         if self.address_of is None:
             return draw
         found = tuple(item for one in draw.items if (item := self.address_of(client, one)))

@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 import pytest
 
 from runner.base.errors import DocumentError
-from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CHECKOUT
 from runner.eval_set.corpus import listed_documents
 from runner.eval_set.version import load_corpus, newest_version
 from samplers.feeds.client import Client
@@ -72,7 +72,7 @@ def test_real_documents_come_again_as_they_were(shared, source, tmp_path):
         mirrors = {endpoint: site.url}
         for path in paths[:: max(1, len(paths) // FILES)]:
             found = documents(source, path)
-            with Client(Endpoints(mirrors), tmp_path / "cache", FakeClock(), print) as client:
+            with Client(Endpoints(mirrors), FakeClock(), print) as client:
                 located = list(FEEDS[source].locate(client, sorted(found)))
             (item, *others), data = {item for _, item in located} or {""}, path.read_bytes()
             # Of files that were cut out of one volume only the first can be at its address.
@@ -83,7 +83,7 @@ def test_real_documents_come_again_as_they_were(shared, source, tmp_path):
             site.at(urlsplit(item.url).path, made[item.kind])
             wanted |= found
         assert len(wanted) >= 5
-        request = FetchRequest(documents=wanted, endpoints=mirrors, cache=tmp_path / "cache")
+        request = FetchRequest(documents=wanted, endpoints=mirrors)
         report = fetch(source, tmp_path / "out", request, print, FakeClock())
     assert (report.changed, report.missing, report.failed) == ([], [], [])
 
@@ -95,7 +95,6 @@ MANIFEST = CHECKOUT / "eval-sets" / "bills" / "v1" / "corpus.jsonl"
 def test_bills_v1_comes_again_from_a_mirror_and_what_differs_there_is_named(shared, tmp_path, monkeypatch):
     """Whether govinfo itself has these bytes today is not known here: no test reaches it."""
     monkeypatch.setattr("samplers.feeds.fetch.Clock", FakeClock)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     _, rows = load_corpus(MANIFEST)
     folder, place = tmp_path / "again", {row.doc_id: urlsplit(row.file.url).path for row in rows}
     with served(Site()) as site:

@@ -14,7 +14,7 @@ import pytest
 
 from runner.base.canonical import file_sha256, jsonl_bytes, sha256
 from runner.base.errors import BackendError, InputError
-from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CHECKOUT
 from samplers.corpus.parse import read_corpus
 from samplers.feeds.fetch import fetch
 from samplers.feeds.folder import FETCHED, SELECTION
@@ -68,7 +68,7 @@ def _site():
         site.at(f"{root}/118/1", bulk_listing(folders=("all",)))
         site.at(f"{root}/118/1/all", bulk_listing(files=NAMES))
         for name in NAMES:
-            site.at(place(name), as_xml(content(name), headers=(("ETag", f'"{name}"'),)))
+            site.at(place(name), as_xml(content(name)))
             site.at(again_place(name), as_xml(content(name)))
             status = STATUS.item(name.removesuffix(".xml"))
             site.at(urlsplit(status.url).path, as_xml(status_of(name)))
@@ -81,8 +81,8 @@ def _at_once(monkeypatch):
 
 
 @pytest.fixture(name="request_")
-def _request(site, tmp_path):
-    return FetchRequest(endpoints={"govinfo": site.url}, cache=tmp_path / "cache")
+def _request(site):
+    return FetchRequest(endpoints={"govinfo": site.url})
 
 
 @pytest.fixture(name="run")
@@ -126,7 +126,7 @@ def test_the_files_drawn_are_in_the_folder_as_published(run, tmp_path):
     assert not report.failed
 
 
-def test_each_file_is_recorded_with_address_digest_time_and_validators(run, site, tmp_path):
+def test_each_file_is_recorded_with_address_digest_and_time(run, site, tmp_path):
     run()
     written = (tmp_path / "out" / FETCHED).read_text() + (tmp_path / "out" / SELECTION).read_text()
     assert str(site.port) not in written  # a mirror leaves no trace
@@ -139,8 +139,6 @@ def test_each_file_is_recorded_with_address_digest_time_and_validators(run, site
         "bytes": len(content(NAMES[0])),
         "sha256": file_sha256(DATA / NAMES[0]),
         "fetched": "2026-11-22T12:00:00Z",
-        "etag": f'"{NAMES[0]}"',
-        "last_modified": "",
     }
 
 
@@ -276,7 +274,7 @@ def test_a_listing_that_lies_about_sizes_does_not_matter(run, site):
 def _small(monkeypatch):
     """The reader of bills takes no more than 100,000 bytes."""
     small = replace(source_format("bills"), max_bytes=100_000)
-    monkeypatch.setattr("samplers.feeds.download.source_format", lambda _: small)
+    monkeypatch.setattr("samplers.feeds.fetch.source_format", lambda _: small)
 
 
 USELESS = {
@@ -335,7 +333,7 @@ def test_a_file_that_the_reader_does_not_take_is_said_before_it_is_fetched(tmp_p
         pages.at("/R99999.html", Wire(b"<html><body>A report</body></html>", type="text/html"))
         mirrors = {"congress-api": api.url, "congress": pages.url}
         said = []
-        request = FetchRequest(endpoints=mirrors, cache=tmp_path / "cache")
+        request = FetchRequest(endpoints=mirrors)
         report = fetch("crs_reports", tmp_path / "out", request, said.append, FakeClock())
     assert report.notes[1] == str(SOURCES["crs_reports"].unread[0])
     assert set(report.notes) <= set(said)
@@ -374,13 +372,12 @@ sys.exit(called(["fetch", *sys.argv[1:]]))
 """
 
 
-def process(site: Site, folder: Path, cache: Path, monkeypatch) -> subprocess.Popen[bytes]:
-    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
+def process(site: Site, folder: Path) -> subprocess.Popen[bytes]:
     arguments = ["--source=bills", f"--to={folder}", f"--endpoint=govinfo={site.url}"]
     return subprocess.Popen([sys.executable, "-c", PROCESS, *arguments], cwd=CHECKOUT, stderr=subprocess.DEVNULL)
 
 
-def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site, tmp_path, monkeypatch):
+def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site, tmp_path):
     run("whole")
     reached, released = threading.Event(), threading.Event()
 
@@ -390,7 +387,7 @@ def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site,
 
     name = NAMES[2]
     site.at(place(name), as_xml(content(name), after=wait), as_xml(content(name)))
-    killed = process(site, tmp_path / "out", tmp_path / "cache", monkeypatch)
+    killed = process(site, tmp_path / "out")
     assert reached.wait(30)
     killed.kill()
     assert killed.wait(30) == -9
@@ -525,8 +522,7 @@ def test_a_redirected_file_is_named_and_missing_unless_it_leads_to_the_same_byte
 
 
 @pytest.fixture(name="command")
-def _command(site, tmp_path, monkeypatch):
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+def _command(site, tmp_path):
     common = (f"--to={tmp_path / 'out'}", f"--endpoint=govinfo={site.url}")
     return lambda *arguments: called("fetch", *common, *arguments)
 
@@ -600,7 +596,6 @@ def test_the_command_ends_with_2_on_what_cannot_be(command, tmp_path, arguments)
 def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, capfd):
     """A server that shows the key wherever it can: next pages, errors, redirects, validators."""
     monkeypatch.setenv("PER_SOURCE_EVAL_GOVINFO_KEY", KEY)
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     published, tag = "/published/1993-01-01/2026-11-22", (("ETag", f'"{KEY}"'), ("Retry-After", "0"))
     first, second = ({"count": 2, "packages": [{"packageId": f"CHRG-118hhrg{n}"}], "message": KEY} for n in (1, 2))
     following = {"nextPage": f"https://api.govinfo.gov/next?api_key={KEY}&offsetMark=2"}
@@ -627,5 +622,5 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, 
     said = capfd.readouterr()
     assert KEY.lower() not in (said.out + said.err).lower()
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(kept) >= 4
+    assert len(kept) >= 3
     assert not [path for path in kept if KEY.encode() in path.read_bytes()]

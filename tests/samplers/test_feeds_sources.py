@@ -10,15 +10,14 @@ from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.eval_set.version import load_corpus
 from samplers.feeds.client import Client
-from samplers.feeds.download import Downloads
-from samplers.feeds.draw import OVERSAMPLING, drawn
 from samplers.feeds.ecfr import part_of
 from samplers.feeds.endpoints import Endpoints, Refused
 from samplers.feeds.federal_register import WINDOW
+from samplers.feeds.fetch import Downloads
 from samplers.feeds.folder import Folder
 from samplers.feeds.names import BILL, GRANULE, LAWS, PRINT, STATUS, first_item, package_file
 from samplers.feeds.olrc import unzipped
-from samplers.feeds.request import FetchRequest, Item
+from samplers.feeds.request import OVERSAMPLING, FetchRequest, Item, drawn
 from samplers.feeds.table import feed_of, source_feeds
 from tests.support.feed_server import FakeClock, Site, as_zip, bulk_listing
 from tests.support.loopback import Wire, as_json, served
@@ -28,7 +27,7 @@ GOVINFO = "https://www.govinfo.gov"
 
 
 @pytest.fixture(name="drawing")
-def _drawing(tmp_path, monkeypatch):
+def _drawing(monkeypatch):
     """A site for one endpoint, and functions that draw from it and look for documents there."""
     for key in KEYS:
         monkeypatch.setenv(key, "k")
@@ -41,7 +40,7 @@ def _drawing(tmp_path, monkeypatch):
             self.said = []
 
         def client(self, endpoint):
-            return Client(Endpoints({endpoint: self.site.url}), tmp_path / "cache", FakeClock(), print)
+            return Client(Endpoints({endpoint: self.site.url}), FakeClock(), print)
 
         def draw(self, source, endpoint, **fields):
             request = FetchRequest(**fields)

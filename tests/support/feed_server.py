@@ -63,9 +63,7 @@ class Site(Loopback):
 
     def answer(self, request: Request) -> Wire:
         self.log.append((request.path, request.headers))
-        wire = self.found(urlsplit(request.path))
-        tag = dict(wire.headers).get("ETag")
-        return Wire(status=304, headers=wire.headers) if tag and request.headers.get("if-none-match") == tag else wire
+        return self.found(urlsplit(request.path))
 
     def found(self, parts: SplitResult) -> Wire:
         """What there is at an address."""
