@@ -27,7 +27,7 @@ from runner.eval_set.version import corpus_bytes, load_corpus, newest_version
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
-from runner.evening.next_version import abandon, begin_version, open_next, renumbered
+from runner.evening.next_version import abandon, begin_version, open_next
 from runner.judge.carried_labels import NOTHING, carry_labels
 from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run
@@ -220,17 +220,18 @@ PLAN_FORMS = {
 
 
 @pytest.mark.parametrize("form", PLAN_FORMS)
-def test_of_a_plan_the_version_line_alone_is_changed(version, form):
+def test_of_a_plan_the_version_line_alone_is_changed(version, tmp_path, form):
     path = version.plan_path(rehearsal=False)
     path.write_bytes(PLAN_FORMS[form](path.read_text()).encode())
-    assert renumbered(path, 2) == path.read_bytes().decode().replace("\nversion: 1", "\nversion: 2")
+    following = follow(frozen(version), tmp_path)
+    text = path.read_bytes().replace(b"\nversion: 1", b"\nversion: 2")
+    assert following.plan_path(rehearsal=False).read_bytes() == text
 
 
-def test_a_plan_without_a_version_line_is_refused(version):
+def test_a_plan_without_a_version_line_is_named(version):
     path = version.plan_path(rehearsal=False)
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()), default_flow_style=True, width=10**6))
-    with pytest.raises(InputError, match="no line of its own"):
-        renumbered(path, 2)
+    assert "version: the plan is for v1, this is v2" in open_next(frozen(version), today=TODAY)
 
 
 def test_what_may_still_be_edited_needs_no_next_version(version):
@@ -479,7 +480,7 @@ def test_a_v1_that_was_edited_while_v2_is_open_is_an_integrity_error(v1, tmp_pat
 def test_a_version_that_was_given_up_is_passed_over_and_its_number_is_not_used_again(v1, tmp_path):
     open_next(v1, today=TODAY)
     said = abandon(make_version(tmp_path), reason="too few queries", by="A. Person", today=TODAY)
-    assert said.startswith("demo v2 is given up by A. Person: too few queries. Demo v1 stays in force.")
+    assert said.startswith("demo v2 is given up by A. Person: too few queries. demo v1 stays in force.")
     version = make_version(tmp_path)
     assert version == v1
     lines, recorded = describe(version)
