@@ -119,7 +119,7 @@ def backend_of(
         return backend
     # The plan is read when an encoder is asked for: the run itself may write it.
     is_planned = version.plan_path(rehearsal=version.rehearsal).exists
-    return PlanBackend(backend, lambda: version.plan().own if is_planned() else {}, work, ceiling_of(options))
+    return PlanBackend(backend, lambda: version.plan().encoders if is_planned() else {}, work, ceiling_of(options))
 
 
 def judge_of(options: argparse.Namespace) -> "JudgeOptions | None":

@@ -117,7 +117,7 @@ def _chosen(results: Results, name: str) -> Chosen:
         standing=standing,
         retrieval=cell.method if isinstance(cell, HybridCell) else "dense",
         encoder=cell.encoder,
-        encoder_revision=catalog.encoder(cell.encoder, results.plan.own).revision,
+        encoder_revision=catalog.encoder(cell.encoder, results.plan.encoders).revision,
         chunker=cell.chunker,
     )
 

@@ -211,7 +211,7 @@ def _encoder_moved(decision: Decision, version: Version) -> list[str]:
     if not name:
         return []
     spec = catalog.ENCODERS.get(name)
-    if spec is None and version.results_path.exists() and name in load_results(version).plan.own:
+    if spec is None and version.results_path.exists() and name in load_results(version).plan.encoders:
         return []  # frozen with the plan
     if spec is None or spec.excluded:
         return [f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}"]

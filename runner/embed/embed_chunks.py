@@ -20,7 +20,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import JSON, digest, json_bytes, json_line, write_atomic
+from runner.base.canonical import JSON, digest, json_bytes, write_atomic
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.progress import Progress, Report
 from runner.base.records import Ints, PromptSide, Vectors
@@ -28,7 +28,7 @@ from runner.base.store import FULL, MANIFEST, PIECES, Store
 from runner.embed.batches import PLAN, SHA256_BYTES, Order, plan_forwards, plan_requests, tokens_read
 from runner.embed.encoder import Answer, Batch, Encoder, Matrix, checked_rows
 from runner.embed.probe import refuse_changed
-from runner.embed.vectors import ROWS, described, npy_header, placed, save_array
+from runner.embed.vectors import ROWS, described, npy_header, placed, read_piece, save_array, write_piece
 
 SAME_VECTOR = 1e-6
 
@@ -206,19 +206,14 @@ class _Attempt:
         return self.facts or {}
 
     def _was_kept(self, shard: _Shard) -> bool:
-        """Return whether an earlier attempt wrote the shard; every byte is held against its digest."""
-        try:
-            line, _, data = (self.pieces / shard.file_name).read_bytes().partition(b"\n")
-            entry = json.loads(line)
-            facts, is_whole = dict(entry["facts"]), sha256(data).hexdigest() == entry["sha256"]
-            vectors = np.frombuffer(data, "<f4").reshape(len(shard.rows), self.encoder.spec.dim)
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return False  # a damaged file is a shard to embed again
-        if is_whole:
-            self._agree(facts)
-            self._place(shard.rows, vectors)
-            self._count(shard.rows)
-        return bool(is_whole)
+        """Return whether an earlier attempt wrote the shard."""
+        piece = read_piece(self.pieces / shard.file_name, "<f4", len(shard.rows), self.encoder.spec.dim)
+        if piece is None:
+            return False
+        self._agree(piece[1])
+        self._place(shard.rows, piece[0])
+        self._count(shard.rows)
+        return True
 
     def _send(self) -> None:
         """Submit once what is missing; what comes back whole leaves `missing`. Repeats and strangers change nothing."""
@@ -276,9 +271,7 @@ class _Attempt:
             self.missing |= dict.fromkeys(shard.batches, shard)
             self.troubles |= dict.fromkeys(shard.batches, str(error))
             raise
-        data = vectors.tobytes()
-        line = json_line({"facts": self.facts, "sha256": sha256(data).hexdigest()})
-        write_atomic(self.pieces / shard.file_name, line.encode() + b"\n" + data)
+        write_piece(self.pieces / shard.file_name, vectors, self.facts or {})
         self._place(shard.rows, vectors)
 
     def _place(self, rows: Sequence[int], vectors: Matrix) -> None:

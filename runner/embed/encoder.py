@@ -93,7 +93,7 @@ class Encoder(Protocol):
     def identity(self) -> dict[str, JSON]:
         """Everything that fixes the vectors; loads nothing.
 
-        `catalogue_facts` and the method, the same on every backend; under "backend" what belongs to this one: name,
+        `spec.provenance` and the method, the same on every backend; under "backend" what belongs to this one: name,
         device or address, number format, grouping, library versions.
         """
 
@@ -164,21 +164,7 @@ class PlugInEncoder(InProcessEncoder):
     def identity(self) -> dict[str, JSON]:
         """The row, whose revision is what is installed, and the method."""
         fixed: dict[str, JSON] = {"name": "local", "device": "cpu", "forward_tokens": self.batch_tokens}
-        return {**catalogue_facts(self.spec), "method": self.method, "backend": fixed}
-
-
-def catalogue_facts(spec: EncoderSpec) -> dict[str, JSON]:
-    """What every backend must serve of the catalogue's row."""
-    return {
-        "encoder": spec.name,
-        "hub_id": spec.hub_id,
-        "revision": spec.revision,
-        "weights_sha256": spec.weights_sha256,
-        "query_prompt": spec.query_prompt,
-        "document_prompt": spec.document_prompt,
-        "max_tokens": spec.max_tokens,
-        "dim": spec.dim,
-    }
+        return {**self.spec.provenance, "method": self.method, "backend": fixed}
 
 
 def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> Matrix:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, PackageMissing
 from runner.base.records import PromptSide
-from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, PlugInEncoder, catalogue_facts
+from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, PlugInEncoder
 from runner.embed.onnx_bert import States, bert
 from runner.embed.weights import POOLER, WEIGHTS, encodings, install_advice, n_parameters, tokenizer, verified_folder
 from runner.eval_set import catalog
@@ -94,7 +94,7 @@ class TransformerEncoder(InProcessEncoder):
                 f"{self.spec.name} needs the package {error.name}, which is not installed. {install_advice(self.spec)}"
             ) from error
         return {
-            **catalogue_facts(self.spec),
+            **self.spec.provenance,
             "method": self.method,
             "backend": {
                 "name": "local",

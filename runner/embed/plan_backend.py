@@ -56,12 +56,12 @@ class PlanBackend:
 
     def encoder_of(self, spec: EncoderSpec) -> Encoder:
         """The encoder of any row; one for each service, since its requests share connections and a ceiling."""
-        if spec.service is None:
+        if not spec.api:
             return self._backend.encoder_of(spec)
         if spec.name not in self._services:
             from runner.embed.over_http.service import PerToken, ServiceEncoder, ServiceMeter
 
-            price = PerToken(spec.service.usd_per_million_tokens)
+            price = PerToken(spec.usd_per_million_tokens)
             made = ServiceEncoder(spec, ServiceMeter(self._ledger, self.max_usd, spec.name, price))
             self._services[spec.name] = made
             self._open.callback(made.close)
@@ -81,7 +81,7 @@ class PlanBackend:
 
     def located(self, spec: EncoderSpec) -> str:
         """At the service, which embeds one word, else where the other backend has it."""
-        if spec.service is None:
+        if not spec.api:
             return self._backend.located(spec)
         self.encoder_of(spec)
         return self._services[spec.name].located()
@@ -107,7 +107,7 @@ class PlanBackend:
         return self._services[encoder].meter.usd() if encoder in self._services else self._backend.dollars(encoder)
 
     def _is_service(self, name: str) -> bool:
-        return name in self._own and self._own[name].service is not None
+        return name in self._own and bool(self._own[name].api)
 
     def __enter__(self) -> Self:
         self._open.enter_context(self._backend)

@@ -83,7 +83,7 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
         "stranger_max": round(float(stranger.max()), 4),
         "margin_min": round(margin, 4),
         "prompt_shift": round(prompt_shift, 4),
-        **(_refusal(encoder) if encoder.spec.service else _truncation(encoder)),
+        **(_refusal(encoder) if encoder.spec.api else _truncation(encoder)),
         "digest": sha256((np.rint(np.vstack([first, second]) * 1e3) + 0.0).astype("<f8").tobytes()),
     }
     return figures

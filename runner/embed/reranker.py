@@ -3,7 +3,6 @@
 They run in this process, whatever backend embeds: a re-ranker reads RUN_DEPTH texts a query, an encoder every chunk.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -14,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import JSON, digest, json_bytes, sha256, write_atomic
+from runner.base.canonical import JSON, digest, sha256
 from runner.base.errors import BackendError, PackageMissing
 from runner.base.progress import Progress, Report
 from runner.base.records import Ints
 from runner.base.store import PIECES, Store
 from runner.embed.batches import plan_forwards, tokens_read
-from runner.embed.encoder import Grouping, catalogue_facts
+from runner.embed.encoder import Grouping
 from runner.embed.local_encoder import quiet_libraries
-from runner.embed.vectors import save_array
+from runner.embed.vectors import read_piece, save_array, write_piece
 from runner.embed.weights import TOKENIZER, WEIGHTS, tokenizer, verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
@@ -35,8 +34,6 @@ Pair = tuple[str, str]
 """A query and what is read of a chunk."""
 
 STAGE = "pairs"
-"""The store's room for scores of pairs."""
-
 FORMAT = 1
 """Raised when scores of the same pairs by the same model would come out otherwise."""
 
@@ -65,8 +62,6 @@ class PairScores(NamedTuple):
 class Reranker:
     """A pinned cross-encoder; its weights are checked and loaded by the first pair that it scores."""
 
-    device = "cpu"
-
     def __init__(self, spec: EncoderSpec, find: Callable[[EncoderSpec], Path] | None = None) -> None:
         """`find` gives the folder of the model's checked files when they are first needed."""
         self.spec = spec
@@ -82,15 +77,9 @@ class Reranker:
                 "installed. Run `make setup`, or pip install 'per-source-eval[local]', or leave its cells out."
             ) from error
         return {
-            **catalogue_facts(self.spec),
+            **self.spec.provenance,
             "method": "cross-encoder over query and chunk; the score is the model's one output, without activation",
-            "backend": {
-                "name": "local",
-                "device": self.device,
-                "dtype": "float32",
-                "forward_tokens": FORWARD_TOKENS,
-                "versions": versions,
-            },
+            "backend": {"name": "local", "forward_tokens": FORWARD_TOKENS, "versions": versions},
         }
 
     def check(self) -> None:
@@ -135,7 +124,7 @@ class Reranker:
         from sentence_transformers import CrossEncoder
 
         model: CrossEncoder = CrossEncoder(
-            str(self._folder), device=self.device, local_files_only=True, max_length=self.spec.max_tokens
+            str(self._folder), device="cpu", local_files_only=True, max_length=self.spec.max_tokens
         )
         model.float().eval()
         return model
@@ -147,7 +136,7 @@ def reranker_for(name: str) -> Reranker:
 
 
 def pair_scores(store: Store, model: Reranker, pairs: Sequence[Pair], report: Report | None = None) -> PairScores:
-    """The scores of the pairs, in the order given.
+    """Return the scores of the pairs, in the order given.
 
     Batches depend on the set of distinct pairs alone, so order, repeats and killed attempts change no bit; a batch that
     an earlier attempt finished is not read again.
@@ -155,31 +144,23 @@ def pair_scores(store: Store, model: Reranker, pairs: Sequence[Pair], report: Re
     if not pairs:
         return PairScores(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
     distinct = sorted({digest(list(pair)): pair for pair in pairs}.items())
-    inputs: dict[str, JSON] = {
-        "format": FORMAT,
-        "reranker": model.identity(),
-        "pairs": sha256("".join(name for name, _ in distinct).encode()),
-    }
-
+    names = [name for name, _ in distinct]
+    inputs: dict[str, JSON] = {"format": FORMAT, "reranker": model.identity(), "pairs": sha256("".join(names))}
     took: list[float] = []
 
     def build(folder: Path) -> None:
         is_begun, started = (folder / PIECES).exists(), time.perf_counter()
         counts = model.token_counts([pair for _, pair in distinct])
-        digests = np.frombuffer(bytes.fromhex("".join(name for name, _ in distinct)), np.uint8).reshape(-1, 32)
         lengths = tokens_read(counts, model.spec.max_tokens)
+        digests = np.frombuffer(bytes.fromhex("".join(names)), np.uint8).reshape(-1, 32)
         scores = np.empty(len(distinct))
         done = tokens = 0
         for rows in plan_forwards(lengths, digests, Grouping(FORWARD_TOKENS), "forward"):
-            names = [distinct[row][0] for row in rows]
-            piece = folder / PIECES / f"{digest(names)}.json"
-            known = _finished(piece, names)
-            if known is None:
-                known = model.score([distinct[row][1] for row in rows]).tolist()
-                piece.parent.mkdir(parents=True, exist_ok=True)
-                exact = [score.hex() for score in known]  # as numbers they would be rounded
-                write_atomic(piece, json_bytes(dict(zip(names, exact, strict=True))))
-            scores[rows] = known
+            path = folder / PIECES / f"{digest([names[row] for row in rows])}.scores"
+            piece = read_piece(path, "<f8", len(rows))
+            scores[rows] = model.score([distinct[row][1] for row in rows]) if piece is None else piece[0]
+            if piece is None:
+                write_piece(path, scores[rows].astype("<f8"), {})
             done, tokens = done + len(rows), tokens + int(lengths[rows].sum())
             if report is not None:
                 report(Progress(done, len(distinct), tokens, int(lengths.sum())))
@@ -193,13 +174,3 @@ def pair_scores(store: Store, model: Reranker, pairs: Sequence[Pair], report: Re
     order = np.array([places[pair] for pair in pairs], np.int64)
     scores, counts = np.load(folder / "scores.npy")[order], np.load(folder / "tokens.npy")[order]
     return PairScores(scores, counts, counts - tokens_read(counts, model.spec.max_tokens), took[0] if took else None)
-
-
-def _finished(piece: Path, names: Sequence[str]) -> list[float] | None:
-    """The scores that an earlier attempt wrote of exactly these pairs, None if it wrote none or they are damaged."""
-    try:
-        found = json.loads(piece.read_bytes())
-        scores = [float.fromhex(found[name]) for name in names]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return scores if np.isfinite(scores).all() else None

@@ -4,6 +4,7 @@ Rows are read into buffers: pages touched through a memory map count as the proc
 one pass over a million rows of 384.
 """
 
+import json
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,19 +12,39 @@ from contextlib import closing
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import JSON
+from runner.base.canonical import JSON, json_line, write_atomic
 from runner.base.errors import BackendError
 from runner.base.store import Store
 
 ROWS = "rows.npy"
 
 
+def write_piece(path: Path, array: NDArray[np.generic], facts: Mapping[str, str]) -> None:
+    """Write an array whole or not at all, behind a line with its digest and the facts of where it was made."""
+    data = array.tobytes()
+    line = json_line({"facts": facts, "sha256": sha256(data).hexdigest()})
+    write_atomic(path, line.encode() + b"\n" + data)
+
+
+def read_piece(path: Path, dtype: str, *shape: int) -> tuple[NDArray[Any], dict[str, str]] | None:
+    """Return what `write_piece` wrote; None for nothing and for a damaged file, of which every byte is compared."""
+    try:
+        line, _, data = path.read_bytes().partition(b"\n")
+        entry = json.loads(line)
+        if sha256(data).hexdigest() != entry["sha256"]:
+            return None
+        return np.frombuffer(data, dtype).reshape(shape), dict(entry["facts"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
 def described(facts: Mapping[str, str]) -> str:
-    """Facts as a message has them."""
+    """Return facts as a message has them."""
     return ", ".join(f"{name} {value}" for name, value in sorted(facts.items())) or "nothing said of itself"
 
 

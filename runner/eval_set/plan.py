@@ -240,7 +240,7 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     for text in plan.cells:
         try:
             cell = parse_cell(text)
-            check_cell(cell, plan.own)
+            check_cell(cell, plan.encoders)
         except InputError as error:
             problems.append(f"cells: {error}")
         else:

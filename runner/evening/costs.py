@@ -72,9 +72,9 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
 
     An InputError for a plan without judges, and for a model whose price nobody knows.
     """
-    documents, own = _documents(version, asked), plan.own if plan else {}
+    documents, own = _documents(version, asked), plan.encoders if plan else {}
     total = Total(asked.max_usd, sum(row.usd for row in Ledger(version.work / SPEND).rows()))
-    paid = asked.remote is not None or asked.judge is not None or any(spec.service for spec in own.values())
+    paid = asked.remote is not None or asked.judge is not None or any(spec.api for spec in own.values())
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
     planned: dict[str, TokenCount] = {}
     again: dict[str, TokenCount] = {}
@@ -92,7 +92,7 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     if asked.server:
         lines.append(f"cost: not known (encoders of {asked.server})")
     elif asked.remote is None:
-        lines += [] if any(spec.service for spec in own.values()) else [FREE]
+        lines += [] if any(spec.api for spec in own.values()) else [FREE]
         lines += [local_line(elsewhere, pace)] if is_counted else []
     elif is_counted:
         rented = estimate(elsewhere, asked.remote, all_sessions(version.work))

@@ -18,7 +18,6 @@ from runner.decide.roster import locked_decision, new_plan_text, version_in_forc
 from runner.decide.sample_size import shown_by
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.door import LOCK_NAME
-from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
@@ -123,13 +122,13 @@ def _adopted(version: Version) -> Decision | None:
 def _plan_lines(plan: Plan) -> list[str]:
     cells = [parse_cell(text) for text in plan.cells]
     encoders = sorted({cell.encoder for cell in cells if not isinstance(cell, WITHOUT_VECTORS)})
-    hub = [name for name in encoders if name in ENCODERS and name not in plan.own and not ENCODERS[name].package]
+    hub = [name for name in encoders if name in ENCODERS and name not in plan.encoders and not ENCODERS[name].package]
     return [
         f"plan: {len(plan.cells)} cells, pool depth {plan.pool_depth}, baseline {plan.baseline}",
         *(f"  {cell}" for cell in plan.cells),
         f"rule: nDCG@10 up by {plan.rule.min_gain:g} or more, Recall@10 down by {plan.rule.max_recall_loss:g} at most",
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
-        *(f"  {name} is the plan's own: {described_encoder(spec)}" for name, spec in plan.own.items()),
+        *(f"  {name} is the plan's own: {spec.described}" for name, spec in plan.encoders.items()),
     ]
 
 

@@ -43,7 +43,7 @@ class Exploration(Session):
             )
         given = [parse_cell(cell) for cell in self.cells]
         for cell in given:
-            check_cell(cell, self.plan.own)
+            check_cell(cell, self.plan.encoders)
         cells = list(dict.fromkeys([self.plan.baseline, *map(str, given)]))
         folder = self.version.work / "explorations" / digest(cells)[:12]
         fresh = folder.with_name(f"{folder.name}.new")

@@ -54,7 +54,7 @@ class Needs:
     @property
     def _with_weights(self) -> list[str]:
         """The encoders that are no service: the hub has their weights."""
-        return [name for name in self.encoders if self._spec(name).service is None]
+        return [name for name in self.encoders if not self._spec(name).api]
 
     @cached_property
     def left(self) -> Costs:
@@ -108,10 +108,10 @@ class Needs:
             raise
 
     def _spec(self, name: str) -> EncoderSpec:
-        return catalog.encoder(name, self.plan.own)
+        return catalog.encoder(name, self.plan.encoders)
 
     def _where(self, name: str) -> str:
-        if self.refused and self._spec(name).service is None:
+        if self.refused and not self._spec(name).api:
             raise Skipped("Modal does not answer to this token")
         if name not in self.located:
             self.located[name] = self.backend.located(self._spec(name))
@@ -154,7 +154,7 @@ class Needs:
             except BackendError as error:
                 raise BackendError(f"{error}\n{without_advice(self.version, name)}") from error
             place = f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
-        if spec.service is None:
+        if not spec.api:
             _read_tokenizer(spec)
         return place
 

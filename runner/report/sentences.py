@@ -148,8 +148,8 @@ def held_back(cells: Iterable[CellResult]) -> list[str]:
 def never_compared(cells: Iterable[CellResult]) -> list[EncoderSpec]:
     """Return the encoders that no plan may use, of makers whose others stand in a cell."""
     used = [ENCODERS[cell.encoder] for cell in dense_cells(cells) if cell.encoder in ENCODERS]
-    makers = {encoder.hub_id.partition("/")[0] for encoder in used}
-    return [row for row in ENCODERS.values() if row.excluded and row.hub_id.partition("/")[0] in makers]
+    makers = {encoder.model.partition("/")[0] for encoder in used}
+    return [row for row in ENCODERS.values() if row.excluded and row.model.partition("/")[0] in makers]
 
 
 def carried_by_one(results: Results) -> Iterator[tuple[CellResult, str, float]]:

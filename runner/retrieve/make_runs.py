@@ -271,7 +271,7 @@ class CellRuns:
         ranked = zip(picked, picked.values(), steps, strict=True)
         found = retrieval(name, chunks, self.vectors.table(cell.chunker), ranked, sparse.index_bytes)
         self.read_seconds[name] = scored.seconds
-        made = Vectors(np.empty((len(pairs), 0), np.float32), scored.n_tokens, scored.n_lost, {"device": model.device})
+        made = Vectors(np.empty((len(pairs), 0), np.float32), scored.n_tokens, scored.n_lost, {"device": "cpu"})
         return found, made if pairs else None
 
     def _retrieve(self, cell: DenseCell | BM25Cell | HybridCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:

@@ -70,7 +70,7 @@ class CellVectors:
         work = [
             self._work(encoder, wanted)
             for encoder, wanted in by_encoder.items()
-            if self.backend.concurrent or self.encoder(encoder).spec.service  # counting tokens takes a local one's time
+            if self.backend.concurrent or self.encoder(encoder).spec.api  # counting tokens takes a local one's time
         ]
         self.backend.prepare(work, judging)
         if not self.backend.concurrent:
@@ -98,8 +98,8 @@ class CellVectors:
 
     def _gflop(self, wanted: Embedding) -> float:
         """What reading the chunks takes, from characters: more than it takes for an encoder that truncates."""
-        elsewhere = self.encoder(wanted.encoder).spec.service is not None
-        flop = 0.0 if elsewhere else size(wanted.encoder).gflop_per_token
+        is_elsewhere = bool(self.encoder(wanted.encoder).spec.api)
+        flop = 0.0 if is_elsewhere else size(wanted.encoder).gflop_per_token
         return sum(map(len, self.readings(wanted.chunker))) * (0.01 + flop)
 
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:

@@ -103,7 +103,7 @@ def _kept(runs: Mapping[str, Run], doc_ids: frozenset[str]) -> dict[str, Run]:
 def _model(known: Decided, substrate: Substrate) -> ModelFacts:
     """Return the expected model, by its hub id or the catalogue's name, whichever more chunks carry."""
     spec = known.encoder.spec
-    accepted = (spec.hub_id, spec.name)
+    accepted = (spec.model, spec.name)
     carried = "SELECT embedded_model_id, count(*) FROM {chunks} WHERE embedded_model_id IN (?, ?) GROUP BY 1"
     counts: dict[str, int] = dict(substrate.rows(carried, accepted))
     return ModelFacts(

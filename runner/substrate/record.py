@@ -169,8 +169,8 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."
         )
-    own = results.plan.own.get(cell.encoder)
-    if own is not None and own.service is not None:
+    own = results.plan.encoders.get(cell.encoder)
+    if own is not None and own.api:
         raise InputError(
             f"{version.name}: {cell.encoder} is a service of the plan's own. Holding a substrate against one would "
             "embed its chunks again, which is charged, and is not done. Compare a few vectors by hand."

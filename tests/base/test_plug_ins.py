@@ -44,7 +44,7 @@ from tests.support.small_set import SmallEncoder
 _MADE = SmallEncoder("minilm-l6-v2")
 
 class Small(PlugInEncoder):
-    row = EncoderSpec("small-v1", "example/small", "", dim=48, max_tokens=120)
+    row = EncoderSpec(name="small-v1", model="example/small", dim=48, max_tokens=120)
 
     def token_counts(self, texts, side):
         return _MADE.token_counts(texts, side)

@@ -164,7 +164,7 @@ def test_a_version_under_evaluation_is_not_adopted_over(versions, adopt):
 def test_the_next_source_is_the_first_that_is_to_be_evaluated_and_is_not_decided(versions, adopt):
     adopt("gao_reports")
     assert next_to_evaluate(roster.roster(versions)).source.name == "federal_register"
-    decided = [replace(row, decision=adopt("gao_reports")) for row in roster.roster(versions)]
+    decided = [row.model_copy(update={"decision": adopt("gao_reports")}) for row in roster.roster(versions)]
     assert next_to_evaluate(decided) is None
 
 
@@ -201,11 +201,11 @@ def test_nothing_is_stale_right_after_the_decision(versions, adopt):
 def test_a_catalog_with_another_revision_or_baseline_makes_a_decision_stale(versions, adopt, monkeypatch):
     adopt("gao_reports")
     arctic = catalog.ENCODERS["arctic-l-v2.0"]
-    monkeypatch.setitem(catalog.ENCODERS, "arctic-l-v2.0", replace(arctic, revision="f" * 40))
+    monkeypatch.setitem(catalog.ENCODERS, "arctic-l-v2.0", arctic.model_copy(update={"revision": "f" * 40}))
     assert moved_on(standing(versions("gao_reports"))) == [
         "the encoder arctic-l-v2.0 is now pinned at ffffffffffff, it was decided at edc2df7b6c25"
     ]
-    monkeypatch.setitem(catalog.ENCODERS, "arctic-l-v2.0", replace(arctic, excluded="it burns"))
+    monkeypatch.setitem(catalog.ENCODERS, "arctic-l-v2.0", arctic.model_copy(update={"excluded": "it burns"}))
     assert "excluded" in moved_on(standing(versions("gao_reports")))[0]
     found = standing(versions("gao_reports"))
     other = replace(found, source=replace(found.source, baseline="mpnet-base-v2 x fixed_token_512_50"))

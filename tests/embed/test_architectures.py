@@ -5,7 +5,6 @@ Weights are random and models small; `slow` tests have the hub's own sizes and t
 
 import json
 import shutil
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -21,7 +20,7 @@ from runner.embed.embed_chunks import embed
 from runner.embed.local_encoder import STATIC, TransformerEncoder
 from runner.embed.modal import app as modal_app
 from runner.embed.probe import FILLER, PARAPHRASES, probe, probed
-from runner.embed.weights import check_files, download_mark, downloaded_folder
+from runner.embed.weights import check_files, download_mark, downloaded
 from runner.eval_set import catalog
 from runner.eval_set.plan import default_cells
 from tests.support.hub_server import put_in_cache
@@ -48,7 +47,7 @@ def _made(tmp_path_factory):
 
 def encoder(made, name, dtype="float32", longest=LONGEST):
     folder, spec = made[name]
-    spec = replace(spec, max_tokens=min(spec.max_tokens, longest))
+    spec = spec.model_copy(update={"max_tokens": min(spec.max_tokens, longest)})
     return TransformerEncoder(spec, dtype=dtype, find=partial(checked, folder))
 
 
@@ -167,14 +166,14 @@ def test_nomics_hub_files_load_at_full_size_and_none_of_its_code_is_run(tmp_path
 def test_the_full_model_passes_its_probe(tmp_path, name):
     folder = tmp_path / "full"
     spec = write_model(folder, name)
-    assert spec == replace(catalog.ENCODERS[name], package="", weights_sha256="")
+    assert spec == catalog.ENCODERS[name].model_copy(update={"package": "", "weights_sha256": ""})
     assert probe(encoder({name: (folder, spec)}, name, longest=SHORT))["told_by_tokens"] == 1
     shutil.rmtree(folder)
 
 
 def applied(broken, **row):
     """The encoder that says what its row says and does what another row says."""
-    other = TransformerEncoder(replace(broken.spec, **row), dtype=broken.dtype, find=broken._find)
+    other = TransformerEncoder(broken.spec.model_copy(update=row), dtype=broken.dtype, find=broken._find)
     other.__dict__["_model"] = broken._model
     broken.encode = other.encode
     return broken
@@ -305,16 +304,16 @@ def test_another_revisions_weights_of_the_same_shape_are_told_by_their_digest(ma
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     folder, spec = made["mxbai-large-v1"]
     cached = put_in_cache(tmp_path, spec, folder)
-    assert downloaded_folder(spec) == cached
+    assert downloaded(spec, offline=True) == cached
     write_model(tmp_path / "other", spec.name, sizes=REDUCED, seed=1)
     with pytest.raises(BackendError, match=r"model\.safetensors is not the catalogued model: digest"):
-        check_files(replace(spec, weights_sha256="0" * 64), folder)
+        check_files(spec.model_copy(update={"weights_sha256": "0" * 64}), folder)
     for name in ("model.safetensors", "tokenizer.json"):
         kept = (cached / name).read_bytes()
         other = (tmp_path / "other" / name).read_bytes()
         (cached / name).resolve().write_bytes(other + b" " * (other == kept))
         with pytest.raises(BackendError, match=rf"{name} is not the catalogued model: digest"):
-            downloaded_folder(spec)
+            downloaded(spec, offline=True)
         (cached / name).resolve().write_bytes(kept)
 
 
@@ -347,10 +346,12 @@ def _renting(made, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(volume / "hub"))
     monkeypatch.setattr("runner.embed.weights.MODELS", tmp_path / "none")
     for name, (_, spec) in made.items():
-        monkeypatch.setitem(catalog.ENCODERS, name, replace(spec, max_tokens=min(spec.max_tokens, LONGEST)))
+        monkeypatch.setitem(
+            catalog.ENCODERS, name, spec.model_copy(update={"max_tokens": min(spec.max_tokens, LONGEST)})
+        )
 
     def fetch(name, revision):
-        mark = {"weights_sha256": file_sha256(downloaded_folder(catalog.ENCODERS[name]) / "model.safetensors")}
+        mark = {"weights_sha256": file_sha256(downloaded(catalog.ENCODERS[name], offline=True) / "model.safetensors")}
         (volume / download_mark(catalog.ENCODERS[name])).write_text(json.dumps(mark))
         return mark
 

@@ -62,7 +62,7 @@ def test_a_full_disk_is_called_that_and_not_a_failing_encoder(tmp_path, monkeypa
     def full(path, _):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(embed_chunks, "write_atomic", full)
+    monkeypatch.setattr(placed_rows, "write_atomic", full)
     with pytest.raises(BackendError, match="The disk is full"):
         embed(Store(tmp_path), FakeEncoder(), TEXTS, "document")
 

@@ -191,7 +191,7 @@ def test_tei_with_another_model_revision_or_length_is_refused_before_anything_is
     assert not server.log
 
 
-@pytest.mark.parametrize("said", [{"model_id": "/repository", "model_sha": None}, {"model_id": MINILM.hub_id.upper()}])
+@pytest.mark.parametrize("said", [{"model_id": "/repository", "model_sha": None}, {"model_id": MINILM.model.upper()}])
 def test_tei_with_a_folder_or_other_letters_in_its_models_name_is_taken(server, said):
     server.info = tei_info(**said)
     with opened(server) as encoder:

@@ -9,7 +9,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.store import Store
 from runner.embed import embed_chunks
 from runner.embed.embed_chunks import embed
-from runner.embed.encoder import Grouping, catalogue_facts, checked_encode
+from runner.embed.encoder import Grouping, checked_encode
 from runner.embed.local_encoder import encoder_for
 from runner.embed.over_http.encoder import HttpBackend, HttpEncoder
 from runner.embed.probe import probe
@@ -67,7 +67,7 @@ def test_the_identity_is_the_local_one_but_for_its_backend_and_sends_nothing(ser
     local = encoder_for("minilm-l6-v2").identity()
     local.pop("backend")
     assert identity == local
-    assert identity.items() >= catalogue_facts(MINILM).items()
+    assert identity.items() >= MINILM.provenance.items()
     assert backend["url"] == f"{server.url}/v1/embeddings"
     assert (backend["name"], backend["api"], backend["revision"]) == ("http", "openai", "unverified")
     assert not server.log

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 import os
 import subprocess
@@ -128,7 +127,7 @@ def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_n
         ({"dim": 768}, "float32 rows of 768 were catalogued"),
     ]
     for row, said in wrong_rows:
-        wrong = OnnxEncoder(dataclasses.replace(minilm.spec, **row))
+        wrong = OnnxEncoder(minilm.spec.model_copy(update=row))
         wrong.encode = minilm.encode
         with pytest.raises(BackendError, match=said):
             probe(wrong)
@@ -137,7 +136,7 @@ def test_the_real_model_passes_the_probe_and_a_wrong_row_of_the_catalogue_does_n
 @pytest.mark.slow
 @pytest.mark.model
 def test_prompts_are_applied_and_counted(minilm):
-    prompted = OnnxEncoder(dataclasses.replace(minilm.spec, query_prompt="search query: "))
+    prompted = OnnxEncoder(minilm.spec.model_copy(update={"query_prompt": "search query: "}))
     prompted.__dict__["_bert"] = minilm._bert
     assert probe(prompted)["prompt_shift"] > 0.01
     plain, query = (prompted.token_counts(TEXTS, side) for side in ("document", "query"))
@@ -208,13 +207,13 @@ def test_no_engine_reports_to_its_maker(tmp_path):
 
 
 def test_weights_that_are_not_the_catalogued_ones_are_refused():
-    spec = dataclasses.replace(catalog.encoder("minilm-l6-v2"), weights_sha256="0" * 64)
+    spec = catalog.encoder("minilm-l6-v2").model_copy(update={"weights_sha256": "0" * 64})
     with pytest.raises(BackendError, match=r"model.safetensors is not the catalogued model: digest 53aa5117"):
         verified_folder(spec)
 
 
 def test_a_package_that_is_not_installed_says_how_to_install_it():
-    spec = dataclasses.replace(catalog.encoder("minilm-l6-v2"), package="no-such-package")
+    spec = catalog.encoder("minilm-l6-v2").model_copy(update={"package": "no-such-package"})
     for call in (verified_folder, lambda spec: TransformerEncoder(spec).identity()):
         with pytest.raises(BackendError, match=r"needs the package no-such-package.*make setup"):
             call(spec)
@@ -224,14 +223,14 @@ def test_files_are_here_when_the_package_is_installed_or_the_hubs_cache_holds_th
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     packaged = catalog.encoder("minilm-l6-v2")
     assert is_here(packaged)
-    assert not is_here(dataclasses.replace(packaged, package="no-such-package"))
+    assert not is_here(packaged.model_copy(update={"package": "no-such-package"}))
     arctic = catalog.encoder("arctic-l-v2.0")
     assert not is_here(arctic)
-    fill_cache(tmp_path, arctic.hub_id, arctic.revision, ("tokenizer.json",))
+    fill_cache(tmp_path, arctic.model, arctic.revision, ("tokenizer.json",))
     assert not is_here(arctic), "a tokenizer alone embeds nothing"
-    fill_cache(tmp_path, arctic.hub_id, arctic.revision, FILES)
+    fill_cache(tmp_path, arctic.model, arctic.revision, FILES)
     assert is_here(arctic)
-    assert not is_here(dataclasses.replace(arctic, revision="1" * 40))
+    assert not is_here(arctic.model_copy(update={"revision": "1" * 40}))
 
 
 FILES = ("config.json", "modules.json", "tokenizer.json", "model.safetensors")
@@ -286,7 +285,9 @@ def _pieces(tmp_path, monkeypatch):
         archive.writestr("model/config.json", "{}")
     content = whole.read_bytes()
     cut = len(content) // 2
-    spec = dataclasses.replace(catalog.encoder("mpnet-base-v2"), weights_sha256=sha256(model).hexdigest(), config={})
+    spec = catalog.encoder("mpnet-base-v2").model_copy(
+        update={"weights_sha256": sha256(model).hexdigest(), "config": {}}
+    )
     monkeypatch.setitem(catalog.ENCODERS, "mpnet-base-v2", spec)
     archive_row = packaged_weights.Archive(("part-1", "part-2"), sha256(content).hexdigest())
     monkeypatch.setitem(packaged_weights.ARCHIVES, "mpnet-base-v2", archive_row)
@@ -301,7 +302,7 @@ def _pieces(tmp_path, monkeypatch):
     return fetch, fetched
 
 
-OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
+OWN = catalog.EncoderSpec(name="own", model="me/own", revision="a" * 40, dim=384, max_tokens=256, pooling="mean")
 
 
 @pytest.mark.slow
@@ -310,7 +311,7 @@ def test_a_plans_own_model_makes_its_vectors_if_it_pools_as_the_plan_says(minilm
     find = lambda spec: verified_folder(minilm.spec)  # noqa: E731
     rows = TransformerEncoder(OWN, find=find).encode(TEXTS[:2], "document")
     assert np.abs(rows - minilm.encode(TEXTS[:2], "document")).max() < 1e-6
-    wrong = dataclasses.replace(OWN, pooling="cls")
+    wrong = OWN.model_copy(update={"pooling": "cls"})
     with pytest.raises(BackendError, match=r"plan.yaml says pooling cls.*own files mean"):
         TransformerEncoder(wrong, find=find).encode(TEXTS[:1], "document")
 

@@ -19,7 +19,7 @@ from tests.support.modal_server.launch import walls
 from tests.support.modal_words import TEXTS, backend
 
 MINILM = catalog.encoder("minilm-l6-v2")
-OWN = catalog.EncoderSpec("own", "me/own", "a" * 40, 384, 256, pooling="mean")
+OWN = catalog.EncoderSpec(name="own", model="me/own", revision="a" * 40, dim=384, max_tokens=256, pooling="mean")
 """MiniLM's files as a plan's own encoder, which the container's catalogue does not have."""
 
 
@@ -37,7 +37,7 @@ def _cloud(tmp_path_factory):
         patch.delitem(sys.modules, "runner.embed.modal.app")
         patch.delattr(runner.embed.modal, "app")
         with (
-            HubServer(packaged_minilm() | dict.fromkeys([(OWN.hub_id, OWN.revision)], verified_folder(MINILM))) as hub,
+            HubServer(packaged_minilm() | dict.fromkeys([(OWN.model, OWN.revision)], verified_folder(MINILM))) as hub,
             ModalServer(folder / "server", environment={"HF_ENDPOINT": hub.url} | threads) as server,
             server.client_environment(),
         ):

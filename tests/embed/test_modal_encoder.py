@@ -3,7 +3,6 @@ import re
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from itertools import chain
@@ -250,7 +249,7 @@ def test_a_stop_while_the_app_starts_waits_for_nobody_and_starts_nothing(bench, 
 
 
 def test_encoders_embed_at_the_same_time_in_one_app(bench, monkeypatch):
-    other = replace(SPEC, name="other-words", hub_id="planted/other")
+    other = SPEC.model_copy(update={"name": "other-words", "model": "planted/other"})
     monkeypatch.setitem(catalog.ENCODERS, other.name, other)
     made = bench()
     both = threading.Barrier(2, timeout=60)
@@ -480,7 +479,7 @@ def test_a_tokenizer_is_fetched_without_the_weights(tmp_path):
     code = (
         "from dataclasses import replace; from runner.eval_set import catalog\n"
         "from runner.embed.weights import tokenizer_folder\n"
-        f"spec = replace(catalog.encoder({MINILM.name!r}), name='elsewhere', package='')\n"
+        f"spec = catalog.encoder({MINILM.name!r}).model_copy(update={{'name': 'elsewhere', 'package': ''}})\n"
         "print(sorted(path.name for path in tokenizer_folder(spec).iterdir()), tokenizer_folder(spec).name)"
     )
     with HubServer(packaged_minilm()) as hub:

@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -85,7 +83,7 @@ def test_rows_in_another_order_than_the_texts_fail():
 
 def test_another_dimension_than_the_catalogued_one_fails():
     wide = FakeEncoder()
-    wide.spec = dataclasses.replace(wide.spec, dim=32)
+    wide.spec = wide.spec.model_copy(update={"dim": 32})
     with pytest.raises(BackendError, match=r"float32 rows of 32 were catalogued, float32 \(4, 16\) received"):
         probe(wide)
 

@@ -1,6 +1,5 @@
 """`encoders:` of plan.yaml: what is wrong is named by its line, and nothing that may be a key is repeated."""
 
-import dataclasses
 import json
 import re
 
@@ -10,7 +9,7 @@ import yaml
 from runner.base.errors import InputError, PlanError
 from runner.base.places import CHECKOUT
 from runner.eval_set import catalog
-from runner.eval_set.catalog import SOURCES, EncoderSpec, Service
+from runner.eval_set.catalog import SOURCES, EncoderSpec
 from runner.eval_set.plan import default_plan_text, load_plan, plan_digest
 from runner.eval_set.shapes.plan import Plan
 
@@ -48,10 +47,26 @@ def loaded(tmp_path, blocks, cells=()):
 def test_own_encoders_are_used_in_cells_by_their_names_and_are_frozen_with_the_rule(tmp_path):
     plan = loaded(tmp_path, HUB + SERVICE, CELLS)
     sha = "5617a9f61b028005a4858fdac845db406aefb181"
-    service = Service("voyage", "https://api.voyageai.com/v1", 0.12, "VOYAGE_API_KEY")
-    assert plan.own == {
-        "bge-m3": EncoderSpec("bge-m3", "BAAI/bge-m3", sha, 1024, 8192, query_prompt="find: ", pooling="cls"),
-        "law": EncoderSpec("law", "voyage-law-2", "", 1024, 16000, service=service),
+    assert plan.encoders == {
+        "bge-m3": EncoderSpec(
+            name="bge-m3",
+            model="BAAI/bge-m3",
+            revision=sha,
+            dim=1024,
+            max_tokens=8192,
+            query_prompt="find: ",
+            pooling="cls",
+        ),
+        "law": EncoderSpec(
+            name="law",
+            model="voyage-law-2",
+            dim=1024,
+            max_tokens=16000,
+            api="voyage",
+            url="https://api.voyageai.com/v1",
+            usd_per_million_tokens=0.12,
+            key_env="VOYAGE_API_KEY",
+        ),
     }
     assert Plan.model_validate(json.loads(json.dumps(plan.model_dump()))) == plan
     changes = [("", ""), ("5617", "0000"), ("8192", "512"), ("cls", "mean"), ("find: ", "query: ")]
@@ -63,7 +78,7 @@ def test_own_encoders_are_used_in_cells_by_their_names_and_are_frozen_with_the_r
 def test_a_plan_without_own_encoders_is_written_and_digested_as_before():
     plan = Plan.model_validate(yaml.safe_load(PLAIN))
     assert "encoders" not in plan.model_dump()
-    assert plan.own == {}
+    assert plan.encoders == {}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +131,7 @@ def test_every_wrong_field_is_named_at_once(tmp_path):
 def test_a_cell_that_names_no_encoder_is_told_the_plans_own_ones_too(tmp_path):
     with pytest.raises(PlanError, match="did you mean 'bge-m3'"):
         loaded(tmp_path, HUB, ["bge-m33 x whole_doc"])
-    own = {"a": dataclasses.replace(catalog.encoder("minilm-l6-v2"), name="a")}
+    own = {"a": catalog.encoder("minilm-l6-v2").model_copy(update={"name": "a"})}
     assert catalog.encoder("a", own) is own["a"]
     with pytest.raises(InputError):
         catalog.encoder("a")
@@ -125,6 +140,6 @@ def test_a_cell_that_names_no_encoder_is_told_the_plans_own_ones_too(tmp_path):
 def test_the_example_of_the_docs_is_a_plan(tmp_path):
     page = (CHECKOUT / "docs" / "encoders.md").read_text()
     (example,) = re.findall(r"```yaml\nencoders:\n(.*?)```", page, re.DOTALL)
-    own = loaded(tmp_path, example, ["bge-m3 x fixed_token_512_50", "bm25>law x section_aware_bills_v1"]).own
-    assert {spec.service.api for spec in own.values() if spec.service} == {"openai", "cohere", "voyage"}
+    own = loaded(tmp_path, example, ["bge-m3 x fixed_token_512_50", "bm25>law x section_aware_bills_v1"]).encoders
+    assert {spec.api for spec in own.values() if spec.api} == {"openai", "cohere", "voyage"}
     assert own["bge-m3"].pooling == "cls"

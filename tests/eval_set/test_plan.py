@@ -294,7 +294,9 @@ def test_vectors_can_be_cut_to_fewer_dimensions_than_they_have_and_kept_as_bits_
         check_cell(parse_cell(f"minilm-l6-v2@{kind} x whole_doc"))
     with pytest.raises(InputError, match="384 dimensions"):
         check_cell(parse_cell("minilm-l6-v2@384 x whole_doc"))
-    monkeypatch.setitem(ENCODERS, "odd", EncoderSpec("odd", "a/odd", "0" * 40, dim=100, max_tokens=0))
+    monkeypatch.setitem(
+        ENCODERS, "odd", EncoderSpec(name="odd", model="a/odd", revision="0" * 40, dim=100, max_tokens=0)
+    )
     check_cell(parse_cell("odd@int8 x whole_doc"))
     with pytest.raises(InputError, match="odd has 100"):
         check_cell(parse_cell("odd@bit x whole_doc"))
@@ -310,7 +312,7 @@ def test_variants_do_not_count_toward_criterion_1(path):
 
 def test_two_cells_of_one_file_name_are_refused(path, monkeypatch):
     monkeypatch.setitem(
-        ENCODERS, "minilm-l6-v2-bit", dataclasses.replace(ENCODERS["minilm-l6-v2"], name="minilm-l6-v2-bit")
+        ENCODERS, "minilm-l6-v2-bit", ENCODERS["minilm-l6-v2"].model_copy(update={"name": "minilm-l6-v2-bit"})
     )
     cells = default_cells(SOURCES["demo"], rehearsal=False)
     change(path, cells=[*cells, "minilm-l6-v2@bit x recursive_v1", "minilm-l6-v2-bit x recursive_v1"])

@@ -170,7 +170,7 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
     assert all(timed[cell]["index_bytes"] > 0 for cell in rows), "also where a run was taken from the record"
     assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
-    assert rows[cross]["provenance"]["encoder"]["hub_id"] == "cross-encoder/ms-marco-MiniLM-L6-v2"
+    assert rows[cross]["provenance"]["encoder"]["model"] == "cross-encoder/ms-marco-MiniLM-L6-v2"
     assert rows[cross]["provenance"]["truncation"]["tokens"] > 0
     paths = [results.parent / f"runs/{slug(name)}.tsv" for name in ("bm25 x recursive_v1", cross)]
     hits = [[line.split("\t") for line in path.read_text().splitlines()[1:]] for path in paths]

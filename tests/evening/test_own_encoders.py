@@ -2,7 +2,6 @@
 
 import shutil
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from runner.embed.backends import LocalBackend, Work
 from runner.embed.cost.estimate import HEADROOM, Total
 from runner.embed.cost.ledger import SPEND, BudgetError, Ledger
 from runner.embed.plan_backend import PlanBackend
-from runner.eval_set.catalog import Service
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_receipt, load_results, numbered
 from runner.evening.costs import Asked, costs
 from runner.evening.dry_run import describe
@@ -76,7 +74,7 @@ def _decided(waiting_evening, tmp_path_factory):
 
 
 def opened(version, max_usd=5.0):
-    return PlanBackend(LocalBackend(fake_encoders), lambda: version.plan().own, version.work, max_usd)
+    return PlanBackend(LocalBackend(fake_encoders), lambda: version.plan().encoders, version.work, max_usd)
 
 
 def evening(version, **more):
@@ -135,7 +133,7 @@ def test_a_decision_over_a_service_replays_and_its_encoder_can_be_explored(decid
         found = {row.name: row for row in examine(SourceChecks(version, backend, Asked()).checks())}
     assert (found["encoder own"].state, found["encoder own"].result) == ("ok", "answers at 127.0.0.1")
     open_next(version, reason="more", by="a test", today="2026-02-01")
-    assert numbered(version, 2).plan().own == version.plan().own
+    assert numbered(version, 2).plan().encoders == version.plan().encoders
     with pytest.raises(InputError, match="did you mean 'own'"), opened(version) as backend:
         Exploration(version, cells=["owl x fixed_token_256_25"], backend=backend).run()
 
@@ -160,9 +158,9 @@ def test_services_rented_machines_and_judges_share_one_ceiling(planned):
         assert passed_on == [([here], Total(1.0, embedding=0.1, judging=0.5))]
         with pytest.raises(BudgetError, match=r"1\.11"):
             backend.prepare([there], Total(1.0, judging=0.9))
-        assert backend.located(version.plan().own["own"]) == "answers at 127.0.0.1"
-        nobody = Service("voyage", f"http://127.0.0.1:{1}", 10.0, VARIABLE)
-        silent = backend.located(replace(version.plan().own["own"], name="silent", service=nobody))
+        assert backend.located(version.plan().encoders["own"]) == "answers at 127.0.0.1"
+        nobody = {"name": "silent", "url": f"http://127.0.0.1:{1}"}
+        silent = backend.located(version.plan().encoders["own"].model_copy(update=nobody))
         assert "does not answer" in silent
     assert len(passed_on) == 1
     assert [texts for _, texts in server.asked] == [["word"]]

@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -48,7 +47,7 @@ class Words(SmallEncoder):
 
     def __init__(self, name):
         super().__init__(name)
-        self.spec = replace(self.spec, dim=DIM, max_tokens=0)
+        self.spec = self.spec.model_copy(update={"dim": DIM, "max_tokens": 0})
 
     def _row(self, text):
         counts = Counter(_words(text))

@@ -96,7 +96,7 @@ def substrate(folder: Path, made: Build, *faults: str) -> Path:
     path = build(folder / "substrate.db", replace(made, faults=faults))
     spec = fake_encoders("minilm-l6-v2").spec
     for table, prefix in (("demo_chunks", "embedded_"), ("chunk_embedding_jobs", "")):
-        for column, given, new in (("model_id", MODEL[0], spec.hub_id), ("model_version", MODEL[1], spec.revision)):
+        for column, given, new in (("model_id", MODEL[0], spec.model), ("model_version", MODEL[1], spec.revision)):
             edit(path, f"UPDATE {table} SET {prefix}{column} = ? WHERE {prefix}{column} = ?", (new, given))
     return path
 
@@ -298,7 +298,7 @@ def test_the_catalogues_name_of_the_model_is_accepted_and_a_mixture_is_not(decid
         edit(path, f"UPDATE {table} SET {column} = 'minilm-l6-v2'")
     post_bulk(decided, path, encoders=fake_encoders)
     assert report(decided).model.model_id == "minilm-l6-v2"
-    edit(path, "UPDATE demo_chunks SET embedded_model_id = ? WHERE chunk_id = 1", (fake_spec().hub_id,))
+    edit(path, "UPDATE demo_chunks SET embedded_model_id = ? WHERE chunk_id = 1", (fake_spec().model,))
     with pytest.raises(NegativeVerdict, match="stale model"):
         post_bulk(decided, path, encoders=fake_encoders)
 

@@ -90,7 +90,7 @@ def test_every_list_has_known_documents_and_is_the_same_twice(row):
 def test_the_probe_of_encoders_refuses_hashes():
     class Hashing(InProcessEncoder):
         batch_tokens = 512
-        spec = EncoderSpec("hashing", "planted/hashing", "0" * 40, 64, 32)
+        spec = EncoderSpec(name="hashing", model="planted/hashing", revision="0" * 40, dim=64, max_tokens=32)
 
         def identity(self):
             return {"encoder": "hashing"}

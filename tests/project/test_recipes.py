@@ -210,14 +210,15 @@ print(limit_of("one_line_256_v1"), max(chunk.n_tokens for chunk in chunks) <= 25
 def test_an_encoder_is_a_row(checkout):
     checkout.insert(
         "runner/eval_set/catalog.py",
-        '        EncoderSpec(\n            "mpnet-base-v2",',
+        '        EncoderSpec(\n            name="mpnet-base-v2",',
         """        EncoderSpec(
-            "abacus-v1",
-            "example/abacus",
-            "0123456789abcdef0123456789abcdef01234567",
+            name="abacus-v1",
+            model="example/abacus",
+            revision="0123456789abcdef0123456789abcdef01234567",
             dim=64,
             max_tokens=512,
-            size=Size(66.0, 9.0),
+            gflop_per_token=66.0,
+            weights_gb=9.0,
         ),
 """,
     )

@@ -64,7 +64,7 @@ class Server(Loopback):
     """Replies to every request with a text that holds the word."""
     info: Wire | None = None
     paths: tuple[str, ...] = ("/v1/embeddings", "/embed")
-    model: str = MINILM.hub_id
+    model: str = MINILM.model
     log: list[Asked] = field(default_factory=list)
     gets: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -110,7 +110,7 @@ class Server(Loopback):
 def tei_info(**more: object) -> Wire:
     """What TEI's /info says of the catalogued MiniLM."""
     info = {
-        "model_id": MINILM.hub_id,
+        "model_id": MINILM.model,
         "model_sha": MINILM.revision,
         "model_dtype": "float16",
         "model_type": {"embedding": {"pooling": "mean"}},

@@ -26,7 +26,9 @@ class FakeEncoder(InProcessEncoder):
     batch_tokens = 64
 
     def __init__(self, query_prompt="", max_tokens=32, lie=None, lie_on="", seconds=0.0):
-        self.spec = EncoderSpec("fake", "fake/fake", "0" * 40, 16, max_tokens, query_prompt=query_prompt)
+        self.spec = EncoderSpec(
+            name="fake", model="fake/fake", revision="0" * 40, dim=16, max_tokens=max_tokens, query_prompt=query_prompt
+        )
         self.lie, self.lie_on, self.seconds = lie, lie_on, seconds
         self.encoded = []
 

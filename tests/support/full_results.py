@@ -219,7 +219,7 @@ def _provenance(name: str, bare: Provenance, n_chunks: int, share: float) -> Pro
     made: dict[str, Any] = {"chunks": CHUNKS.model_copy(update=health)}
     if not isinstance(cell, BM25Cell):
         spec = catalog.ENCODERS[cell.encoder]
-        facts = {"hub_id": spec.hub_id, "revision": spec.revision, "max_tokens": spec.max_tokens, "dim": spec.dim}
+        facts = {"model": spec.model, "revision": spec.revision, "max_tokens": spec.max_tokens, "dim": spec.dim}
         made["encoder"] = {"encoder": cell.encoder, **facts, "method": "forward pass of the whole model"}
         made["probe"] = {"paraphrase_min": 0.6123, "stranger_max": 0.2034, "digest": sha256("probe")}
         made["truncation"] = Truncation(

@@ -23,12 +23,12 @@ def packaged_minilm() -> dict[tuple[str, str], Path]:
     from runner.eval_set.catalog import ENCODERS
 
     spec = ENCODERS["minilm-l6-v2"]
-    return {(spec.hub_id, spec.revision): verified_folder(spec)}
+    return {(spec.model, spec.revision): verified_folder(spec)}
 
 
 def put_in_cache(cache: Path, spec: EncoderSpec, folder: Path) -> Path:
     """What the hub's client leaves of a model: its files under their digests, and the revision's folder of links."""
-    home = cache / f"models--{spec.hub_id.replace('/', '--')}"
+    home = cache / f"models--{spec.model.replace('/', '--')}"
     revision = home / "snapshots" / spec.revision
     (home / "blobs").mkdir(parents=True)
     for name in _names(folder):

@@ -26,7 +26,7 @@ from runner.eval_set.catalog import EncoderSpec
 from tests.support.fake_encoder import WORDS, FakeEncoder
 from tests.support.modal_server import ModalServer, this_container
 
-SPEC = EncoderSpec("words", "planted/words", "0" * 40, 16, 32)
+SPEC = EncoderSpec(name="words", model="planted/words", revision="0" * 40, dim=16, max_tokens=32)
 TEXTS = [" ".join(random.Random(seed).choices(WORDS, k=6 + seed % 27)) + f" {seed}" for seed in range(112)]
 TEXTS_SET = frozenset(TEXTS)
 N_BATCHES = 40

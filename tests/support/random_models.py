@@ -6,7 +6,6 @@ of one meaning, as the probe has them, have token vectors that point the same wa
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -209,7 +208,7 @@ def write_model(folder, name, *, sizes=None, seed=0):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(json.dumps(content))
     changed = {entry: config[entry] for entry in row.config}
-    return replace(row, dim=width, package="", weights_sha256="", config=changed)
+    return row.model_copy(update={"dim": width, "package": "", "weights_sha256": "", "config": changed})
 
 
 def _words(row):

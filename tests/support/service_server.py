@@ -10,7 +10,7 @@ import numpy as np
 from chunkers.tokens import count_tokens
 from runner.base.http_client import Patience
 from runner.embed.over_http.service import PerToken, ServiceEncoder, ServiceMeter
-from runner.eval_set.catalog import EncoderSpec, Service
+from runner.eval_set.catalog import EncoderSpec
 from tests.support.loopback import NOTHING_HERE, Loopback, Request, Wire, as_json
 from tests.support.small_set import SmallEncoder, _direction
 
@@ -88,17 +88,14 @@ def rows_of(texts: Sequence[str], side: str = "") -> Any:
 
 def spec(server: ServiceServer, **more: Any) -> EncoderSpec:
     """The stand-in as a plan's own encoder has it."""
-    price = more.pop("price", 10.0)
-    service = Service(server.api, server.url, price, VARIABLE)  # type: ignore[arg-type]
-    given = {"dim": 48, "max_tokens": 400} | more
-    return EncoderSpec("own", MODEL, "", service=service, **given)
+    given = {"dim": 48, "max_tokens": 400, "usd_per_million_tokens": more.pop("price", 10.0)} | more
+    return EncoderSpec(name="own", model=MODEL, api=server.api, url=server.url, key_env=VARIABLE, **given)
 
 
 def encoder(server: ServiceServer, folder: Any, *, max_usd: float = 5.0, **more: Any) -> ServiceEncoder:
     """Its encoder, charged to a ledger in `folder`; waits take no time."""
     asked = spec(server, **more)
-    assert asked.service is not None
-    meter = ServiceMeter(folder, max_usd, "own", PerToken(asked.service.usd_per_million_tokens))
+    meter = ServiceMeter(folder, max_usd, "own", PerToken(asked.usd_per_million_tokens))
     return ServiceEncoder(asked, meter, Patience(lambda _: None))
 
 

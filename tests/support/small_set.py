@@ -283,7 +283,9 @@ class SmallEncoder(InProcessEncoder):
         catalogued = encoder(name)
         # Some sections are longer, so that there is truncation to count.
         limit = 120 if catalogued.max_tokens else 0
-        self.spec = EncoderSpec(name, catalogued.hub_id, catalogued.revision, 48, limit)
+        self.spec = EncoderSpec(
+            name=name, model=catalogued.model, revision=catalogued.revision, dim=48, max_tokens=limit
+        )
 
     def identity(self) -> dict[str, object]:
         return {"encoder": self.spec.name, "max_tokens": self.spec.max_tokens, "backend": {"name": "local"}}

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -63,4 +62,4 @@ def _unigram(folder: Path) -> int:
 @lru_cache(maxsize=4)
 def tiny_reranker(folder: Path, name: str = "ms-marco-minilm-l6", max_tokens: int = 512) -> Reranker:
     """The product's re-ranker over a folder of `tiny_folder`."""
-    return Reranker(replace(catalog.reranker(name), max_tokens=max_tokens), lambda _: folder)
+    return Reranker(catalog.reranker(name).model_copy(update={"max_tokens": max_tokens}), lambda _: folder)

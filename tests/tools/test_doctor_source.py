@@ -37,7 +37,7 @@ from tests.support.modal_words import SPEC, benches, probe_passed_in
 from tests.support.small_set import make_version, write_corpus
 
 MINILM = catalog.encoder("minilm-l6-v2")
-HUB = EncoderSpec("elsewhere", "planted/elsewhere", "a" * 40, 384, 256)
+HUB = EncoderSpec(name="elsewhere", model="planted/elsewhere", revision="a" * 40, dim=384, max_tokens=256)
 
 
 def grade(user):
@@ -158,7 +158,7 @@ def test_a_revision_that_the_hub_has_not_is_red_and_says_how_to_do_without(versi
     )
     path.write_text(lines)
     folder = tokenizer_folder(MINILM)
-    with HubServer({(HUB.hub_id, "b" * 40): folder}) as server:
+    with HubServer({(HUB.model, "b" * 40): folder}) as server:
         hub(server.url)
         outcomes = looked(checks_of(version))
         assert outcomes["model hub"].state == "ok"
@@ -166,7 +166,7 @@ def test_a_revision_that_the_hub_has_not_is_red_and_says_how_to_do_without(versi
         assert f"where the catalogue pins {'a' * 40}" in said
         assert f"remove its cells from {path}" in said
     monkeypatch.setattr("runner.evening.needs.tokenizer_folder", lambda spec: folder)
-    with HubServer({(HUB.hub_id, HUB.revision): folder}) as server:
+    with HubServer({(HUB.model, HUB.revision): folder}) as server:
         hub(server.url)
         outcome = looked(checks_of(version), f"encoder {HUB.name}")
         assert (outcome.state, outcome.result.split(";")[0]) == ("ok", f"at the model hub, revision {'a' * 12}")

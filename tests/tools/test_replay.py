@@ -233,7 +233,7 @@ def test_another_revision_in_the_catalogue_is_no_replay(version):
     class Newer(SmallEncoder):
         def __init__(self, name):
             super().__init__(name)
-            self.spec = replace(self.spec, max_tokens=99)
+            self.spec = self.spec.model_copy(update={"max_tokens": 99})
 
     with pytest.raises(InputError, match="max_tokens of minilm-l6-v2 is 99 today and was 120"):
         replay(version, LocalBackend(Newer))

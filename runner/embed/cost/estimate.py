@@ -141,10 +141,8 @@ def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str
 
 def service_usd(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> dict[str, float]:
     """Dollars by each service's own price of what it still has to read; without encoders that are no service's."""
-    priced = {name: own[name].service for name in planned if name in own}
-    return {
-        name: planned[name].tokens * service.usd_per_million_tokens / 1e6 for name, service in priced.items() if service
-    }
+    priced = {name: own[name] for name in planned if name in own and own[name].api}
+    return {name: planned[name].tokens * service.usd_per_million_tokens / 1e6 for name, service in priced.items()}
 
 
 def service_lines(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> list[str]:
@@ -154,8 +152,7 @@ def service_lines(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSp
         return []
     lines = []
     for name, dollars in usd.items():
-        service, count = own[name].service, planned[name]
-        assert service is not None
+        service, count = own[name], planned[name]
         lines.append(
             f"  {name}: {count.tokens:,} tokens of cl100k_base ({count.source}) sent to {service.url} at "
             f"${service.usd_per_million_tokens:g} a million, as the plan has it: {shown(dollars)}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from runner.base.errors import InputError
 from runner.embed.cost.ledger import LedgerRow
-from runner.eval_set.catalog import ENCODERS, RERANKERS, Size
+from runner.eval_set.catalog import ENCODERS, RERANKERS, EncoderSpec
 
 PRICE_SOURCE = "list price, second-hand, 2026-06-27"
 """Modal's list prices as two third parties printed them (techbytes 2026-05-07, beam.cloud 2026-06-27); they agree."""
@@ -115,11 +115,9 @@ def default_rate(encoder: str, gpu: str) -> float:
     return min(CEILING, gflops / needed) if needed else CEILING
 
 
-def size(encoder: str) -> Size:
-    """The size in the encoder's row; without one, the largest of all."""
-    rows = ENCODERS | RERANKERS
-    known = rows[encoder].size if encoder in rows else None
-    return known or max(spec.size for spec in ENCODERS.values() if spec.size)
+def size(encoder: str) -> EncoderSpec:
+    """Return the row that says how large an encoder is; of a name without one, the catalog's largest."""
+    return (ENCODERS | RERANKERS).get(encoder, ENCODERS["arctic-l-v2.0"])
 
 
 GPU = "L4"

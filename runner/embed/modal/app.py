@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +19,7 @@ import modal
 import modal.experimental
 import numpy as np
 
+from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError, EvalError
 from runner.base.records import PromptSide
 from runner.embed.cost.prices import CONTAINERS, CORES
@@ -25,7 +27,7 @@ from runner.embed.encoder import Batch
 from runner.embed.local_encoder import Dtype, TransformerEncoder, encoder_class
 from runner.embed.modal.pins import LIBRARIES, image_pins, payload_pin
 from runner.embed.probe import probe
-from runner.embed.weights import download, download_mark, downloaded_folder
+from runner.embed.weights import WEIGHTS, download_mark, downloaded
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
@@ -74,7 +76,8 @@ _hub_access = modal.Secret.from_dict({"HF_HUB_OFFLINE": "0", "HF_TOKEN": os.envi
 def fetch(encoder: str, revision: str, own: str = "") -> dict[str, str]:
     """What was downloaded into the Volume. The mark is written after the files are committed, never before."""
     spec = _spec(encoder, revision, own)
-    fetched = download(spec)
+    folder = downloaded(spec, offline=False)
+    fetched = {"model": spec.model, "revision": spec.revision, "weights_sha256": file_sha256(folder / WEIGHTS)}
     volume.commit()
     (_weights_home() / download_mark(spec)).write_text(json.dumps(fetched))
     volume.commit()
@@ -174,7 +177,7 @@ def billed(run_id: str, start: datetime, end: datetime) -> float | None:
 
 
 def _spec(encoder: str, revision: str, own: str) -> EncoderSpec:
-    spec = EncoderSpec(**json.loads(own)) if own else catalog.encoder(encoder)
+    spec = EncoderSpec.model_validate(json.loads(own)) if own else catalog.encoder(encoder)
     if spec.revision != revision:
         raise BackendError(f"{encoder} is catalogued at revision {spec.revision}; {revision} was asked for.")
     return spec
@@ -193,7 +196,7 @@ def loaded(
     if not mark.is_file():
         raise BackendError(f"{encoder}: the weights at revision {revision} are not in Modal's Volume. Run again.")
     model = encoder_class(encoder)(
-        spec, device="cuda" if device == "cuda" else "cpu", dtype=dtype, find=downloaded_folder
+        spec, device="cuda" if device == "cuda" else "cpu", dtype=dtype, find=partial(downloaded, offline=True)
     )
     probe(model)
     facts = {

@@ -4,7 +4,7 @@ import json
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,7 +29,7 @@ _REPORTED_AFTER = timedelta(hours=1)
 
 def own_row(spec: EncoderSpec) -> dict[str, str]:
     """What a container is told of a plan's own encoder, as JSON; nothing of the catalog's, which it has itself."""
-    return {} if spec.name in catalog.ENCODERS else {"own": json.dumps(asdict(spec))}
+    return {} if spec.name in catalog.ENCODERS else {"own": json.dumps({**spec.model_dump(), "name": spec.name})}
 
 
 class ModalBackend:
@@ -144,7 +144,7 @@ class ModalBackend:
             except BackendError as error:
                 session.check()
                 raise BackendError(
-                    f"{spec.name}: {spec.hub_id} at revision {spec.revision} could not be fetched to Modal. {error}"
+                    f"{spec.name}: {spec.model} at revision {spec.revision} could not be fetched to Modal. {error}"
                 ) from error
 
     def billed(self, run_id: str, began: datetime, now: datetime | None = None) -> float | None:

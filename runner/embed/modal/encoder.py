@@ -11,7 +11,7 @@ from runner.base.canonical import JSON
 from runner.base.errors import BackendError
 from runner.base.records import PromptSide
 from runner.embed.cost.prices import CORES, CPU
-from runner.embed.encoder import Answer, Batch, Grouping, catalogue_facts
+from runner.embed.encoder import Answer, Batch, Grouping
 from runner.embed.local_encoder import Dtype, encoder_class
 from runner.embed.modal.pins import model_pins
 from runner.embed.modal.service import ModalService, described, of_the_method, without_secrets
@@ -104,7 +104,7 @@ class ModalEncoder:
     def identity(self) -> dict[str, JSON]:
         """Catalogue row and method; under "backend" GPU, number format, forward batches and pins. Starts nothing."""
         return {
-            **catalogue_facts(self.spec),
+            **self.spec.provenance,
             "method": self._class.method,
             "backend": {
                 "name": "modal",

@@ -14,7 +14,7 @@ from runner.base.errors import InputError
 from runner.base.http_client import Place, Response, Service, Unusable, parsed, plain_address
 from runner.base.records import PromptSide
 
-Dialect = Literal["openai", "tei", "cohere", "voyage"]
+Dialect = Literal["", "openai", "tei", "cohere", "voyage"]
 
 KEY_VARIABLE = "PSE_ENCODER_API_KEY"
 

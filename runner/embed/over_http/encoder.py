@@ -19,7 +19,7 @@ from runner.base.http_client import Client, Patience, Response, Unusable, parsed
 from runner.base.records import PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Unmetered
-from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix, catalogue_facts
+from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix
 from runner.embed.local_encoder import STATIC, encoder_class
 from runner.embed.over_http.dialects import ENCODER, Address, address, embeddings, request_body
 from runner.embed.weights import encodings, tokenizer, tokenizer_folder
@@ -119,13 +119,13 @@ def server_info(spec: EncoderSpec, page: Response | None, where: str, shown: Cal
 
 def _check(spec: EncoderSpec, info: dict[str, JSON], where: str, shown: Callable[[str], str]) -> None:
     model, revision, longest = info["model_id"], info.get("model_sha"), info["max_input_length"]
-    start = f"Start it with --model-id {spec.hub_id} --revision {spec.revision}, or give another --encoder-url."
+    start = f"Start it with --model-id {spec.model} --revision {spec.revision}, or give another --encoder-url."
     # A folder says nothing of the model in it; the probe, and `replay --encoder`, then stand alone.
-    if not model.startswith(("/", ".")) and model.lower() != spec.hub_id.lower():
-        raise BackendError(f"{where} serves {shown(model)}, {spec.name} is {spec.hub_id}. {start}")
+    if not model.startswith(("/", ".")) and model.lower() != spec.model.lower():
+        raise BackendError(f"{where} serves {shown(model)}, {spec.name} is {spec.model}. {start}")
     if revision and revision != spec.revision:
         raise BackendError(
-            f"{where} serves revision {shown(str(revision))} of {spec.hub_id}, {spec.revision} is catalogued. {start}"
+            f"{where} serves revision {shown(str(revision))} of {spec.model}, {spec.revision} is catalogued. {start}"
         )
     if isinstance(longest, int) and longest < spec.max_tokens:
         raise BackendError(
@@ -219,7 +219,7 @@ class HttpEncoder:
 
     def check(self) -> bool:
         """Whether a word is answered; a BackendError for what every request would meet, a refused key first of all."""
-        body = request_body(self._where.api, self.spec.hub_id, ["word"], "document")
+        body = request_body(self._where.api, self.spec.model, ["word"], "document")
         return self._client.check_key(self._where.endpoint, body)
 
     def located(self) -> str:
@@ -230,7 +230,7 @@ class HttpEncoder:
     def identity(self) -> dict[str, JSON]:
         """Catalogue row, method, address and grouping; nothing is sent."""
         return {
-            **catalogue_facts(self.spec),
+            **self.spec.provenance,
             "method": encoder_class(self.spec.name).method,
             "backend": {
                 "name": "http",
@@ -276,7 +276,7 @@ class HttpEncoder:
         self, clipped: Sequence[Clipped], side: PromptSide, info: ServerInfo, stopped: threading.Event
     ) -> _Read:
         where, n_texts = self._where, len(clipped)
-        body = request_body(where.api, self.spec.hub_id, [text for text, _ in clipped], side)
+        body = request_body(where.api, self.spec.model, [text for text, _ in clipped], side)
         repeated = len(body) if where.api == "cohere" else 0  # its answer holds the texts again
         longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO + repeated
         answer = embeddings(where.api, self._send(body, longest, stopped), n_texts)
@@ -308,7 +308,7 @@ class HttpEncoder:
         is_unit = self._agreed(lengths)
         facts = {
             "device": self._where.place.host,
-            "model": models.pop() or self.spec.hub_id,
+            "model": models.pop() or self.spec.model,
             "revision": "unverified",
             "rows": "unit" if is_unit else "normalised here",
             **info.facts,

@@ -59,17 +59,15 @@ class ServiceEncoder(HttpEncoder):
     """
 
     def __init__(self, spec: EncoderSpec, meter: ServiceMeter, patience: Patience | None = None) -> None:
-        service = spec.service
-        assert service is not None
         url = f"encoders.{spec.name}.url"
-        place = plain_address(service.url, url, service.key_env)
+        place = plain_address(spec.url, url, spec.key_env)
         words = Service(
             url,
-            service.key_env,
-            f"Either the service has no model {spec.hub_id}, or the path is wrong. Check {url} and "
+            spec.key_env,
+            f"Either the service has no model {spec.model}, or the path is wrong. Check {url} and "
             f"encoders.{spec.name}.model in plan.yaml.",
         )
-        where = address_at(place, service.api)
+        where = address_at(place, spec.api)
         super().__init__(spec, where, Client(TIMEOUT, patience or Patience(), words, place), CONNECTIONS, Clip(spec))
         self.meter = meter
 

@@ -1,70 +1,14 @@
 """The shape of plan.yaml."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
-from runner.eval_set.catalog import EncoderSpec, Service
+from runner.eval_set.shapes.encoder import EncoderSpec
 from runner.eval_set.shapes.labels import Judges
-
-Pooling = Literal["", "cls", "mean", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
-"""As sentence-transformers names what makes one vector of a text's tokens."""
-
-
-class OwnEncoder(Sparse):
-    """An encoder of a plan's own: a sentence-transformers model of the hub at one commit, or, with `api`, of a service.
-
-    A service says no revision, and must refuse a text of more than `max_tokens`. Each description is what to write.
-    """
-
-    model: Annotated[str, Field(pattern=r"^[!-~]{1,200}$", description="the model's name there, such as BAAI/bge-m3")]
-    dim: Annotated[int, Field(ge=1, description="the number of dimensions of a vector, such as 1024")]
-    max_tokens: Annotated[
-        int, Field(ge=1, description="the most tokens of a text, prompt and special tokens included, such as 512")
-    ]
-    revision: Annotated[
-        str,
-        Field(
-            pattern=r"^([0-9a-f]{40})?$",
-            description="the 40 hexadecimal digits of the model's commit on the hub, never a branch such as main",
-        ),
-    ] = ""
-    pooling: Annotated[
-        Pooling, Field(description=f"what the model's 1_Pooling/config.json says: {', '.join(get_args(Pooling))}")
-    ] = ""
-    query_prompt: Annotated[
-        str, Field(description='what stands before each query, such as "query: ", or leave it out')
-    ] = ""
-    document_prompt: Annotated[
-        str, Field(description='what stands before each document, such as "passage: ", or leave it out')
-    ] = ""
-    api: Annotated[Literal["", "openai", "cohere", "voyage"], Field(description="openai, cohere or voyage")] = ""
-    url: Annotated[str, Field(description="the service's address, such as https://api.voyageai.com")] = ""
-    usd_per_million_tokens: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1000,
-            allow_inf_nan=False,
-            description="the price of a million tokens in dollars, 0 for a server of your own",
-        ),
-    ] = 0
-    key_env: Annotated[
-        str,
-        Field(
-            pattern=r"^([A-Z][A-Z0-9_]*)?$",
-            description="the NAME of an environment variable in capitals, such as VOYAGE_API_KEY, never the key itself",
-        ),
-    ] = ""
-
-    def spec(self, name: str) -> EncoderSpec:
-        """As the catalog would have it."""
-        service = Service(self.api, self.url, self.usd_per_million_tokens, self.key_env) if self.api else None
-        shared = self.model_dump(include={"dim", "max_tokens", "query_prompt", "document_prompt", "pooling"})
-        return EncoderSpec(name, self.model, self.revision, service=service, **shared)
 
 
 class Sample(Sparse):
@@ -168,12 +112,18 @@ class Plan(Sparse):
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
     prior: Prior = Prior(mean=-0.025, sd=0.054)
-    encoders: dict[str, OwnEncoder] = Field(default_factory=dict)
+    encoders: dict[str, EncoderSpec] = Field(default_factory=dict)
 
-    @property
-    def own(self) -> dict[str, EncoderSpec]:
-        """The plan's own encoders, as `catalog.encoder` takes them."""
-        return {name: given.spec(name) for name, given in self.encoders.items()}
+    @field_validator("encoders", mode="before")
+    @classmethod
+    def _named(cls, blocks: Any) -> Any:  # noqa: ANN401  # whatever stands in the file
+        """Give each block the name that it stands under."""
+        if not isinstance(blocks, dict):
+            return blocks
+        return {
+            name: {**block, "name": str(name)} if isinstance(block, dict) and "name" not in block else block
+            for name, block in blocks.items()
+        }
 
 
 class PlanDigest(FrozenModel):

@@ -11,7 +11,6 @@ import yaml
 from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
 from runner.eval_set import catalog
-from runner.eval_set.encoder_blocks import described_encoder
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, Results
@@ -62,7 +61,7 @@ def page(
         "results.html.j2",
         styles=STYLES,
         scripts=SCRIPTS,
-        filters=(ranked, confirmation, described_encoder, fragment),
+        filters=(ranked, confirmation, fragment),
         results=shown,
         lists=lists,
         plots={

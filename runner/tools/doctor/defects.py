@@ -127,7 +127,7 @@ def _constant_encoder() -> "Encoder":
     from runner.eval_set.catalog import EncoderSpec
 
     class ConstantEncoder(InProcessEncoder):
-        spec = EncoderSpec("constant-vector", "planted/constant-vector", "0" * 40, dim=8, max_tokens=32)
+        spec = EncoderSpec(name="constant-vector", model="planted/constant-vector", dim=8, max_tokens=32)
 
         def identity(self) -> dict[str, Any]:
             return {"encoder": self.spec.name, "backend": {"name": "planted"}}

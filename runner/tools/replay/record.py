@@ -8,7 +8,6 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.places import DRIVER
 from runner.base.records import BM25Cell, CrossCell, Document, Qrels, Run, parse_cell
 from runner.embed.backends import Backend
-from runner.embed.encoder import catalogue_facts
 from runner.eval_set.catalog import reranker
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
 from runner.eval_set.door import LOCK_NAME
@@ -72,12 +71,12 @@ def check_encoders(results: Results, backend: Backend) -> None:
         if isinstance(cell, BM25Cell) or then is None:
             continue
         spec = reranker(cell.model) if isinstance(cell, CrossCell) else backend.encoder(cell.encoder).spec
-        now = catalogue_facts(spec)
-        moved = sorted(name for name in now if name in then and then[name] != now[name])
+        now = spec.provenance
+        moved = sorted(name for name in (now.keys() | then.keys()) - {"method"} if then.get(name) != now.get(name))
         if moved:
             raise InputError(
-                f"{row.cell}: the catalogue's {moved[0]} of {spec.name} is {now[moved[0]]!r} today and was "
-                f"{then[moved[0]]!r} when the record was made: that is no replay. Use the release that made the record."
+                f"{row.cell}: the catalogue's {moved[0]} of {spec.name} is {now.get(moved[0])!r} today and was "
+                f"{then.get(moved[0])!r} when the record was made: that is not a replay. Use the release that made it."
             )
 
 
