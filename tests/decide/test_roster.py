@@ -164,7 +164,7 @@ def test_a_version_under_evaluation_is_not_adopted_over(versions, adopt):
 def test_the_next_source_is_the_first_that_is_to_be_evaluated_and_is_not_decided(versions, adopt):
     adopt("gao_reports")
     assert next_to_evaluate(roster.roster(versions)).source.name == "federal_register"
-    decided = [row.model_copy(update={"decision": adopt("gao_reports")}) for row in roster.roster(versions)]
+    decided = [replace(row, decision=adopt("gao_reports")) for row in roster.roster(versions)]
     assert next_to_evaluate(decided) is None
 
 

@@ -75,7 +75,7 @@ def test_the_identity_is_the_local_one_but_for_its_backend_and_sends_nothing(ser
 
 
 def test_prompts_are_sent_with_the_texts(server):
-    spec = dataclasses.replace(MINILM, query_prompt="query: ", document_prompt="passage: ")
+    spec = MINILM.model_copy(update={"query_prompt": "query: ", "document_prompt": "passage: "})
     with opened(server, spec=spec) as encoder:
         list(encoder.embed([*batches(["a cat"], 1, "query"), *batches(["a dog"], 1, "document")]))
         counts = [int(encoder.token_counts(["a cat"], side)[0]) for side in ("query", "document")]
