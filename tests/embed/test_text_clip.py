@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,7 +62,7 @@ def test_hostile_texts_are_cut_to_the_first_tokens(name):
 @pytest.mark.slow
 @given(st.lists(st.text(max_size=12), min_size=100, max_size=400).map(" ".join), st.integers(8, 40))
 def test_any_text_is_cut_to_an_opening_with_the_first_tokens_of_the_whole(text, limit):
-    spec = dataclasses.replace(MINILM, max_tokens=limit)
+    spec = MINILM.model_copy(update={"max_tokens": limit})
     ((cut, n_tokens),) = Clip(spec).cut([text])
     ids, again = ids_of(text), ids_of(cut)
     assert text.startswith(cut)
@@ -79,7 +77,7 @@ def clip_by_characters(folder, limit, pattern):
     made.normalizer = Replace(Regex(pattern), "z")
     made.pre_tokenizer = Split(Regex("."), "isolated")
     made.save(str(folder / "tokenizer.json"))
-    return Clip(dataclasses.replace(MINILM, max_tokens=limit), lambda _: folder)
+    return Clip(MINILM.model_copy(update={"max_tokens": limit}), lambda _: folder)
 
 
 def test_tokens_that_the_cut_would_change_are_given_up(tmp_path):

@@ -90,7 +90,7 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     results, decision = load_results(version), load_decision(version)
     assert {CELL, CUT} <= {row.cell for row in results.cells}
     assert any(CUT in weakness for weakness in weaknesses(results))
-    assert list(results.plan.own) == ["own"]
+    assert list(results.plan.encoders) == ["own"]
     facts = load_cell_file(version.cell_path(CELL))
     assert (facts.backend.name, facts.backend.served["model"]) == ("http", MODEL)
     assert facts.probe["refuses_above"] == 400
