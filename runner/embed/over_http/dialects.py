@@ -4,7 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +14,78 @@ from runner.base.errors import InputError
 from runner.base.http_client import Place, Response, Service, Unusable, parsed, plain_address
 from runner.base.records import PromptSide
 
-Dialect = Literal["", "openai", "tei", "cohere", "voyage"]
-
 KEY_VARIABLE = "PSE_ENCODER_API_KEY"
-
 URL_FLAG = "--encoder-url"
-
 ENCODER = Service(
     URL_FLAG,
     KEY_VARIABLE,
     "Either the model is not served under this name, or the path is wrong: the openai API takes POST /v1/embeddings "
     "(vLLM, infinity, llama.cpp, TEI), TEI's own POST /embed. Check --encoder-url and the server's model.",
 )
-
 PLACE = "{encoder}"
 """In an address it stands for the encoder's catalogued name: TEI serves one model a server."""
 
+_MOST_TOKENS = 10**12
+"""No request has more; a number beyond it is none."""
+
+
+class Dialect(NamedTuple):
+    """How an API is asked: its paths, what a body says of texts and their side, and the vectors of an answer."""
+
+    version: str
+    endpoint: str
+    texts_per_request: int
+    body: Callable[[list[str], PromptSide], dict[str, JSON]]
+    vectors: Callable[[JSON, int], JSON]
+
+
+def _in_data(told: JSON, n_texts: int) -> JSON:
+    """Return the vectors of OpenAI's list "data" in the order of their indices."""
+    data = told.get("data") if isinstance(told, dict) else None
+    if not isinstance(data, list):
+        raise Unusable('the answer has no list "data"')
+    if len(data) != n_texts:
+        raise Unusable(f"{n_texts} texts sent, {len(data)} vectors received")
+    placed: dict[int, JSON] = {}
+    for item in data:
+        index = item.get("index") if isinstance(item, dict) else None
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < n_texts:
+            raise Unusable(f"a vector has no index below {n_texts}, so that its text is not known")
+        if index in placed:
+            raise Unusable(f"two vectors have the index {index}")
+        placed[index] = item.get("embedding")
+    return [placed[index] for index in range(n_texts)]
+
+
+def _openai(texts: list[str], _: PromptSide) -> dict[str, JSON]:
+    return {"input": texts, "encoding_format": "float"}
+
+
+def _voyage(texts: list[str], side: PromptSide) -> dict[str, JSON]:
+    return {"input": texts, "input_type": side, "truncation": False}
+
+
+def _cohere(texts: list[str], side: PromptSide) -> dict[str, JSON]:
+    return {"texts": texts, "input_type": f"search_{side}", "embedding_types": ["float"], "truncate": "NONE"}
+
+
+def _tei(texts: list[str], _: PromptSide) -> dict[str, JSON]:
+    return {"inputs": texts, "truncate": False, "normalize": True}
+
+
+# A text that does not fit is to be an error wherever that can be said. TEI answers 413 to more than 32 texts.
+DIALECTS: Mapping[str, Dialect] = {
+    "openai": Dialect("/v1", "/embeddings", 32, _openai, _in_data),
+    "voyage": Dialect("/v1", "/embeddings", 32, _voyage, _in_data),
+    "cohere": Dialect("/v2", "/embed", 32, _cohere, lambda told, _: _at(told, "embeddings", "float")),
+    "tei": Dialect("", "/embed", 32, _tei, lambda told, _: told),
+}
+
 
 class Address(NamedTuple):
-    """Where one encoder is served. Nothing secret is in it."""
+    """Where one encoder is served, and in which dialect. Nothing secret is in it."""
 
-    api: Dialect
+    api: str
     endpoint: str
     info: str
     """Where TEI describes itself."""
@@ -60,55 +111,18 @@ def address(url: str, name: str) -> Address:
     return address_at(place, "tei" if place.path.endswith("/embed") else "openai")
 
 
-def address_at(parts: Place, api: Dialect) -> Address:
-    """Where a place is asked; its path may end in the version or in the endpoint."""
+def address_at(place: Place, api: str) -> Address:
+    """Return where a place is asked; its path may end in the version or in the endpoint."""
     version, name = DIALECTS[api].version, DIALECTS[api].endpoint
-    base = parts.path.removesuffix(name)
-    if base != parts.path and not base.endswith(version):
+    base = place.path.removesuffix(name)
+    if base != place.path and not base.endswith(version):
         version = ""  # infinity has /embeddings without /v1
     base = base.removesuffix(version)
-    return Address(api, f"{parts.origin}{base}{version}{name}", f"{parts.origin}{base}/info", parts)
+    return Address(api, f"{place.origin}{base}{version}{name}", f"{place.origin}{base}/info", place)
 
 
-class _Row(NamedTuple):
-    """How an API is asked: its paths, what a body says of texts and their side, and the vectors of an answer."""
-
-    version: str
-    endpoint: str
-    body: Callable[[list[str], PromptSide], dict[str, JSON]]
-    vectors: Callable[[JSON, int], JSON]
-
-
-def _data(told: JSON, n_texts: int) -> JSON:
-    if not isinstance(told, dict) or not isinstance(told.get("data"), list):
-        raise Unusable('the answer has no list "data"')
-    return _in_order(told["data"], n_texts)
-
-
-DIALECTS: Mapping[Dialect, _Row] = {
-    "openai": _Row("/v1", "/embeddings", lambda texts, _: {"input": texts, "encoding_format": "float"}, _data),
-    "voyage": _Row(
-        "/v1", "/embeddings", lambda texts, side: {"input": texts, "input_type": side, "truncation": False}, _data
-    ),
-    "cohere": _Row(
-        "/v2",
-        "/embed",
-        lambda texts, side: (
-            {"texts": texts, "input_type": f"search_{side}", "embedding_types": ["float"]} | {"truncate": "NONE"}
-        ),
-        lambda told, _: _at(told, "embeddings", "float"),
-    ),
-    "tei": _Row(
-        "", "/embed", lambda texts, _: {"inputs": texts, "truncate": False, "normalize": True}, lambda told, _: told
-    ),
-}
-
-_MOST_TOKENS = 10**12
-"""No request has more; a number beyond it is none."""
-
-
-def request_body(api: Dialect, model: str, texts: Sequence[str], side: PromptSide) -> bytes:
-    """The JSON that asks for one vector per text; a text that does not fit is to be an error wherever that can be said.
+def request_body(api: str, model: str, texts: Sequence[str], side: PromptSide) -> bytes:
+    """Return the JSON that asks for one vector per text.
 
     Cohere's and Voyage's APIs are told the side; for the others it is in the texts.
     """
@@ -116,24 +130,22 @@ def request_body(api: Dialect, model: str, texts: Sequence[str], side: PromptSid
     return json.dumps({**named, **DIALECTS[api].body(list(texts), side)}).encode()
 
 
-def embeddings(api: Dialect, answer: Response, n_texts: int) -> Embeddings:
-    """The vectors of an answer in the order of the texts; Unusable says what is wrong with it."""
+def embeddings(api: str, answer: Response, n_texts: int) -> Embeddings:
+    """Return the vectors of an answer in the order of the texts; Unusable says what is wrong with it."""
     told = parsed(answer.body)
     rows = _matrix(DIALECTS[api].vectors(told, n_texts), n_texts)
     if api == "tei":
         tokens = answer.headers.get("x-compute-tokens", "")
         return Embeddings(rows, "", int(tokens) if re.fullmatch(r"[0-9]{1,12}", tokens) else None)
-    return Embeddings(rows, str((_at(told, "model") if api != "cohere" else "") or ""), tokens_billed(told))
+    return Embeddings(rows, "" if api == "cohere" else str(_at(told, "model") or ""), tokens_billed(told))
 
 
 def tokens_billed(told: JSON) -> int | None:
-    """The tokens that an answer says were read, wherever its API says it; None if it does not."""
+    """Return the tokens that an answer says were read, wherever its API says it; None if it does not."""
     places = (("usage", "prompt_tokens"), ("usage", "total_tokens"), ("meta", "billed_units", "input_tokens"))
-    found = (_at(told, *place) for place in places)
-    # A number of JSON may be 12.0, and Cohere's is.
+    counts = (_at(told, *place) for place in places)
     # Cohere's count is 12.0; a bool is an int to Python, and no count.
-    known = (int(each) for each in found if type(each) in (int, float) and 0 <= each <= _MOST_TOKENS)
-    return next(known, None)
+    return next((int(each) for each in counts if type(each) in (int, float) and 0 <= each <= _MOST_TOKENS), None)
 
 
 def _at(told: JSON, *place: str) -> JSON:
@@ -142,36 +154,22 @@ def _at(told: JSON, *place: str) -> JSON:
     return told
 
 
-def _in_order(data: Sequence[JSON], n_texts: int) -> list[JSON]:
-    if len(data) != n_texts:
-        raise Unusable(f"{n_texts} texts sent, {len(data)} vectors received")
-    placed: dict[int, JSON] = {}
-    for item in data:
-        index = item.get("index") if isinstance(item, dict) else None
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < n_texts:
-            raise Unusable(f"a vector has no index below {n_texts}, so that its text is not known")
-        if index in placed:
-            raise Unusable(f"two vectors have the index {index}")
-        placed[index] = item.get("embedding")
-    return [placed[index] for index in range(n_texts)]
-
-
 def _matrix(vectors: JSON, n_texts: int) -> NDArray[np.float64]:
     if not isinstance(vectors, list):
         raise Unusable("the answer is no list of vectors")
     if len(vectors) != n_texts:
         raise Unusable(f"{n_texts} texts sent, {len(vectors)} vectors received")
     try:
-        rows = [_decoded(row) if isinstance(row, str) else row for row in vectors]
-        # Neither null nor text becomes a number here: both give an array of objects or of characters.
-        array = np.asarray(rows)
+        # Some servers send base64 of little-endian float32 unasked. Neither null nor text becomes a number here: both
+        # give an array of objects or of characters.
+        array = np.asarray(
+            [
+                np.frombuffer(base64.b64decode(row, validate=True), "<f4") if isinstance(row, str) else row
+                for row in vectors
+            ]
+        )
     except (ValueError, TypeError, OverflowError) as error:
         raise Unusable("the vectors differ in length, or are none") from error
     if array.ndim != 2 or array.dtype.kind not in "iuf":
         raise Unusable("the vectors are no rows of numbers")
     return array.astype(np.float64)
-
-
-def _decoded(text: str) -> NDArray[np.float32]:
-    """A vector that comes as base64 of little-endian float32, which some servers send unasked."""
-    return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4")

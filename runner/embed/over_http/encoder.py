@@ -5,7 +5,7 @@ tokens here, for servers that may read further than the catalogue allows.
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON, sha256
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Client, Patience, Response, Unusable, parsed
-from runner.base.records import PromptSide
+from runner.base.records import Ints, PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Unmetered
-from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping, Matrix
+from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping
 from runner.embed.local_encoder import STATIC, encoder_class
-from runner.embed.over_http.dialects import ENCODER, Address, address, embeddings, request_body
+from runner.embed.over_http.dialects import DIALECTS, ENCODER, Address, address, embeddings, request_body
 from runner.embed.weights import encodings, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
@@ -29,9 +29,14 @@ from runner.eval_set.catalog import EncoderSpec
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
+CLIENT = 1
+"""Raised when texts are cut, grouped or normalised otherwise: it is part of the identity."""
 
-class Uncuttable(Exception):
-    """A text whose openings all tokenize otherwise than the text itself."""
+FORWARD_TOKENS = 16384
+BYTES_PER_NUMBER = 64
+"""No number of an answer is longer, with what stands around it; a float64 has 25 characters at most."""
+
+MAX_INFO = 1_000_000
 
 
 class Clipped(NamedTuple):
@@ -48,16 +53,16 @@ class Clip:
         self._spec = spec
         self._find = find
 
-    def token_counts(self, prompted: Sequence[str]) -> NDArray[np.int64]:
-        """Tokens per text, special ones included, before anything is cut."""
+    def token_counts(self, prompted: Sequence[str]) -> Ints:
+        """Return the tokens of each text, special ones included, before anything is cut."""
         return np.array([len(encoding) for encoding in encodings(self._tokenizer, prompted)], dtype=np.int64)
 
     def cut(self, prompted: Sequence[str]) -> list[Clipped]:
-        """Each text as it is, or its opening whose tokens are the first ones of the whole text.
+        """Return each text as it is, or its opening whose tokens are the first ones of the whole text.
 
         WordPiece takes the longest match from the left, and a unigram model's best path holds the best paths to its own
         tokens, so the opening up to the last allowed token nearly always fits. If a normaliser joins what the cut
-        parts, tokens are given up, one at first; Uncuttable if half of them are gone.
+        parts, tokens are given up, one at first; Unusable if half of them are gone.
         """
         with_offsets = self._tokenizer.encode_batch(list(prompted))
         return [self._clipped(text, encoding) for text, encoding in zip(prompted, with_offsets, strict=True)]
@@ -78,7 +83,7 @@ class Clip:
                 return Clipped(opening, len(again.ids))
             kept -= step
             step *= 2
-        raise Uncuttable(
+        raise Unusable(
             f"the text with sha256 {sha256(text)} cannot be cut to {limit} tokens: its opening tokenizes otherwise"
         )
 
@@ -87,69 +92,48 @@ class Clip:
         return tokenizer(self._find(self._spec))
 
 
-TEXTS_PER_REQUEST = 32
-"""TEI's own default; it answers 413 to more."""
-
-
 class ServerInfo(NamedTuple):
     """How a server is to be used; `counts_tokens` if the tokens it reports are those its model read."""
 
     facts: dict[str, str]
-    texts_per_request: int = TEXTS_PER_REQUEST
+    texts_per_request: int
     counts_tokens: bool = False
 
 
-def server_info(spec: EncoderSpec, page: Response | None, where: str, shown: Callable[[str], str]) -> ServerInfo:
-    """What /info says; nothing if the server is not TEI. A BackendError if it serves another model."""
+def server_info(spec: EncoderSpec, page: Response | None, address: Address, shown: Callable[[str], str]) -> ServerInfo:
+    """Return what /info says; nothing if the server is not TEI. A BackendError if it serves another model."""
+    most = DIALECTS[address.api].texts_per_request
     try:
         info = parsed(page.body) if page else None
     except Unusable:
         info = None
     if not isinstance(info, dict) or not isinstance(info.get("model_id"), str) or "max_input_length" not in info:
-        return ServerInfo({})
-    _check(spec, info, where, shown)
-    facts = {"server": f"text-embeddings-inference {shown(str(info.get('version') or 'of unknown version'))}"}
-    for fact in ("model_id", "model_sha", "model_dtype"):
-        if info.get(fact):
-            facts[fact] = shown(str(info[fact]))
-    most = info.get("max_client_batch_size")
-    texts = min(TEXTS_PER_REQUEST, most) if isinstance(most, int) and most > 0 else TEXTS_PER_REQUEST
-    return ServerInfo(facts, texts, counts_tokens=True)
-
-
-def _check(spec: EncoderSpec, info: dict[str, JSON], where: str, shown: Callable[[str], str]) -> None:
+        return ServerInfo({}, most)
     model, revision, longest = info["model_id"], info.get("model_sha"), info["max_input_length"]
-    start = f"Start it with --model-id {spec.model} --revision {spec.revision}, or give another --encoder-url."
+    wrong = ""
     # A folder says nothing of the model in it; the probe, and `replay --encoder`, then stand alone.
     if not model.startswith(("/", ".")) and model.lower() != spec.model.lower():
-        raise BackendError(f"{where} serves {shown(model)}, {spec.name} is {spec.model}. {start}")
-    if revision and revision != spec.revision:
+        wrong = f"serves {shown(model)}, {spec.name} is {spec.model}"
+    elif revision and revision != spec.revision:
+        wrong = f"serves revision {shown(str(revision))} of {spec.model}, {spec.revision} is catalogued"
+    elif isinstance(longest, int) and longest < spec.max_tokens:
+        wrong = f"reads at most {longest} tokens of a text, {spec.name} is catalogued with {spec.max_tokens}"
+    if wrong:
         raise BackendError(
-            f"{where} serves revision {shown(str(revision))} of {spec.model}, {spec.revision} is catalogued. {start}"
+            f"{address.endpoint} {wrong}. Start it with --model-id {spec.model} --revision {spec.revision} and the "
+            "model's full length, or give another --encoder-url."
         )
-    if isinstance(longest, int) and longest < spec.max_tokens:
-        raise BackendError(
-            f"{where} reads at most {longest} tokens of a text, {spec.name} is catalogued with {spec.max_tokens}. "
-            "Start the server with the model's full length."
-        )
-
-
-CLIENT = 1
-"""Raised when texts are cut, grouped or normalised otherwise: it is part of the identity."""
-
-FORWARD_TOKENS = 16384
-BYTES_PER_NUMBER = 64
-"""No number of an answer is longer, with what stands around it; a float64 has 25 characters at most."""
-
-MAX_INFO = 1_000_000
+    facts = {"server": f"text-embeddings-inference {shown(str(info.get('version') or 'of unknown version'))}"}
+    facts |= {name: shown(str(info[name])) for name in ("model_id", "model_sha", "model_dtype") if info.get(name)}
+    theirs = info.get("max_client_batch_size")
+    return ServerInfo(facts, min(most, theirs) if isinstance(theirs, int) and theirs > 0 else most, counts_tokens=True)
 
 
 class HttpBackend(Unmetered):
     """All encoders of one address; its owner knows what it costs. "{encoder}" in `url` is the encoder's name.
 
     The key comes only from the environment variable PSE_ENCODER_API_KEY; an InputError if it would go unencrypted to a
-    public address. Each encoder has `connections` requests at once; a try may take
-    `timeout` seconds.
+    public address. Each encoder has `connections` requests at once; a try may take `timeout` seconds.
     """
 
     name: Literal["http"] = "http"
@@ -178,29 +162,21 @@ class HttpBackend(Unmetered):
             self.encoder(name).check()
 
     def located(self, spec: EncoderSpec) -> str:
-        """At the server, which embeds one word."""
+        """Return which server it is, which embeds one word."""
         return self.encoder_of(spec).located()
 
     def encoder(self, name: str) -> "HttpEncoder":
-        """The encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
+        """Return the encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
         return self.encoder_of(catalog.encoder(name))
 
     def encoder_of(self, spec: EncoderSpec) -> "HttpEncoder":
-        """The encoder of a catalogue's row, nothing sent yet; an InputError for one that no server can have."""
+        """Return the encoder of a row, nothing sent yet; an InputError for one that no server can have."""
         if spec.name in STATIC:
             raise InputError(
                 f"{spec.name} is made on this machine from token vectors; no server has it. Embed it locally."
             )
         where = address(self._url, spec.name)
         return HttpEncoder(spec, where, self._client, self._connections, Clip(spec, self._find))
-
-
-class _Read(NamedTuple):
-    """The rows of one request, the model's name, and whether every row came with length 1."""
-
-    rows: NDArray[np.float64]
-    model: str
-    is_unit: bool
 
 
 class HttpEncoder:
@@ -218,17 +194,18 @@ class HttpEncoder:
         self._is_unit: bool | None = None
 
     def check(self) -> bool:
-        """Whether a word is answered; a BackendError for what every request would meet, a refused key first of all."""
+        """Return whether a word is answered; BackendError for what every request would meet, a refused key first."""
         body = request_body(self._where.api, self.spec.model, ["word"], "document")
         return self._client.check_key(self._where.endpoint, body)
 
     def located(self) -> str:
-        """Which server it is, and whether it answers one word; a BackendError as `check` has it."""
+        """Return which server it is, and whether it answers one word; a BackendError as `check` has it."""
         host = self._where.place.host
         return f"answers at {host}" if self.check() else f"at {host}, which does not answer now; a run waits a while"
 
     def identity(self) -> dict[str, JSON]:
-        """Catalogue row, method, address and grouping; nothing is sent."""
+        """Return the row's provenance, method, address and grouping; nothing is sent."""
+        texts_per_request = DIALECTS[self._where.api].texts_per_request
         return {
             **self.spec.provenance,
             "method": encoder_class(self.spec.name).method,
@@ -238,98 +215,84 @@ class HttpEncoder:
                 "api": self._where.api,
                 "url": self._where.endpoint,
                 "revision": "unverified",
-                "grouping": {**self.grouping._asdict(), "texts_per_request": TEXTS_PER_REQUEST},
+                "grouping": {**self.grouping._asdict(), "texts_per_request": texts_per_request},
             },
         }
 
-    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
-        """Tokens per text by the catalogued tokenizer, prompt and special tokens included, before truncation."""
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> Ints:
+        """Return tokens by the catalogued tokenizer, prompt and special tokens included, before truncation."""
         return self._clip.token_counts(self._prompted(texts, side))
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
-        """Answers as they arrive. A BackendError is raised after the answers that were still under way."""
+        """Yield answers as they arrive. A BackendError is raised after the answers that were still under way."""
         return in_threads(batches, self._answer, self._connections)
 
     def _answer(self, batch: Batch, stopped: threading.Event) -> Answer:
+        rows, models = [], set()
         try:
-            info = self._server(stopped)
-            parts = list(self._parts(batch, info, stopped))
-            rows, facts = self._joined(parts, info)
-        except (Unusable, Uncuttable) as error:
+            server = self._server(stopped)
+            texts = self._cut(self._prompted(batch.texts, batch.side))
+            for start in range(0, len(texts), server.texts_per_request):
+                part = texts[start : start + server.texts_per_request]
+                unit, model = self._request(part, batch.side, server, stopped)
+                rows.append(unit)
+                models.add(model)
+            if len(models) > 1:
+                raise Unusable(f"two models answered: {' and '.join(sorted(models))}")
+        except Unusable as error:
             return Answer(batch.batch_id, error=str(error))
-        return Answer(batch.batch_id, rows, facts=facts)
-
-    def _parts(self, batch: Batch, info: ServerInfo, stopped: threading.Event) -> Iterator[_Read]:
-        clipped = self._cut(self._prompted(batch.texts, batch.side))
-        for start in range(0, len(clipped), info.texts_per_request):
-            yield self._request(clipped[start : start + info.texts_per_request], batch.side, info, stopped)
-
-    def _cut(self, prompted: Sequence[str]) -> list[Clipped]:
-        """The texts as they are sent."""
-        return self._clip.cut(prompted)
-
-    def _send(self, body: bytes, longest: int, stopped: threading.Event) -> Response:
-        """The answer to one request; raises as `Client.post` does."""
-        return self._client.post(self._where.endpoint, body, longest, stopped)
-
-    def _request(
-        self, clipped: Sequence[Clipped], side: PromptSide, info: ServerInfo, stopped: threading.Event
-    ) -> _Read:
-        where, n_texts = self._where, len(clipped)
-        body = request_body(where.api, self.spec.model, [text for text, _ in clipped], side)
-        repeated = len(body) if where.api == "cohere" else 0  # its answer holds the texts again
-        longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO + repeated
-        answer = embeddings(where.api, self._send(body, longest, stopped), n_texts)
-        if answer.rows.shape[1] != self.spec.dim:
-            raise Unusable(f"vectors of {self.spec.dim} were catalogued, {answer.rows.shape[1]} numbers received")
-        self._check_tokens(sum(n_tokens for _, n_tokens in clipped), answer.n_tokens, info)
-        norms = np.linalg.norm(answer.rows, axis=1)
-        if not np.isfinite(norms).all():
-            raise Unusable(f"{int((~np.isfinite(norms)).sum())} of {n_texts} vectors are not finite")
-        if not norms.all():
-            raise Unusable(f"{int((norms == 0).sum())} of {n_texts} vectors are all zeros")
-        is_unit = bool(np.abs(norms - 1).max() <= UNIT_TOLERANCE)
-        return _Read(answer.rows / norms[:, None], self._client.secret.shown(answer.model), is_unit)
-
-    def _check_tokens(self, sent: int, read: int | None, info: ServerInfo) -> None:
-        """Raise BackendError if TEI read other tokens than were meant: a default prompt shows nowhere else."""
-        if info.counts_tokens and read is not None and read != sent:
-            raise BackendError(
-                f"{self._where.endpoint} read {read} tokens where {self.spec.name} has {sent}: the server adds a "
-                "prompt of its own (--default-prompt, --default-prompt-name), truncates, or tokenizes otherwise. Start "
-                "it without these options: prompts are sent with the texts."
-            )
-
-    def _joined(self, parts: Sequence[_Read], info: ServerInfo) -> tuple[Matrix, dict[str, str]]:
-        """Unit rows and where they come from; Unusable if requests of one batch met two models."""
-        models, lengths = {part.model for part in parts}, {part.is_unit for part in parts}
-        if len(models) > 1:
-            raise Unusable(f"two models answered: {' and '.join(sorted(models))}")
-        is_unit = self._agreed(lengths)
         facts = {
             "device": self._where.place.host,
             "model": models.pop() or self.spec.model,
             "revision": "unverified",
-            "rows": "unit" if is_unit else "normalised here",
-            **info.facts,
+            "rows": "unit" if self._is_unit else "normalised here",
+            **server.facts,
         }
-        return np.concatenate([part.rows for part in parts]).astype(np.float32), facts
+        return Answer(batch.batch_id, np.concatenate(rows).astype(np.float32), facts=facts)
 
-    def _agreed(self, lengths: set[bool]) -> bool:
-        """Whether this server sends unit rows, as its first answer showed; Unusable if a later one differs."""
+    def _request(
+        self, texts: Sequence[Clipped], side: PromptSide, server: ServerInfo, stopped: threading.Event
+    ) -> tuple[NDArray[np.float64], str]:
+        """Return unit rows and the name of the model that made them; Unusable if they cannot be trusted."""
+        api, n_texts = self._where.api, len(texts)
+        body = request_body(api, self.spec.model, [text for text, _ in texts], side)
+        repeated = len(body) if api == "cohere" else 0  # its answer holds the texts again
+        longest = n_texts * self.spec.dim * BYTES_PER_NUMBER + MAX_INFO + repeated
+        answer = embeddings(api, self._send(body, longest, stopped), n_texts)
+        if answer.rows.shape[1] != self.spec.dim:
+            raise Unusable(f"vectors of {self.spec.dim} were catalogued, {answer.rows.shape[1]} numbers received")
+        sent = sum(n_tokens for _, n_tokens in texts)
+        if server.counts_tokens and answer.n_tokens not in (None, sent):  # a default prompt shows nowhere else
+            raise BackendError(
+                f"{self._where.endpoint} read {answer.n_tokens} tokens where {self.spec.name} has {sent}: the server "
+                "adds a prompt of its own (--default-prompt, --default-prompt-name), truncates, or tokenizes "
+                "otherwise. Start it without these options: prompts are sent with the texts."
+            )
+        norms = np.linalg.norm(answer.rows, axis=1)
+        for is_bad, what in ((~np.isfinite(norms), "not finite"), (norms == 0, "all zeros")):
+            if is_bad.any():
+                raise Unusable(f"{int(is_bad.sum())} of {n_texts} vectors are {what}")
+        is_unit = bool(np.abs(norms - 1).max() <= UNIT_TOLERANCE)
         with self._lock:
-            if self._is_unit is None:
-                self._is_unit = lengths == {True}
-            if self._is_unit and lengths != {True}:
+            self._is_unit = is_unit if self._is_unit is None else self._is_unit
+            if self._is_unit and not is_unit:
                 raise Unusable("a vector is not of length 1, although the server's vectors were so far")
-            return self._is_unit
-
-    def _server(self, stopped: threading.Event) -> ServerInfo:
-        with self._lock:
-            if self._info is None:
-                page = self._client.get(self._where.info, MAX_INFO, stopped)
-                self._info = server_info(self.spec, page, self._where.endpoint, self._client.secret.shown)
-            return self._info
+        return answer.rows / norms[:, None], self._client.secret.shown(answer.model)
 
     def _prompted(self, texts: Sequence[str], side: PromptSide) -> list[str]:
         return [self.spec.prompt(side) + text for text in texts]
+
+    def _cut(self, prompted: Sequence[str]) -> list[Clipped]:
+        """Return the texts as they are sent."""
+        return self._clip.cut(prompted)
+
+    def _send(self, body: bytes, longest: int, stopped: threading.Event) -> Response:
+        """Return the answer to one request; raise as `Client.post` does."""
+        return self._client.post(self._where.endpoint, body, longest, stopped)
+
+    def _server(self, stopped: threading.Event) -> ServerInfo:
+        with self._lock:
+            if self._info is None:  # a service of a plan describes itself nowhere
+                page = None if self.spec.api else self._client.get(self._where.info, MAX_INFO, stopped)
+                self._info = server_info(self.spec, page, self._where, self._client.secret.shown)
+            return self._info

@@ -13,7 +13,7 @@ from runner.base.http_client import Client, Patience, Response, Service, Unusabl
 from runner.base.records import PromptSide
 from runner.embed.cost.request_meter import RequestMeter
 from runner.embed.over_http.dialects import address_at, tokens_billed
-from runner.embed.over_http.encoder import Clip, Clipped, HttpEncoder, ServerInfo
+from runner.embed.over_http.encoder import Clip, Clipped, HttpEncoder
 from runner.eval_set.catalog import EncoderSpec
 
 TIMEOUT = 300.0
@@ -103,9 +103,6 @@ class ServiceEncoder(HttpEncoder):
             return self.meter.once(len(body), lambda: self._client.once("POST", url, body, longest), _charged)
 
         return self._client.patiently(once, stopped, url)
-
-    def _server(self, stopped: threading.Event) -> ServerInfo:
-        return ServerInfo({})
 
 
 def _charged(answer: Response) -> Read | None:
