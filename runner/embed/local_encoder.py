@@ -35,15 +35,19 @@ _FIRST_RANK = 996
 
 
 def encoder_for(name: str) -> Encoder:
-    """The local encoder of a catalogued name or of a plug-in, nothing loaded yet; an InputError for any other."""
-    spec = catalog.encoder(name)
-    if found := catalog.plugged_encoder(name):
-        made = found.load()
+    """Return the local encoder of a catalogued name or of a plug-in, nothing loaded yet; InputError for any other."""
+    return local_encoder(catalog.encoder(name))
+
+
+def local_encoder(spec: EncoderSpec) -> Encoder:
+    """Return what applies a row in this process; nothing is loaded yet."""
+    if (plug_in := catalog.plugged_encoder(spec.name)) and plug_in.state == spec.revision:
+        made = plug_in.load()
         if not issubclass(made, PlugInEncoder):
-            raise found.wrong("is not derived from PlugInEncoder of runner.embed.encoder")
+            raise plug_in.wrong("is not derived from PlugInEncoder of runner.embed.encoder")
         plugged: PlugInEncoder = made(spec)
         return plugged
-    kind = encoder_class(name)
+    kind = encoder_class(spec.name)
     return OnnxEncoder(spec) if spec.package and kind is TransformerEncoder else kind(spec)
 
 

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from runner.embed.over_http.service import ServiceEncoder
 
 
-class PlanBackend:
+class PlanBackend(Backend):
     """Another backend, whose context it is, and the services that a plan names.
 
     A plan's own models of the hub run where that backend's encoders do. A service is asked by itself, each request
     within `max_usd`, and its ledger lies with the others of `work`. `own` is asked once, when an encoder is first
     needed: an evening writes its plan after it has begun. An encoder of a plug-in runs in this process or not at all.
     """
+
+    max_usd: float
 
     def __init__(
         self, backend: Backend, own: Callable[[], Mapping[str, EncoderSpec]], work: Path, max_usd: float

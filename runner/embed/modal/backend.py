@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from runner.base.errors import BackendError
 from runner.base.progress import say
+from runner.embed.backends import Backend, BackendName, Work
 from runner.embed.cost.ledger import Ledger
 from runner.embed.cost.prices import CPU
 from runner.embed.modal.encoder import ModalEncoder, Placement
@@ -19,7 +20,6 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:
-    from runner.embed.backends import BackendName, Work
     from runner.embed.cost.budget import Meter
     from runner.embed.cost.estimate import Estimate, Total
     from runner.embed.cost.prices import RemoteOptions
@@ -32,10 +32,10 @@ def own_row(spec: EncoderSpec) -> dict[str, str]:
     return {} if spec.name in catalog.ENCODERS else {"own": json.dumps({**spec.model_dump(), "name": spec.name})}
 
 
-class ModalBackend:
+class ModalBackend(Backend):
     """Encoders of one app on Modal, which the first batch starts and closing stops; several may embed at once."""
 
-    name: "BackendName" = "modal"
+    name: BackendName = "modal"
     concurrent = True
 
     def __init__(self, meter: "Meter", options: "RemoteOptions") -> None:
@@ -59,15 +59,11 @@ class ModalBackend:
         self.service.close()
         self.meter.close()
 
-    def encoder(self, name: str) -> "ModalEncoder":
-        """The encoder of a catalogued name, nothing started yet; an InputError for an unknown or excluded name."""
-        return self.encoder_of(catalog.encoder(name))
-
     def encoder_of(self, spec: EncoderSpec) -> "ModalEncoder":
         """The encoder of any row, nothing started yet."""
         return ModalEncoder(self, spec)
 
-    def check(self, encoders: "Sequence[str]") -> None:
+    def check(self, encoders: Sequence[str]) -> None:
         """Raise BackendError if Modal does not take the token; nothing is started."""
         if encoders:
             self.account()
@@ -80,7 +76,7 @@ class ModalBackend:
         """In Modal's Volume, or nowhere yet."""
         return "in Modal's Volume" if download_mark(spec) in self.service.stored() else ""
 
-    def prepare(self, work: "Sequence[Work]", judging: "Total | None" = None) -> None:
+    def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
         from runner.embed.cost.estimate import TokenCount, Total, estimate
         from runner.embed.cost.ledger import all_sessions

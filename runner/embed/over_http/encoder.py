@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Client, Patience, Response, Unusable, parsed
 from runner.base.records import Ints, PromptSide
 from runner.base.threads import in_threads
-from runner.embed.backends import Unmetered
+from runner.embed.backends import Backend, BackendName
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping
 from runner.embed.local_encoder import STATIC, encoder_class
 from runner.embed.over_http.dialects import DIALECTS, ENCODER, Address, address, embeddings, request_body
@@ -129,14 +129,14 @@ def server_info(spec: EncoderSpec, page: Response | None, address: Address, show
     return ServerInfo(facts, min(most, theirs) if isinstance(theirs, int) and theirs > 0 else most, counts_tokens=True)
 
 
-class HttpBackend(Unmetered):
+class HttpBackend(Backend):
     """All encoders of one address; its owner knows what it costs. "{encoder}" in `url` is the encoder's name.
 
     The key comes only from the environment variable PSE_ENCODER_API_KEY; an InputError if it would go unencrypted to a
     public address. Each encoder has `connections` requests at once; a try may take `timeout` seconds.
     """
 
-    name: Literal["http"] = "http"
+    name: BackendName = "http"
     concurrent = True
 
     def __init__(
@@ -159,15 +159,11 @@ class HttpBackend(Unmetered):
     def check(self, encoders: Sequence[str]) -> None:
         """Have each encoder embed one word: a refused key, or no model at the address, is a BackendError."""
         for name in encoders:
-            self.encoder(name).check()
+            self.encoder_of(catalog.encoder(name)).check()
 
     def located(self, spec: EncoderSpec) -> str:
         """Return which server it is, which embeds one word."""
         return self.encoder_of(spec).located()
-
-    def encoder(self, name: str) -> "HttpEncoder":
-        """Return the encoder of a catalogued name, nothing sent yet; an InputError for one that no server can have."""
-        return self.encoder_of(catalog.encoder(name))
 
     def encoder_of(self, spec: EncoderSpec) -> "HttpEncoder":
         """Return the encoder of a row, nothing sent yet; an InputError for one that no server can have."""
