@@ -231,7 +231,7 @@ def test_a_token_that_modal_refuses_is_red_and_nothing_after_it_is_asked(version
     made = modal(fetched=True)
     made.server.faults.bad_token()
     outcomes = looked(on_modal(version, made))
-    assert "Modal does not accept the token" in outcomes["Modal"].result
+    assert "modal token new" in outcomes["Modal"].result
     assert outcomes["Modal"].state == "failed"
     assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"skipped"}
 
@@ -263,7 +263,7 @@ def test_a_quota_of_the_workspace_is_red_where_an_encoder_is_tried(version, moda
     made.server.faults.resource_exhausted("FunctionMap")
     (outcome,) = examine(on_modal(version, made).trials())
     assert outcome.state == "failed"
-    assert "Modal gives no more resources" in outcome.result
+    assert "limits and spending" in outcome.result
 
 
 @pytest.mark.parametrize(("fault", "said"), [(api.cut_off, "cut"), (Wire(b"{}", 400, ""), "400")])

@@ -14,7 +14,7 @@ Config = dict[str, int | float | str | None]
 
 Api = Literal["", "openai", "cohere", "voyage"]
 
-_PROVENANCE = {"model", "revision", "weights_sha256", "query_prompt", "document_prompt", "max_tokens", "dim"}
+_PROVENANCE = ("model", "revision", "weights_sha256", "query_prompt", "document_prompt", "max_tokens", "dim")
 
 
 class EncoderSpec(Sparse):
@@ -100,8 +100,8 @@ class EncoderSpec(Sparse):
 
     @property
     def provenance(self) -> dict[str, str | int]:
-        """What every backend must serve of the row, without what has its default."""
-        return {"encoder": self.name, **self.model_dump(include=_PROVENANCE)}
+        """What every backend must serve of the row."""
+        return {"encoder": self.name, **{field: getattr(self, field) for field in _PROVENANCE}}
 
     @property
     def described(self) -> str:

@@ -72,11 +72,11 @@ def check_encoders(results: Results, backend: Backend) -> None:
             continue
         spec = reranker(cell.model) if isinstance(cell, CrossCell) else backend.encoder(cell.encoder).spec
         now = spec.provenance
-        moved = sorted(name for name in (now.keys() | then.keys()) - {"method"} if then.get(name) != now.get(name))
+        moved = sorted(name for name in now if name in then and then[name] != now[name])
         if moved:
             raise InputError(
-                f"{row.cell}: the catalogue's {moved[0]} of {spec.name} is {now.get(moved[0])!r} today and was "
-                f"{then.get(moved[0])!r} when the record was made: that is not a replay. Use the release that made it."
+                f"{row.cell}: the catalogue's {moved[0]} of {spec.name} is {now[moved[0]]!r} today and was "
+                f"{then[moved[0]]!r} when the record was made: that is not a replay. Use the release that made it."
             )
 
 
