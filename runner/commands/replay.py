@@ -15,7 +15,7 @@ from runner.commands.flags import backend_of, check_models, version_of
 from runner.decide.roster import version_in_force
 
 if TYPE_CHECKING:
-    from runner.tools.replay.run import CellReplay, Replay
+    from runner.tools.replay import CellReplay, Replay
 
 
 def replay(options: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def replay(options: argparse.Namespace) -> int:
 
 def _version(options: argparse.Namespace) -> int:
     """What a replay spends is counted apart: a version's own ledger says what its record cost."""
-    from runner.tools.replay import run as stage
+    from runner.tools import replay as stage
 
     newest = version_of(options)
     version = newest if options.rehearse else version_in_force(newest) or newest
@@ -48,7 +48,7 @@ def _version(options: argparse.Namespace) -> int:
 
 def _encoder(options: argparse.Namespace) -> int:
     """What a comparison spends is counted for the day, and in no version's ledger."""
-    from runner.tools.replay.encoder import compared
+    from runner.tools.replay import compared
 
     with backend_of(options, None, WORKPLACE / ".work" / "replay" / today()) as backend:
         found = compared(backend, options.encoder)

@@ -24,7 +24,7 @@ from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
 from runner.report.sentences import weaknesses
 from runner.tools.doctor.source import SourceChecks
-from runner.tools.replay.run import replay
+from runner.tools.replay import replay
 from tests.support.loopback import served
 from tests.support.service_server import KEY, MODEL, VARIABLE, ServiceServer, block
 from tests.support.small_set import answers, fake_encoders, make_version

@@ -15,7 +15,7 @@ from runner.base.records import Hit, Run, Scores, Span
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.eval_set.corpus import archive_path
-from runner.tools.replay.run import noise, replay
+from runner.tools.replay import noise, replay
 from tests.support.small_set import _TOPICS, SmallEncoder, _words, fake_encoders, make_version
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -157,7 +157,7 @@ def test_errors_of_both_signs_do_not_cancel(version, monkeypatch):
         now[high], now[low] = now[low], now[high]
         return Scores(run.cell, tuple(query_ids), {"ndcg@10": tuple(now)})
 
-    monkeypatch.setattr("runner.tools.replay.run.score", one_up_one_down)
+    monkeypatch.setattr("runner.tools.replay.score", one_up_one_down)
     dense = cells(replay(version, Remote(There)))[BASELINE]
     assert dense.difference.mean == 0
     assert dense.max_change > dense.allowed_change
@@ -308,7 +308,7 @@ def test_the_command_says_cell_by_cell_whether_the_version_holds(call, where):
 def test_the_command_ends_with_1_where_a_cell_does_not_hold(call, where, good, monkeypatch):
     note = "other weights"
     cells = tuple(replace(cell, holds=cell.identical, note="" if cell.identical else note) for cell in good.cells)
-    monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: replace(good, cells=cells))
+    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: replace(good, cells=cells))
     code, out, _ = call(Remote(There), "--source=demo", where)
     assert code == 1
     assert f"✗ {BASELINE}" in out
@@ -317,7 +317,7 @@ def test_the_command_ends_with_1_where_a_cell_does_not_hold(call, where, good, m
 
 
 def test_the_report_as_json_has_every_figure(call, where, good, monkeypatch):
-    monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: good)
+    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: good)
     code, out, _ = call(Remote(There), "--source=demo", where, "--json")
     report = json.loads(out)
     assert code == 0
@@ -352,7 +352,7 @@ def test_flags_that_contradict_each_other_are_usage_errors(call, arguments, said
 
 def test_what_a_replay_spends_is_counted_apart_from_the_version(version, good, monkeypatch):
     folders = []
-    monkeypatch.setattr("runner.tools.replay.run.replay", lambda version, backend: good)
+    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: good)
 
     def backend_of(options, version, work):
         folders.append(work)
@@ -371,8 +371,8 @@ class Foreign(There):
 
 @pytest.mark.parametrize(("kind", "code"), [(There, 0), (Foreign, 1)])
 def test_an_encoder_elsewhere_is_held_to_this_machine(call, monkeypatch, kind, code):
-    monkeypatch.setattr("runner.tools.replay.encoder.verified_folder", lambda spec: None)
-    monkeypatch.setattr("runner.tools.replay.encoder.encoder_for", SmallEncoder)
+    monkeypatch.setattr("runner.tools.replay.verified_folder", lambda spec: None)
+    monkeypatch.setattr("runner.tools.replay.encoder_for", SmallEncoder)
     found, out, _ = call(Remote(kind), "--encoder=minilm-l6-v2", "--modal", "--json")
     said = json.loads(out)
     assert (found, said["same"], said["backend"]) == (code, code == 0, "modal")

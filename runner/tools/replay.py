@@ -1,0 +1,336 @@
+"""A version with results, embedded once more on some backend: whether its numbers hold. The record is only read.
+
+Documents come from the archive, queries, labels and plan from the record; vectors and runs are made anew in a folder of
+their own, so that nothing that was embedded before answers in their place. A replay that was interrupted goes on there.
+How far nDCG@10 moves by rounding alone is what documents that score almost alike can do by changing places.
+"""
+
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.base.canonical import file_sha256
+from runner.base.errors import InputError, IntegrityError
+from runner.base.places import DRIVER
+from runner.base.progress import say
+from runner.base.records import (
+    RUN_DEPTH,
+    SCORE_UNIT,
+    BM25Cell,
+    CrossCell,
+    DenseCell,
+    Document,
+    HybridCell,
+    Qrels,
+    Run,
+    parse_cell,
+)
+from runner.embed.backends import Backend, Work
+from runner.embed.chunk_corpus import chunkers_sha256
+from runner.embed.local_encoder import encoder_for
+from runner.embed.probe import PARAPHRASES, UNLIMITED, Beside, beside
+from runner.embed.reranker import TOLERANCE
+from runner.embed.weights import verified_folder
+from runner.eval_set import catalog
+from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
+from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.labels import version_labels
+from runner.eval_set.lock import verify_version
+from runner.eval_set.runs import read_run
+from runner.eval_set.shapes.paired import Difference
+from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.version import Version, alone, load_cell_file, load_decision, load_queries, load_results
+from runner.retrieve.make_runs import CellRuns, Wanted
+from runner.retrieve.variants import INT8_STEP
+from runner.score.comparison import paired_differences
+from runner.score.score import DISCOUNTS, ideal_gains, qrels, score
+
+DRAWS = 1000
+
+SHOWN = 1e-4
+"""The last place of a score that a page shows; nothing smaller is a change."""
+
+MEASURE = "ndcg@10"
+
+_LONG_TEXTS = 16
+"""Of about the catalogued length, at most: three rounds of the probe's five, and the one that is compared."""
+
+Floats = NDArray[np.float64]
+
+
+class Noise(NamedTuple):
+    """What rounding explains: the farthest that any draw moved the mean over queries, and one query.
+
+    `score_shift` is the root mean square change of a score that was seen, `rounding` the most that can be rounding.
+    """
+
+    mean: float = 0.0
+    query: float = 0.0
+    score_shift: float = 0.0
+    rounding: float = 0.0
+
+
+@dataclass(frozen=True)
+class CellReplay:
+    """One cell's nDCG@10 then and now; `difference` is now less then, paired by query.
+
+    `allowed` and `allowed_change` are how far noise moves the mean and one query; `max_change` is the farthest that a
+    query moved, `worst_query` that query. `identical` runs are the same bytes; BM25's must be.
+    """
+
+    cell: str
+    recorded: float
+    replayed: float
+    difference: Difference
+    allowed: float
+    max_change: float
+    allowed_change: float
+    worst_query: str
+    identical: bool
+    holds: bool
+    device: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A version's cells in the order of its results."""
+
+    version: str
+    backend: str
+    cells: tuple[CellReplay, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every cell does."""
+        return all(cell.holds for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """What the record says: its results, the grades that they were scored with, and its runs."""
+
+    version: Version
+    results: Results
+    query_ids: Sequence[str]
+    qrels: Qrels
+
+    def run_of(self, version: Version, cell: str) -> Run:
+        """Return the run of a cell in the record or in another folder, over the queries that the record scored."""
+        return read_run(version.run_path(cell), cell, self.query_ids)
+
+
+def replay(version: Version, backend: Backend) -> Replay:
+    """Return every cell of a version's results, made again on the backend and scored with the recorded labels.
+
+    InputError if there are no results or documents, or the catalogue has moved on; IntegrityError if the record is not
+    what was locked. What a failing backend finished is kept for the next try. A refused replay creates nothing.
+    """
+    _check_encoders(_recorded(version).results, backend)
+    sample = _documents(version)
+    with alone(version):
+        known = _recorded(version)  # another run may have ended since
+        folder = version.work / "replay" / "again"
+        # Vectors of an interrupted replay are taken, by what made them; its runs are not.
+        shutil.rmtree(folder / "record", ignore_errors=True)
+        again = replace(version, apart=folder / "record", cache=folder / "cache")
+        rows = known.results.cells
+        say(f"{version.name}: {len(rows)} cells are made again")
+        CellRuns(again, lambda: sample, backend).make([Wanted(parse_cell(row.cell)) for row in rows])
+        verify_version(version)  # nobody may have changed it meanwhile, this command least of all
+        replayed = {row.cell: known.run_of(again, row.cell) for row in rows}
+        explained = _explained(known, replayed, backend)
+        cells = tuple(_cell(known, row, again, replayed[row.cell], explained[row.cell]) for row in rows)
+        shutil.rmtree(folder)
+        with suppress(OSError):
+            folder.parent.rmdir()  # unless the ledger is there
+    return Replay(version.name, backend.name, cells)
+
+
+def compared(backend: Backend, name: str) -> Beside:
+    """Return how one encoder's vectors there and here compare.
+
+    Raise BackendError if the weights cannot be had here, before anything is started that costs money.
+    """
+    verified_folder(catalog.encoder(name))
+    here, there = encoder_for(name), backend.encoder(name)
+    n_sentences = 6 * len(PARAPHRASES)
+    tokens = _LONG_TEXTS * (here.spec.max_tokens or UNLIMITED) + 30 * n_sentences
+    backend.prepare([Work(name, _LONG_TEXTS + n_sentences, tokens)])
+    say(f"{name}: the probe's sentences on {backend.name}, then here")
+    return beside(here, there)
+
+
+def _recorded(version: Version) -> _Recorded:
+    """Return the version's record, verified; an InputError if it has no results to hold."""
+    verify_version(version)
+    is_decided = version.rehearsal or (
+        (version.record / LOCK_NAME).exists() and load_decision(version).kind == "production"
+    )
+    if not (version.results_path.exists() and is_decided):
+        what = "rehearsal has no results" if version.rehearsal else "record is not decided over results and locked"
+        raise InputError(
+            f"{version.name}: its {what} yet, so there is nothing to replay. Run: {DRIVER} run {version.viewed}"
+        )
+    results = load_results(version)
+    # A rehearsal may be unlocked, so its files are held against what the results name.
+    named = {version.run_path(row.cell): row.provenance.run_sha256 for row in results.cells} | {
+        version.queries_path: results.digests["queries.yaml"],
+        version.corpus_path: results.digests["corpus.jsonl"],
+    }
+    for path, then in named.items():
+        if file_sha256(path) != then:
+            raise IntegrityError(f"{path} is not what {version.results_path} was scored from. Restore both from git.")
+    ids = [query.query_id for query in load_queries(version.queries_path)]
+    return _Recorded(version, results, ids, qrels(version_labels(version)[: results.labels.lines]))
+
+
+def _check_encoders(results: Results, backend: Backend) -> None:
+    """Raise InputError unless the catalogue still means the models that the record was made with."""
+    for row in results.cells:
+        cell, then = parse_cell(row.cell), row.provenance.encoder
+        if isinstance(cell, BM25Cell) or then is None:
+            continue
+        spec = catalog.reranker(cell.model) if isinstance(cell, CrossCell) else backend.encoder(cell.encoder).spec
+        now = spec.provenance
+        moved = sorted(name for name in now if name in then and then[name] != now[name])
+        if moved:
+            raise InputError(
+                f"{row.cell}: the catalogue's {moved[0]} of {spec.name} is {now[moved[0]]!r} today and was "
+                f"{then[moved[0]]!r} when the record was made: that is not a replay. Use the release that made it."
+            )
+
+
+def _documents(version: Version) -> Sequence[Document]:
+    """Return the documents, from the archive, else from the corpus that comes with this tool; nothing is written."""
+    archived = archived_documents(version)
+    if archived is not None:
+        return archived
+    why = "Sources drift, so nothing is read in its place."
+    if (embedded := version.embedded_corpus) is not None:
+        try:
+            return listed_documents(version, embedded)
+        except InputError:
+            why = f"{embedded} does not hold the version's documents either."
+    raise InputError(
+        f"{version.name} can be scored again and not embedded again: {archive_fault(version)}. {why} Put a sound copy "
+        "of the archive there and run the command again."
+    )
+
+
+def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, rounding: float, seed: int) -> Noise:
+    """Return how far nDCG@10 moves if as much noise as was seen is added to recorded scores; 0 beyond `rounding`.
+
+    A document that the run does not retrieve never comes in: it would have to pass ninety others.
+    """
+    changes: list[float] = []
+    for query_id, hits in recorded.hits.items():
+        scores_now = {hit.doc_id: hit.score for hit in replayed.hits[query_id]}
+        changes += [scores_now[hit.doc_id] - hit.score for hit in hits if hit.doc_id in scores_now]
+    shift = float(np.sqrt(np.mean(np.square(changes)))) if changes else 0.0
+    if shift > rounding:
+        return Noise(0.0, 0.0, shift, rounding)
+    # Scores down each ranking and their grades; -inf and 0 past the end of a shorter one.
+    scores = np.full((len(query_ids), RUN_DEPTH), -np.inf)
+    gains = np.zeros_like(scores)
+    for row, query_id in enumerate(query_ids):
+        judged, hits = qrels.get(query_id, {}), recorded.hits[query_id]
+        scores[row, : len(hits)] = [hit.score for hit in hits]
+        gains[row, : len(hits)] = [judged.get(hit.doc_id, 0) for hit in hits]
+    # Columns that may come among the first ten: no draw of noise is twelve times its deviation.
+    depth = len(DISCOUNTS)
+    width = max(depth, int((scores >= scores[:, depth - 1 : depth] - 12 * shift).sum(axis=1).max()))
+    scores, gains = scores[:, :width], gains[:, :width]
+    ideal = ideal_gains(query_ids, qrels)
+    scale = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
+
+    def ndcg(order: NDArray[np.intp]) -> Floats:
+        values: Floats = (np.take_along_axis(gains, order[:, :depth], axis=1) * DISCOUNTS).sum(axis=1) * scale
+        return values
+
+    before = ndcg(np.broadcast_to(np.arange(width), scores.shape))
+    generator = np.random.default_rng(np.random.PCG64(seed))
+    mean = query = 0.0
+    for _ in range(DRAWS):
+        moved = scores + generator.normal(0.0, shift, scores.shape)
+        change = ndcg(np.argsort(-moved, axis=1, kind="stable")) - before
+        mean, query = max(mean, abs(float(change.mean()))), max(query, float(np.abs(change).max()))
+    return Noise(mean, query, shift, rounding)
+
+
+def _explained(known: _Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Noise]:
+    """Return what rounding explains of each cell; of a fused one, whose scores are ranks, its encoder's most."""
+    explained: dict[str, Noise] = {}
+    by_encoder: dict[str, list[Noise]] = {}
+    fused: dict[str, str] = {}
+    for name, cell in ((row.cell, parse_cell(row.cell)) for row in known.results.cells):
+        if isinstance(cell, BM25Cell):
+            explained[name] = Noise()
+            continue
+        if isinstance(cell, HybridCell) and cell.method == "rrf":
+            fused[name] = cell.encoder
+            continue
+        # Each of the two vectors that are compared may be off.
+        rounding = TOLERANCE if isinstance(cell, CrossCell) else backend.encoder(cell.encoder).tolerance * math.sqrt(2)
+        if isinstance(cell, DenseCell) and cell.variant == "int8":
+            rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
+        then, seed = known.run_of(known.version, name), known.results.plan.bootstrap.seed
+        explained[name] = noise(then, replayed[name], known.query_ids, known.qrels, rounding, seed)
+        if not isinstance(cell, CrossCell):
+            by_encoder.setdefault(cell.encoder, []).append(explained[name])
+    most = {encoder: Noise(*map(max, zip(*noises, strict=True))) for encoder, noises in by_encoder.items()}
+    return explained | {name: most.get(encoder, Noise()) for name, encoder in fused.items()}
+
+
+def _cell(known: _Recorded, row: CellResult, again: Version, replayed: Run, explained: Noise) -> CellReplay:
+    results = known.results
+    now = score(replayed, known.query_ids, known.qrels, results.plan.relevant_grade).values[MEASURE]
+    values = np.array([row.scores[MEASURE].per_query, now], dtype=np.int64)
+    changes = np.abs(values[1] - values[0])
+    difference, max_change = paired_differences(values, 0, results.plan)[1], int(changes.max()) / SCORE_UNIT
+    # Noise is the larger of what was measured and what rounding explains. Measured is the record's A/A run: the farther
+    # end of its interval, and its largest change. On one machine that is often 0, which no other machine can meet.
+    # The mean alone would not do: errors of both signs cancel in it.
+    mean = change = 0.0
+    if not isinstance(parse_cell(row.cell), BM25Cell):
+        mean = change = SHOWN
+        if (floor := results.noise_floor) is not None:
+            mean = max(SHOWN, *map(abs, (floor.difference.mean, floor.difference.low, floor.difference.high)))
+            change = max(SHOWN, floor.max_change)
+        mean, change = max(mean, explained.mean), max(change, explained.query)
+    identical = file_sha256(again.run_path(row.cell)) == row.provenance.run_sha256
+    facts = load_cell_file(again.cell_path(row.cell))
+    return CellReplay(
+        cell=row.cell,
+        recorded=row.scores[MEASURE].mean,
+        replayed=int(values[1].sum()) / (len(now) * SCORE_UNIT),
+        difference=difference,
+        allowed=mean,
+        max_change=max_change,
+        allowed_change=change,
+        worst_query=known.query_ids[int(changes.argmax())] if changes.any() else "",
+        identical=identical,
+        holds=identical or (mean > 0 and abs(difference.mean) <= mean and max_change <= change),
+        device="" if facts.backend is None else facts.backend.served.get("device", ""),
+        note="" if identical else _note(known.version, row.cell, explained),
+    )
+
+
+def _note(version: Version, cell: str, explained: Noise) -> str:
+    """Return what a reader should know of runs that are not the same."""
+    if load_cell_file(version.cell_path(cell)).chunkers_sha256 != chunkers_sha256(parse_cell(cell).chunker):
+        return "the chunkers changed since the record was made, so this is not the backend's doing alone"
+    if isinstance(parse_cell(cell), BM25Cell):
+        return "nothing is embedded here: the text search or a library of it changed"
+    if explained.score_shift > explained.rounding:
+        return (
+            f"scores moved by {explained.score_shift:.4f}, and rounding explains {explained.rounding:.4f}: other "
+            "weights, prompts or limits; `replay --encoder` compares it with this machine's"
+        )
+    return ""
