@@ -25,7 +25,7 @@ from runner.eval_set.corpus import read_external
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.version import newest_version
 from runner.evening.external import ExternalEvaluation
-from runner.tools.matrix.runs import load_published
+from runner.tools.matrix import load_published
 
 BM25 = ["bm25 x whole_doc", "bm25-plain x whole_doc"]
 

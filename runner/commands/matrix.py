@@ -13,8 +13,7 @@ from runner.base.given_files import display
 from runner.base.places import WORKPLACE
 from runner.base.progress import say
 from runner.commands.console import answer
-from runner.tools.matrix.matrix import write_matrix
-from runner.tools.matrix.runs import add_runs
+from runner.tools.matrix import add_runs, write_matrix
 
 
 def main(arguments: list[str]) -> int:

@@ -21,7 +21,7 @@ from runner.eval_set.preregistration import preregister, verified_preregistratio
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.evening.remake import verify_record
-from runner.tools.matrix.runs import runs_of
+from runner.tools.matrix import runs_of
 from tests.conftest import called
 from tests.support.evening_process import run
 from tests.support.small_set import begin, make_version

@@ -20,8 +20,17 @@ from runner.score.sign_flip import paired_tests
 from runner.tools.compare.compare import compare
 from runner.tools.compare.query_scores import read_scores
 from runner.tools.markdown import escaped
-from runner.tools.matrix.matrix import agreement, make_matrix, matrix_page
-from runner.tools.matrix.runs import MEASURES, Value, add_runs, load_published
+from runner.tools.matrix import (
+    MEASURES,
+    Value,
+    add_runs,
+    agreement,
+    averages,
+    load_published,
+    load_runs,
+    matrix_page,
+    systems_of,
+)
 from tests.support.full_results import big_results
 
 BM25 = "bm25 x whole_doc"
@@ -93,11 +102,12 @@ def written(folder, *found):
 
 
 def made(folder):
-    return make_matrix(folder / "matrix", draws=2000)
+    """The systems of every dataset."""
+    return {name: systems_of(runs, draws=2000) for name, runs in load_runs(folder / "matrix" / "runs").items()}
 
 
 def page(folder):
-    return matrix_page(made(folder)).decode()
+    return matrix_page(folder / "matrix", draws=2000).decode()
 
 
 def two_datasets(folder):
@@ -157,18 +167,18 @@ def test_a_system_is_tested_against_the_baseline_by_query_whatever_order_its_fil
     run = read_json(path)
     path.write_bytes(json_bytes(run | {"perQuery": run["perQuery"][::-1]}))
     after = made(folder)
-    tested = {system.run.cell: system.tested for system in after.datasets[0].ranked}
-    assert tested == {system.run.cell: system.tested for system in before.datasets[0].ranked}
+    tested = {system.run.cell: system.test for system in after["alpha"]}
+    assert tested == {system.run.cell: system.test for system in before["alpha"]}
     lifts = np.array([[round(LIFTS[cell] * SCORE_UNIT)] * len(HARD) for cell in (DENSE, HYBRID)])
     expected = paired_tests(lifts, draws=2000, alpha=0.05, seed=2026)
     assert tested[BM25] is None
-    assert [tested[cell].test.p_adjusted for cell in (DENSE, HYBRID)] == [one.p_adjusted for one in expected]
+    assert [tested[cell].p_adjusted for cell in (DENSE, HYBRID)] == [one.p_adjusted for one in expected]
 
 
 def test_a_mean_is_of_systems_that_have_a_run_of_every_dataset(tmp_path):
     folder = docs(tmp_path, results("alpha"), results("beta", {BM25: 0.0, DENSE: 0.1}))
-    assert [(row.cell, round(row.mean, 6)) for row in made(folder).averages] == [(DENSE, 0.425), (BM25, 0.275)]
-    assert made(docs(tmp_path / "one", results("alpha"))).averages == ()
+    assert [(cell, round(mean, 6)) for cell, mean, _ in averages(made(folder))] == [(DENSE, 0.425), (BM25, 0.275)]
+    assert averages(made(docs(tmp_path / "one", results("alpha")))) == []
 
 
 @pytest.mark.parametrize("verdict", ["fail", "insufficient"])
@@ -177,7 +187,7 @@ def test_a_run_that_does_not_pass_the_gate_is_marked_and_neither_ranked_nor_test
     said = page(folder)
     assert f"Not ranked, by its null gate (**{verdict}**): [`{DENSE}`]" in said
     assert "every query gets the same 10 documents." in said
-    assert [system.run.cell for system in made(folder).datasets[0].ranked] == [BM25]
+    assert {system.run.cell for system in made(folder)["alpha"] if system.test} == set()
     assert f"Without a ranked run of `{BM25}` and another one, nothing is tested." in said
 
 
@@ -185,8 +195,8 @@ def test_a_run_is_read_by_compare_and_gives_the_difference_of_the_page(tmp_path)
     folder = docs(tmp_path, results())
     runs = folder / "matrix" / "runs" / "alpha"
     ours, theirs = (read_scores(runs / f"{name}.json") for name in ("minilm-l6-v2-x-whole_doc", "bm25-x-whole_doc"))
-    tested = next(one.tested for one in made(folder).datasets[0].ranked if one.run.cell == DENSE)
-    assert compare(ours, theirs).paired.difference == pytest.approx(tested.mean, abs=1e-9)
+    differences = next(one.differences for one in made(folder)["alpha"] if one.run.cell == DENSE)
+    assert compare(ours, theirs).paired.difference == pytest.approx(differences.mean() / SCORE_UNIT, abs=1e-9)
 
 
 def test_the_command_adds_runs_without_texts_writes_the_page_and_checks_it(tmp_path, capsys):
@@ -227,11 +237,11 @@ def test_another_collection_of_the_same_name_is_refused_and_nothing_is_written(t
 
 def test_one_collection_in_two_folders_is_one_dataset(tmp_path):
     folder = docs(tmp_path, results("al/pha"), results("Al-pha", {DENSE: 0.0, "e5-0.5b x whole_doc": 0.1}))
-    assert [(one.name, len(one.ranked)) for one in made(folder).datasets] == [("al-pha", 4)]
+    assert [(name, len(systems)) for name, systems in made(folder).items()] == [("al-pha", 4)]
 
 
 REFUSED = {
-    "no collection": (lambda found: found.model_copy(update={"collection": None}), "no results.json of an external"),
+    "no collection": (lambda found: found.model_copy(update={"collection": None}), "not a results.json of an external"),
     "sample": (
         lambda found: found.model_copy(update={"corpus": found.corpus.model_copy(update={"n_read": 10**6})}),
         "no published figure is of a sample",
