@@ -12,7 +12,7 @@ MAX_DEPTH = 120
 
 
 def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
-    """The root element, without comments and processing instructions.
+    """Return the root element, without comments and processing instructions.
 
     Nothing outside `data` is ever read. DocumentError for a file that is too large, malformed, wrongly encoded,
     nested too deep, or that declares entities (a bill has no use for them, a bomb has).
@@ -55,13 +55,13 @@ def _syntax_reason(error: etree.XMLSyntaxError) -> str:
 
 
 def local_name(element: etree._Element) -> str:
-    """The tag without its namespace; "" for what is not an element, such as an entity reference."""
+    """Return the tag without its namespace; "" for what is not an element, such as an entity reference."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def entity_text(entity: etree._Element, name: str) -> str:
-    """The character that an undeclared reference such as `&mdash;` stands for in HTML; DocumentError for others."""
+    """Return the character that a reference such as `&mdash;` stands for in HTML; DocumentError for others."""
     reference = str(entity.text)
     # html.unescape would read "&notreal;" as "&not;" and the letters after it.
     character = html5.get(reference.removeprefix("&"), "")
@@ -71,7 +71,7 @@ def entity_text(entity: etree._Element, name: str) -> str:
 
 
 def plain_text(element: etree._Element) -> str:
-    """All text inside an element, tail excluded, with white space collapsed; undeclared entities are left out."""
+    """Return all text inside an element, tail excluded, with white space collapsed and no undeclared entities."""
     # Most elements that are asked for hold nothing but text, and evaluating an expression takes long.
     text = _string(element) if len(element) else element.text or ""
     return " ".join(str(text).split())

@@ -20,25 +20,20 @@ def stem_of(name: str) -> str:
 
 
 def bucket(n: int, limits: Sequence[tuple[int, str]] = LENGTH_BUCKETS, last: str = "very-long") -> str:
-    """The word of the first limit that `n` is below."""
+    """Return the word of the first limit that `n` is below."""
     return next((word for limit, word in limits if n < limit), last)
 
 
 def day_of(text: str, form: str = "%B%d,%Y") -> date | None:
-    """A date in a form of strptime, white space aside; None if it is none."""
+    """Return a date in a form of strptime, white space aside; None if it is none."""
     try:
         return datetime.strptime("".join(text.split()), form).date()  # noqa: DTZ007  # a day, in no time zone
     except ValueError:
         return None
 
 
-def congress_of(day: date) -> int:
-    """The Congress in session; the new one begins on 3 January of odd years."""
-    return (day.year - 1789 - ((day.month, day.day) < (1, 3))) // 2 + 1
-
-
 def ordinal(number: str) -> str:
-    """A number of digits as in "103rd"; "" for ""."""
+    """Return a number of digits as in "103rd"; "" for ""."""
     if not number:
         return ""
     n = int(number)

@@ -24,7 +24,7 @@ _NOT_PRINTED = _ASCII_BLANKS + bytes(range(128, 256))
 
 
 def visible(text: str) -> int:
-    """How many characters of a text in NFC are not white space: every count of an account is one of NFC."""
+    """Return how many characters of a text in NFC are not white space: every count of an account is one of NFC."""
     if text.isascii():
         return len(text.encode().translate(None, _ASCII_BLANKS))
     data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
@@ -43,7 +43,7 @@ def is_plain(text: str) -> bool:
 
 
 def on_one_line(text: str) -> str:
-    """The words of a text with one space between them."""
+    """Return the words of a text with one space between them."""
     text = text.strip()
     if is_plain(text):
         return text
@@ -53,7 +53,7 @@ def on_one_line(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text in parts that end before a space: as a string of its own, a short word takes twenty times its bytes."""
+    """Yield the text in parts that end before a space: a short word of its own takes twenty times its bytes."""
     start = 0
     while start < len(text):
         end = text.find(" ", start + _PART)
@@ -122,7 +122,7 @@ class TextWriter:
         self._separator = ""
 
     def open(self, kind: str, level: int) -> Part:
-        """A part that begins with the next text."""
+        """Return a part that begins with the next text."""
         part = Part(kind, level)
         self.parts.append(part)
         self._waiting.append(part)
@@ -135,7 +135,7 @@ class TextWriter:
             self._waiting.remove(part)
 
     def finish(self) -> tuple[str, tuple[Section, ...]]:
-        """The text in NFC and the parts that hold any of it as sections, in text order."""
+        """Return the text in NFC and the parts that hold any of it as sections, in text order."""
         parts = [part for part in self.parts if part.start >= 0]
         text = in_nfc("".join(self._pieces), parts)
         return text, tuple(Section(Span(p.start, p.end), p.level, p.kind, p.heading) for p in parts)
@@ -207,7 +207,7 @@ class Outline:
 
 
 def in_nfc(text: str, parts: Sequence[Part]) -> str:
-    """The text in NFC; the offsets of the parts that hold any of it are moved to it.
+    """Return the text in NFC; the offsets of the parts that hold any of it are moved to it.
 
     Every offset lies beside white space or a supplied mark, with which nothing composes, so normalising between
     the offsets gives the same characters as normalising the whole.

@@ -135,7 +135,7 @@ def _enclose_subdivisions(root: etree._Element) -> None:
 
 
 def _walker_over(unit: Unit, name: str, rules: Rules) -> tuple[Walker, bool]:
-    """A walker over one unit with its sidenotes behind it, and whether that is a document."""
+    """Return a walker over a unit, with what is moved behind it, and whether that is a document."""
     walker = Walker(name, rules)
     level = 0
     if unit.own is None:
@@ -178,7 +178,7 @@ def _n_body(unit: Unit, walker: Walker, text: str) -> int:
 
 
 def _law(root: etree._Element, name: str) -> Law:
-    """What the file says of itself; its name counts if it says nothing."""
+    """Return what the file says of itself; its name counts if it says nothing."""
     known = facts(root)
     stated = (*known.get("citable", ()), *known.get("title", ()))
     found = next(filter(None, map(_CITED.match, stated)), None) or _PACKAGE.search(name)
@@ -210,7 +210,7 @@ def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
 
 
 def _number(each: _Unit) -> str:
-    """A section's number, a larger part's sign and number, "" for what has none."""
+    """Return a section's number, a larger part's sign and number, "" for what has none."""
     if each.unit.own is not None:
         return _sign(each.part)
     printed = _NUMBER.search(each.part.num)
@@ -218,7 +218,7 @@ def _number(each: _Unit) -> str:
 
 
 def _slug(each: _Unit, numbers: Mapping[str, int]) -> str:
-    """What follows the law in a document's id; a number that the law has twice stands behind the parts around it."""
+    """Return what follows the law in an id; a number that the law has twice stands behind the parts around it."""
     number = _number(each)
     own = f"s{number or 0}" if each.unit.own is None else ""
     if own and numbers[number] == 1:

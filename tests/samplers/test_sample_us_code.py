@@ -7,10 +7,9 @@ from lxml import etree
 from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.uslm.editions import age
 from samplers.formats.uslm.units import SHORT
 from samplers.source_format import FileContent
-from samplers.sources.us_code import FORMAT, WITHOUT_NOTES
+from samplers.sources.us_code import FORMAT, WITHOUT_NOTES, age
 from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "us_code"

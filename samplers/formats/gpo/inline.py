@@ -78,7 +78,7 @@ _has_joint = etree.XPath(f"contains(string(), '{_JOINT}')")
 
 
 def settle(root: etree._Element, name: str) -> Counter[str]:
-    """Characters left out of the text by reason, after inline elements were made text of their blocks, in place.
+    """Make inline elements text of their blocks, in place; return the characters left out by reason.
 
     DocumentError for a file that is nested too deep, refers to an unknown entity or has too many marks in one place.
     """
@@ -107,7 +107,7 @@ def settle(root: etree._Element, name: str) -> Counter[str]:
 
 
 def text_of(raw: str | None) -> str:
-    """A string of a settled file without its joints; white space is kept or collapsed, at the ends too."""
+    """Return a string of a settled file without its joints; white space is kept or collapsed, at the ends too."""
     if not raw:
         return ""
     if _JOINT not in raw:
@@ -116,7 +116,7 @@ def text_of(raw: str | None) -> str:
 
 
 def one_line(raw: str | None) -> str:
-    """A string of a settled file without its joints, on one line without white space at its ends."""
+    """Return a string of a settled file without its joints, on one line without white space at its ends."""
     if not raw:
         return ""
     line = raw.strip()
@@ -127,7 +127,7 @@ def one_line(raw: str | None) -> str:
 
 
 def _joined_line(raw: str) -> str:
-    """Text on one line, where a space that a joint asks for is the only one that may stand at an end."""
+    """Return text on one line, where a space that a joint asks for is the only one that may stand at an end."""
     line = raw.strip().replace("\n", " ")
     if not is_plain(line.replace(_JOINT, "")):
         line = " ".join(line.split())
@@ -135,17 +135,17 @@ def _joined_line(raw: str) -> str:
 
 
 def runs_of(raw: str | None) -> list[str]:
-    """A string of a settled file cut at its joints: emphasis and what stands around it, in turn."""
+    """Return a string of a settled file cut at its joints: emphasis and what stands around it, in turn."""
     return _CUTS.split(raw or "")
 
 
 def line_of(element: etree._Element) -> str:
-    """All text inside an element of a settled file, on one line without white space at its ends."""
+    """Return all text inside an element of a settled file, on one line without white space at its ends."""
     return one_line(plain_text(element) if len(element) else element.text)
 
 
 def n_visible(element: etree._Element) -> int:
-    """Characters inside an element that are not white space, joints not counted."""
+    """Return characters inside an element that are not white space, joints not counted."""
     text = "".join(map(str, element.itertext()))
     # Parts are counted one by one where a character might compose with one of the next part.
     parts = (text,) if text.isascii() or unicodedata.is_normalized("NFC", text) else map(str, element.itertext())
@@ -166,7 +166,7 @@ def take_out(node: etree._Element) -> None:
 
 
 def _block_of(element: etree._Element) -> etree._Element:
-    """The block around an inline element, the root at the most."""
+    """Return the block around an inline element, the root at the most."""
     block = element
     while (parent := block.getparent()) is not None:
         block = parent
@@ -222,7 +222,7 @@ def _mark_note_marks(reference: etree._Element) -> None:
 
 
 def _joined(joints: re.Match[str]) -> str:
-    """What stands at a joint: a space or nothing."""
+    """Return what stands at a joint: a space or nothing."""
     text, marks, start, end = joints.string, joints[0], joints.start(), joints.end()
     left, right = text[start - 1 : start], text[end : end + 2]
     if marks in _OF_WORDS and right[:1].isalnum() and (left.isalpha() or left in _CLOSING):

@@ -112,7 +112,7 @@ class GpoText:
         self.writer.separate("\n")
 
     def leave_out(self, reason: str) -> Handler:
-        """A handler that counts an element's characters under a reason."""
+        """Return a handler that counts an element's characters under a reason."""
 
         def handler(element: etree._Element, _: int) -> None:
             self.left_out[reason] += n_visible(element)
@@ -121,7 +121,7 @@ class GpoText:
 
     @contextmanager
     def part(self, kind: str, level: int, label: str = "", separator: str = "\n\n") -> Iterator[None]:
-        """Whatever is written inside is one part, with its footnotes at its end and a separator around it."""
+        """Make whatever is written inside one part, with its footnotes at its end and a separator around it."""
         self.writer.separate(separator)
         part = self.writer.open(kind, level)
         part.heading = shortened(label, LABEL_LENGTH)
@@ -165,7 +165,7 @@ class GpoText:
         return self._scope.headings[0][0] if self._scope.headings else 0
 
     def open_label(self, rank: int) -> str:
-        """The label of the open heading of that rank in the element being written; "" for none."""
+        """Return the label of the open heading of that rank in the element being written; "" for none."""
         return next((part.heading for open_rank, part in self._scope.headings if open_rank == rank), "")
 
     def row(self, cells: Iterable[etree._Element], level: int) -> None:
@@ -178,7 +178,7 @@ class GpoText:
         self.writer.separate("\n")
 
     def finish(self) -> tuple[str, tuple[Section, ...]]:
-        """The text in NFC and its sections; what typesetting had put between letters is in `left_out` then."""
+        """Return the text in NFC and its sections; what typesetting had put between letters is in `left_out` then."""
         self._write_footnotes(0)
         if self.writer.n_invisible:
             self.left_out["soft hyphens and zero-width characters"] = self.writer.n_invisible
@@ -265,11 +265,11 @@ class GpoText:
 
 
 def lead_of(element: etree._Element) -> etree._Element | None:
-    """The heading of an element itself: an HD that is its first child."""
+    """Return the heading of an element itself: an HD that is its first child."""
     first = next(iter(element), None)
     return first if first is not None and first.tag == "HD" else None
 
 
 def rank_of(kind: str) -> int:
-    """The rank of a heading's kind, smaller for larger ones: 10 for hed, 11 for hd1, 12 for hd2."""
+    """Return the rank of a heading's kind, smaller for larger ones: 10 for hed, 11 for hd1, 12 for hd2."""
     return 10 + int(kind[2:]) if re.fullmatch(r"hd[1-9]", kind) else 10

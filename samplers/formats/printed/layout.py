@@ -19,7 +19,7 @@ _PAGES = re.compile(r"(?:[A-Z]\d{1,5}(?:, |$))+")
 
 
 def with_headings(text: str, mark: str, takes_notes: bool) -> str:
-    """The text with each heading on one line that begins with `mark`.
+    """Return the text with each heading on one line that begins with `mark`.
 
     `takes_notes` tells whether a block in brackets, such as "(By a Staff Writer)", is one.
     """
@@ -55,5 +55,5 @@ def is_centred(line: str) -> bool:
 
 
 def n_marks(text: str) -> int:
-    """How many hyphens and full stops a text has: all that is lost where broken words and leaders are mended."""
+    """Return how many hyphens and full stops a text has: all that mending words and leaders loses."""
     return text.count("-") + text.count(".")

@@ -78,7 +78,7 @@ class Paragraph(NamedTuple):
 
 
 def paragraphs(text: str, indent: int) -> list[Paragraph]:
-    """The paragraphs of a text whose own begin at column `indent`, in order, without blank ones.
+    """Return the paragraphs of a text whose own begin at column `indent`, in order, without blank ones.
 
     A line goes on with the one before if its column does (0 after `indent`, 5 after 7, but not `indent` after itself)
     and the line before was full. A word broken at a hyphen is mended where the whole word stands elsewhere in the text
@@ -216,7 +216,7 @@ class _Unwrapping:
             self.pieces.append(body)
 
     def hyphen(self, whole: bytes, parts: bytes) -> str:
-        """A mark that `mend` replaces; after MOST_BROKEN of them, to spare memory, what it would be replaced by."""
+        """Return a mark that `mend` replaces; after MOST_BROKEN of them, to spare memory, its replacement."""
         if len(self.broken) < MOST_BROKEN:
             self.broken.append((len(self.found), whole, parts))
             return _HYPHEN
@@ -228,7 +228,7 @@ class _Unwrapping:
         return set(chain.from_iterable(map(bytes.split, self.lowered())))
 
     def lowered(self) -> Iterator[bytes]:
-        """The text in small letters, part by part, with a blank for all but letters and hyphens."""
+        """Return the text in small letters, part by part, with a blank for all but letters and hyphens."""
         return (stretch.encode("ascii", "replace").translate(_WORD_BYTES) for stretch in stretches(self.source))
 
     def mend(self) -> None:
@@ -241,7 +241,7 @@ class _Unwrapping:
             self.found[place] = Paragraph(indent, is_apart, re.sub(_HYPHEN, lambda _: next(hyphens), text))
 
     def known(self, words: set[bytes]) -> set[bytes]:
-        """Those of some words that stand in the text."""
+        """Return those of some words that stand in the text."""
         if len(words) > SEARCHES:
             return {word for part in self.lowered() for word in words.intersection(part.split())}
         text = b" ".join((b"", *self.lowered(), b"")) if words else b""
@@ -250,7 +250,7 @@ class _Unwrapping:
 
 
 def _broken(last: str, body: str) -> tuple[bytes, bytes] | None:
-    """The word that breaks at a hyphen between two lines, whole and with the hyphen, in small letters."""
+    """Return the word that breaks at a hyphen between two lines, whole and with the hyphen, in small letters."""
     before, after = _LAST_LETTERS.search(last, max(0, len(last) - 41)), _FIRST_LETTERS.match(body)
     if not before or not after:
         return None

@@ -61,7 +61,7 @@ class PrintedPage:
 
 
 def read_page(data: bytes, name: str) -> PrintedPage:
-    """The text from `<pre>` to the last `</pre>`; DocumentError for a file that has none.
+    """Return the text from `<pre>` to the last `</pre>`; DocumentError for a file that has none.
 
     GPO's character names become characters if there is one (`<bullet>` is "•"), and vanish otherwise, as does what
     an editor struck out (`<greek-l>, deg.`). Of the control characters that stand for a glyph two are known.
@@ -92,7 +92,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
 
 
 def decoded(data: bytes) -> str:
-    """The file as text: UTF-8 with bad bytes replaced, or Windows-1252 if no byte above 127 is part of valid UTF-8.
+    """Return the file as text: UTF-8 with bad bytes replaced, or Windows-1252 if no high byte is part of UTF-8.
 
     None of 228 files measured has a bad byte; what is published as U+FFFD stays.
     """
@@ -105,7 +105,7 @@ def decoded(data: bytes) -> str:
 
 
 def stretches(text: str) -> Iterator[str]:
-    """The text in parts of about STRETCH characters without the line breaks between them, to keep few lines at once."""
+    """Yield the text in parts of about STRETCH characters without the line breaks between them."""
     start = 0
     while start <= len(text):
         end = text.find("\n", start + STRETCH)
@@ -117,7 +117,7 @@ def stretches(text: str) -> Iterator[str]:
 def removed(
     pattern: re.Pattern[str], text: str, left_out: Counter[str], reason: str, replacement: Replacement = ""
 ) -> str:
-    """The text with every match replaced; the visible characters that this costs are added to `left_out`."""
+    """Return the text with every match replaced; the visible characters that this costs are counted."""
     lost = 0
 
     def replace(match: re.Match[str]) -> str:
@@ -132,7 +132,7 @@ def removed(
 
 
 def without_page_marks(text: str, left_out: Counter[str]) -> str:
-    """The text without `[[Page H6175]]`, each with the blank lines around it; a sentence goes on over it.
+    """Return the text without `[[Page H6175]]` and the blank lines around it; a sentence goes on over it.
 
     What follows joins the line before where its indent says that it belongs to it, and stands apart where it is
     centred.
@@ -150,7 +150,7 @@ def without_page_marks(text: str, left_out: Counter[str]) -> str:
 
 
 def typographic(text: str, left_out: Counter[str]) -> str:
-    """The text with ``…'' as “…” and two hyphens as a dash; longer runs of hyphens stay."""
+    """Return the text with ``…'' as “…” and two hyphens as a dash; longer runs of hyphens stay."""
     result = text.replace("``", "“") if "`" in text else text
     if "''" in text:
         result = result.replace("'''", "'”").replace("''", "”")
@@ -161,7 +161,7 @@ def typographic(text: str, left_out: Counter[str]) -> str:
 
 
 def _over_page(body: str, mark: re.Match[str]) -> str:
-    """What stands between a page's last line and the next page's first one."""
+    """Return what stands between a page's last line and the next page's first one."""
     line = body[body.rfind("\n") + 1 :]
     indent, before = len(mark[1]), len(line) - len(line.lstrip(" "))
     following = mark.string[mark.end() : mark.end() + 1]
@@ -172,7 +172,7 @@ def _over_page(body: str, mark: re.Match[str]) -> str:
 
 
 def _beside(match: re.Match[str]) -> str:
-    """What stands in the next column beside what an editor struck out; lines of running text become one."""
+    """Return what stands in the next column beside what an editor struck out; lines of running text become one."""
     *lines, last = match[0].split("\n")
     kept = [beside[0] if (beside := _BESIDE.search(line)) else "" for line in lines]
     if any(kept):
@@ -181,7 +181,7 @@ def _beside(match: re.Match[str]) -> str:
 
 
 def _without_controls(text: str, odd: str, left_out: Counter[str]) -> str:
-    """The text with the control characters, of which `odd` has each, as the glyphs they stand for, or as spaces."""
+    """Return the text with control characters, of which `odd` has each, as their glyphs or as spaces."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     for character in sorted(set(odd)):
@@ -193,6 +193,6 @@ def _without_controls(text: str, odd: str, left_out: Counter[str]) -> str:
 
 
 def _unmarked(source: str) -> str:
-    """Without tags, entities decoded once; a name that html does not know stays."""
+    """Return the text without tags, entities decoded once; a name that html does not know stays."""
     text = _TAG.sub("", source)
     return _ENTITY.sub(lambda match: html.unescape(match[0]), text) if "&" in text else text

@@ -67,7 +67,7 @@ Handler = Callable[[Walk, etree._Element, str, int, Place], None]
 
 
 def inline(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """What runs on."""
+    """Write what runs on."""
     if len(element):
         walker.children(element, depth, place)
     elif text := element.text:
@@ -75,17 +75,17 @@ def inline(walker: Walk, element: etree._Element, kind: str, depth: int, place: 
 
 
 def entity(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """A reference that the file does not declare."""
+    """Write a reference that the file does not declare."""
     walker.write(entity_text(element, walker.name))
 
 
 def after_heading(kind: str) -> str:
-    """The marks after the heading of a level: small levels have theirs run into their text."""
+    """Return the marks after the heading of a level: small levels have theirs run into their text."""
     return _LEVELS[kind].after_heading
 
 
 def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """A section, a larger or a smaller level; a part unless it is quoted."""
+    """Write a section, a larger or a smaller level; a part unless it is quoted."""
     outer, _, _, is_quoted, in_row, n_quotes = place
     rank, before, behind, after = _LEVELS[kind]
     inner = rank if rank > outer else outer + 1
@@ -102,7 +102,7 @@ def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: P
 
 
 def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """A level's number or heading, which is noted for its label."""
+    """Write a level's number or heading, which is noted for its label."""
     if len(element):
         walker.write(marks.SPACE)
         begin = len(walker.pieces)
@@ -128,7 +128,7 @@ _LONGEST_NUMBER = 16
 
 
 def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """Words in quotation marks, which the bill DTD leaves to its stylesheet."""
+    """Write words in quotation marks, which the bill DTD leaves to its stylesheet."""
     which = place.n_quotes % 2
     walker.write(marks.OPENING[which])
     if len(element):
@@ -139,7 +139,7 @@ def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: P
 
 
 def quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """Text that goes into another law."""
+    """Write text that goes into another law."""
     if element.get("display-inline") == "yes-display-inline":
         walker.write(marks.GLUE + marks.SPACE + marks.LEAD)
     else:
@@ -163,7 +163,7 @@ def join_tail(walker: Walk, element: etree._Element) -> None:
 
 
 def after_quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """What follows a quoted block ("." or "; and") without a gap."""
+    """Write what follows a quoted block ("." or "; and") without a gap."""
     walker.write(marks.GLUE)
     if kind == "after-quoted-block":
         walker.write(marks.CLOSING[(place.n_quotes - 1) % 2])
@@ -172,7 +172,7 @@ def after_quoted(walker: Walk, element: etree._Element, kind: str, depth: int, p
 
 
 def cell(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """A cell of a table."""
+    """Write a cell of a table."""
     walker.write(marks.TAB)
     if len(element):
         walker.children(element, depth, place._replace(in_row=True))
@@ -182,33 +182,33 @@ def cell(walker: Walk, element: etree._Element, kind: str, depth: int, place: Pl
 
 
 def line_break(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """The end of a printed line or page."""
+    """Write the end of a printed line or page."""
     walker.write(marks.SPACE)
     inline(walker, element, kind, depth, place)
 
 
 def block(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """What begins and ends a line, except in a row."""
+    """Write what begins and ends a line, except in a row."""
     walker.write(marks.SPACE if place.in_row else marks.BLOCK)
     inline(walker, element, kind, depth, place)
     walker.write(marks.SPACE if place.in_row else marks.LINE)
 
 
 def official_title(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """The official title, which alone is no document."""
+    """Write the official title, which alone is no document."""
     begin = len(walker.pieces)
     block(walker, element, kind, depth, place)
     walker.titles.append((begin, len(walker.pieces)))
 
 
 def set_aside(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """What will be written elsewhere."""
+    """Leave what will be written elsewhere."""
     walker.aside.append(element)
     join_tail(walker, element)
 
 
 def drop(walker: Walk, element: etree._Element, reason: str, depth: int, place: Place) -> None:
-    """What is no text, counted under a reason; an official title inside a form is text all the same."""
+    """Leave out what is no text, counted under a reason; an official title inside a form is text all the same."""
     walker.dropped[reason] += n_visible(element)
     name = local_name(element)
     if name in names.QUOTED:
@@ -222,7 +222,7 @@ def drop(walker: Walk, element: etree._Element, reason: str, depth: int, place: 
 
 
 def by_attribute(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """Elements whose attributes say what they are."""
+    """Write elements whose attributes say what they are."""
     if kind == "note" and element.get("type") == "footnote":
         footnote(walker, element, kind, depth, place)
     elif kind == "block" and element.get("role") == "endorsement":
@@ -234,18 +234,18 @@ def by_attribute(walker: Walk, element: etree._Element, kind: str, depth: int, p
 
 
 def footnote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """A footnote or the reference to one."""
+    """Write a footnote or the reference to one."""
     drop(walker, element, "footnotes", depth, place)
     join_tail(walker, element)
 
 
 def ref(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
-    """A reference, which runs on unless it is one to a footnote."""
+    """Write a reference, which runs on unless it is one to a footnote."""
     (footnote if element.get("class") == "footnoteRef" else inline)(walker, element, kind, depth, place)
 
 
 def n_visible(element: etree._Element) -> int:
-    """Characters of an element that are not white space."""
+    """Return characters of an element that are not white space."""
     return visible(plain_text(element))
 
 

@@ -32,7 +32,7 @@ _INLINE = frozenset(("quote", "quotedText", "inline", "term", "i", "italic"))
 
 
 def facts(root: etree._Element) -> Mapping[str, tuple[str, ...]]:
-    """Fact name to its values in file order, without repeats; facts that the file does not state are absent.
+    """Return fact names with their values in file order, without repeats and without what is not stated.
 
     Names: citable, congress, session, number (as printed), doc-number, doc-type, chamber, stage, title (the
     catalogue title), official-title, short-title (of the whole document, not of its titles or of other Acts),
@@ -82,5 +82,5 @@ def _is_foreign(element: etree._Element) -> bool:
 
 
 def _around(element: etree._Element) -> etree._Element:
-    """The nearest ancestor that is more than a mark around a few words."""
+    """Return the nearest ancestor that is more than a mark around a few words."""
     return next(a for a in element.iterancestors() if local_name(a) not in _INLINE)

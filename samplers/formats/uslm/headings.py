@@ -46,12 +46,12 @@ class Headings:
             self._write(PART_END)
 
     def push(self, part: Part, is_account: bool, is_parenthesis: bool) -> None:
-        """A heading whose part has been opened."""
+        """Add a heading whose part has been opened."""
         self.passed()
         self._open.append(_Heading(part, is_account, is_parenthesis))
 
     def passed(self) -> None:
-        """Anything but a heading or its own text has been written."""
+        """Note that anything but a heading or its own text has been written."""
         if self._open:
             self._open[-1].is_last = False
 

@@ -16,7 +16,7 @@ _CITED_BY_WORD = frozenset(
 
 
 def label(kind: str, num: str, heading: str, text: str) -> str:
-    """The label of a part: "Division A—Health", "Sec. 3. Grants", "(a) In general", "Preamble".
+    """Return the label of a part: "Division A—Health", "Sec. 3. Grants", "(a) In general", "Preamble".
 
     `num` and `heading` are as written in the file, `text` is the part's text. A section or an account without heading
     is labelled with the first words of its first line; other parts without number and heading have the label "".
@@ -46,6 +46,6 @@ def _section_label(num: str, heading: str, text: str) -> str:
 
 
 def first_words(text: str, num: str) -> str:
-    """The FIRST_WORDS of a text's first line after its number."""
+    """Return the FIRST_WORDS of a text's first line after its number."""
     words = text.removeprefix(" ".join(num.split())).strip().partition("\n")[0].split()
     return " ".join(words[:FIRST_WORDS]) + (" …" if len(words) > FIRST_WORDS else "")

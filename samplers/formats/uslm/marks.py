@@ -71,7 +71,7 @@ class Resolved:
 
 
 def resolve(pieces: Sequence[str], parts: Sequence[Part] = ()) -> Resolved:
-    """The text of pieces and marks; sets the spans of `parts`, which stand in the order of their starts."""
+    """Return the text of pieces and marks; sets the spans of `parts`, which stand in the order of their starts."""
     text = "".join(pieces)
     odd = {match[0] for match in _ODD.finditer("".join(filterfalse(str.isascii, pieces)))}
     blanks = set(filter(str.isspace, odd))
@@ -90,7 +90,7 @@ def resolve(pieces: Sequence[str], parts: Sequence[Part] = ()) -> Resolved:
 
 
 def _stretches(text: str) -> Iterator[str]:
-    """The text on one line, cut between words: a list of all words takes ten times the memory of the text."""
+    """Yield the text on one line, cut between words: a list of all words takes ten times the memory."""
     start, begins = 0, _EDGE
     while begins or start < len(text):
         found = _BREAK.search(text, start + _STRETCH)
@@ -101,7 +101,7 @@ def _stretches(text: str) -> Iterator[str]:
 
 
 def _on_one_line(text: str) -> str:
-    """A text whose white space is that of XML with one space between its words, in a third of the time of `split`."""
+    """Return a text of XML with one space between its words, in a third of the time of `split`."""
     text = text.replace("\t", " ").replace("\r", " ")
     for blanks in ("\n", "  "):
         text = " ".join(filter(None, map(str.strip, text.split(blanks))))
@@ -109,7 +109,7 @@ def _on_one_line(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A few words on one line, such as a heading; marks among them are resolved."""
+    """Return a few words on one line, such as a heading; marks among them are resolved."""
     if "\x01" in text:
         return resolve((text,)).text
     words = " ".join(text.split())
@@ -120,7 +120,7 @@ def plain(text: str) -> str:
 
 
 def mended(pieces: Iterable[str]) -> tuple[list[str], int]:
-    """The pieces as one in which words broken by a hyphen at the end of a line are whole, and how many there were."""
+    """Return the pieces as one in which words broken by a hyphen at a line's end are whole, and their number."""
     text, n_hyphens = _BROKEN.subn("", "".join(pieces))
     return [text], n_hyphens
 
@@ -161,7 +161,7 @@ class _Filling:
         self._position = 0
 
     def filled(self, stretch: str) -> str:
-        """The next stretch, filled in."""
+        """Return the next stretch, filled in."""
         pieces = _GAP.split(stretch)
         position, is_placed = self._position, self._is_placed
         for n in range(1, len(pieces), 2):
@@ -250,7 +250,7 @@ class _Gap:
             self.follows_lead = False
 
     def fills(self) -> tuple[_Fill, _Fill]:
-        """What the marks stand for after a character that closes something, and after any other."""
+        """Return what the marks stand for after a character that closes something, and after any other."""
         after = "".join(self.after)
         before = "".join((*self.waiting, *self.opening))
         if self.ends:
@@ -264,7 +264,7 @@ class _Gap:
 
 
 def _fill(text: str) -> _Fill:
-    """A text with the marks of places in it as one that is told apart from them."""
+    """Return a text with the marks of places in it as one that is told apart from them."""
     written, *placed = text.split("\x01")
     places = []
     for piece in placed:

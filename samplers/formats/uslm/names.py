@@ -94,6 +94,6 @@ DROPPED: Mapping[str, str] = {
 
 
 def kind_of(element: etree._Element) -> str:
-    """The local name; an `appropriations` element of USLM gets its level's name in the bill DTD."""
+    """Return the local name; an `appropriations` element of USLM gets its level's name in the bill DTD."""
     name = local_name(element)
     return f"appropriations-{element.get('level', 'small')}" if name == "appropriations" else name

@@ -45,7 +45,7 @@ class Unit:
 
 
 def units(root: etree._Element, name: str) -> Iterator[Unit]:
-    """The sections of a file in its order, every larger part before the sections in it.
+    """Return the sections of a file in its order, every larger part before the sections in it.
 
     Sections in quoted text and in notes are none. A section that enacts a title of the Code as such holds the sections
     of that title, which are units after it; it is one of the larger parts around them.
@@ -82,7 +82,7 @@ def _is_part(element: etree._Element, holders: set[etree._Element]) -> bool:
 
 
 def _holders(root: etree._Element) -> set[etree._Element]:
-    """All elements around those sections that stand neither in quoted text nor in notes."""
+    """Return all elements around those sections that stand neither in quoted text nor in notes."""
     holders: set[etree._Element] = set()
     closed: set[etree._Element] = set()
     for section in root.iter(*(f"{{*}}{kind}" for kind in SECTIONS)):
@@ -99,7 +99,7 @@ def _holders(root: etree._Element) -> set[etree._Element]:
 
 
 def free_id(wanted: str, given: Counter[str]) -> str:
-    """The id, with "~2", "~3" and so on after it where it was given before: the Code has sections of one number.
+    """Return the id, with "~2", "~3" and so on where it was given before: the Code has sections of one number.
 
     `given` counts the ids of the file so far and is brought up to date.
     """
@@ -112,19 +112,19 @@ def free_id(wanted: str, given: Counter[str]) -> str:
 
 
 def titled(citation: str, heading: str, of: str = "") -> str:
-    """A document's title: the citation, the heading and in parentheses what it is of, within TITLE_LENGTH."""
+    """Return a document's title: the citation, the heading and in parentheses what it is of, within TITLE_LENGTH."""
     named = " – ".join(filter(None, (citation, heading.rstrip(_END))))
     whole = f"{named} ({of.rstrip('. ')})" if of else named
     return cut(whole, ends=",;:–(")
 
 
 def place_in(path: tuple[Part, ...]) -> Place:
-    """Where the walk of a section begins: below the larger parts around it."""
+    """Return where the walk of a section begins: below the larger parts around it."""
     return Place(level=path[-1].level if path else 0)
 
 
 def sections_of(unit: Unit, sections: Sequence[Section], n_chars: int) -> tuple[Section, ...]:
-    """A document's sections behind the parts around it, which span all of it so that its chunks carry their headings.
+    """Return a document's sections behind the parts around it, which span all of it.
 
     The label of the section that is the document is its title and goes; those of sections inside it stay.
     """
@@ -139,7 +139,7 @@ def sections_of(unit: Unit, sections: Sequence[Section], n_chars: int) -> tuple[
 
 
 def _named(element: etree._Element, name: str, path: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The element as a part with its number and heading; nothing for one that has neither."""
+    """Return the element as a part with its number and heading; nothing for one that has neither."""
     kind = local_name(element)
     part = Part(kind, max(RANKS.get(kind, SECTION_RANK), path[-1].level + 1 if path else 0))
     scratch = Walker(name, Rules(has_exceptions=False))
@@ -159,7 +159,7 @@ class Tally:
     def documents(
         self, found: Iterable[Unit], over: Callable[[Unit], tuple[Walker, bool]], headings: str
     ) -> Iterator[tuple[Unit, Walker, Walk]]:
-        """The units that are documents, each with its walker and walk, taken into the account as they are walked.
+        """Yield the units that are documents, each with its walker and walk, taken into the account meanwhile.
 
         `over` is given a unit and returns a walker over it and whether that is a document; the text of one that is
         none is counted under `headings`.
@@ -178,5 +178,5 @@ class Tally:
                 unit.element.clear(keep_tail=True)  # type: ignore[call-arg]  # unknown to the stubs
 
     def left_out(self) -> dict[str, int]:
-        """Characters by reason."""
+        """Return characters by reason."""
         return {reason: n for reason, n in self._dropped.items() if n}

@@ -51,7 +51,7 @@ class Walk:
 
 
 def walk(data: bytes, name: str, roots: frozenset[str]) -> Walk:
-    """The text, sections and facts of a file whose root element is one of `roots`; DocumentError otherwise.
+    """Return the text, sections and facts of a file whose root element is one of `roots`; DocumentError otherwise.
 
     Sections are in text order and nested or disjoint; a part that holds no text is not recorded.
     """

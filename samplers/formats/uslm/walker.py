@@ -55,7 +55,7 @@ class Rules:
         self.in_row: dict[object, _Rule] = {}
 
     def of(self, element: etree._Element, in_row: bool) -> _Rule:
-        """How all elements of this one's name are written."""
+        """Return how all elements of this one's name are written."""
         known = self.in_row if in_row else self.outside
         if found := known.get(element.tag):
             return found
@@ -107,13 +107,13 @@ class Walker:
         self.dropped["text between sections"] += visible(tails)
 
     def release(self) -> list[etree._Element]:
-        """The elements that were moved, in the order of the file; from now on none is."""
+        """Return the elements that were moved, in the order of the file; from now on none is."""
         self._rules = self._rules.without_moved
         aside, self.aside = self.aside, []
         return aside
 
     def open(self, kind: str, level: int, separator: str) -> Part:
-        """A part that begins with the next text; whoever opens it writes a PART_END."""
+        """Return a part that begins with the next text; whoever opens it writes a PART_END."""
         part = Part(kind, level)
         self.parts.append(part)
         self.write(separator + PART_START)
@@ -185,7 +185,7 @@ class Walker:
         headings.close_all()
 
     def _appropriations(self, element: etree._Element, kind: str, depth: int, place: Place) -> tuple[Part, bool]:
-        """The part, still open, and whether it has text besides its heading."""
+        """Return the part, still open, and whether it has text besides its heading."""
         part = self.open(kind, max(RANKS[kind], place.level + 1), PARAGRAPH)
         self.children(element, depth, place._replace(level=part.level, after_heading=after_heading(kind), part=part))
         self.write(PARAGRAPH)
@@ -193,7 +193,7 @@ class Walker:
 
 
 def _unless_exception(element: etree._Element, handler: Handler, kind: str) -> tuple[Handler, str]:
-    """How an element is written in a file that has struck text or the tails of quoted blocks by attribute."""
+    """Return how an element is written in a file that has struck text or tails of quoted blocks by attribute."""
     if element.get("changed") == "deleted":
         return drop, "struck text"
     if element.get("role") == "after-quoted-block" and handler in (inline, block, cell):

@@ -35,14 +35,14 @@ class Edition(NamedTuple):
     is_ecfr: bool
 
     def section_url(self, part: str, number: str) -> str:
-        """The official page of a section; of its part where `number` names several sections or none."""
+        """Return the official page of a section; of its part where `number` names several sections or none."""
         is_one = number.startswith(f"{part}.") and _ONE_NUMBER.fullmatch(number)
         if self.is_ecfr:
             return self._ecfr(f"section-{quote(number)}" if is_one else f"part-{quote(part)}" if part else "")
         return self._govinfo(part, number.removeprefix(f"{part}.") if is_one else "")
 
     def appendix_url(self, part: str, name: str) -> str:
-        """The official page of an appendix on ecfr.gov; of its part in the annual edition."""
+        """Return the official page of an appendix on ecfr.gov; of its part in the annual edition."""
         if self.is_ecfr:
             return self._ecfr(f"part-{quote(part)}/appendix-{quote(name)}" if part else "")
         return self._govinfo(part, "")
@@ -58,7 +58,7 @@ class Edition(NamedTuple):
 
 
 def edition(root: etree._Element, name: str) -> Edition:
-    """What the file says of itself; `name` fills what it leaves open. DocumentError if neither states the title."""
+    """Return what the file says of itself, else its name; DocumentError if neither states the title."""
     is_ecfr = str(root.tag).startswith(("DIV", "ECFR", "DLPS"))
     stated = _ecfr_title(root) if is_ecfr else _annual_title(root)
     named = _TITLE.findall(name)
@@ -69,7 +69,7 @@ def edition(root: etree._Element, name: str) -> Edition:
 
 
 def order(edition_date: str, title: str) -> str:
-    """A day that orders editions: the revision of an annual edition, the day of an eCFR file, last those undated."""
+    """Return a day that orders editions: the revision of an annual one, the day of an eCFR file, last those undated."""
     if edition_date == CURRENT:
         return "9999"
     if not _YEAR.fullmatch(edition_date):
@@ -84,7 +84,7 @@ def _ecfr_title(root: etree._Element) -> str:
 
 
 def _stated_titles(root: etree._Element) -> Iterator[str]:
-    """What the file states, surest first; each is searched for through the whole file."""
+    """Yield what the file states, surest first; each is searched for through the whole file."""
     yield next((n for e in root.iter() if (n := e.get("NODE"))), "").partition(":")[0]
     path = next((p for e in root.iter() if (p := e.get("hierarchy_metadata"))), "")
     yield in_path[1] if (in_path := _TITLE.search(path)) else ""
@@ -105,7 +105,7 @@ def _annual_title(root: etree._Element) -> str:
 
 
 def annual_year(root: etree._Element, name: str) -> str:
-    """The year of an annual edition; UNDATED if neither the file nor its name states one."""
+    """Return the year of an annual edition; UNDATED if neither the file nor its name states one."""
     printed = (
         line_of(e) for path in ("FDSYS/DATE", ".//TITLEPG/REVISED", ".//TITLEPG/DATE") for e in root.iterfind(path)
     )

@@ -71,7 +71,7 @@ class _Around(NamedTuple):
         return tuple(filter(None, self[1:]))
 
     def entered(self, element: etree._Element) -> "_Around":
-        """What stands around the inside of an element."""
+        """Return what stands around the inside of an element."""
         heading = next((label_of(child) for child in element if child.tag in ("HD", "HEAD", "RESERVED")), "")
         if element.tag in ("PART", "DIV5"):
             number = _PART.search(heading)

@@ -231,7 +231,7 @@ def _citation_of(section: etree._Element) -> str:
 
 
 def _amended_by(instruction: etree._Element) -> str:
-    """The section, appendix, ... that an instruction amends; a section's heading with it if only that one follows."""
+    """Return what an instruction amends; a section's heading with it if only that one follows."""
     sections = []
     for following in instruction.itersiblings():
         if following.tag == "AMDPAR":
