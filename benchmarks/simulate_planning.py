@@ -1,4 +1,4 @@
-"""Whether planning figures hold: power, and the chance that new queries settle it.
+"""Whether planning figures hold: how often a cell is confirmed at a true gain.
 
     python benchmarks/simulate_planning.py [RUNS]
 
@@ -8,11 +8,6 @@ a test; recall, null gate and Judged@10 are taken as passed. Part of `make simul
 
 Power: how often a cell is confirmed at a true gain, as the first challenger or after another, beside what is said at
 its SD. All other cells equal the baseline.
-
-Settling: each cell's true gain is drawn from the prior, as runner/score/expected_loss.py reads it; or of one scale, so
-that half of their variance is the baseline's own quality, or none, or so that they are worse than the prior has it.
-After evenings that end with a candidate and name a number of new queries, these are judged, with that cell first.
-Beside it the chance that was said, and what would be said if the observed gain were taken as true.
 """
 
 import os
@@ -28,11 +23,10 @@ from measuring import sized
 from numpy.typing import NDArray
 from worlds import BASELINE, CHALLENGER, TEST_SEED, Floats, differences, percent, print_table, scores, tilted, units
 
-from runner.decide.sample_size import error_for, settling
+from runner.decide.sample_size import error_for
 from runner.eval_set.catalog import source
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.plan import Plan
-from runner.score.expected_loss import GAINS_ALIKE, HARDLY, believed
 from runner.score.gain_test import gain_tests
 from runner.score.power import power
 
@@ -83,74 +77,9 @@ def print_power(runs: int) -> None:
     print_table(f"Confirmed at a true gain, in per cent of {runs:,} evenings", [*heads, "confirmed"], rows)
 
 
-KINDS = {
-    "as believed": (0.0, 0.0),
-    "share the baseline": (0.0, 0.5),
-    "independent": (0.0, 0.0),
-    "worse by .03": (-0.03, 0.5),
-}
-"""What the mean of true gains is beside the prior's, and the part of their variance that is the baseline's own.
-
-Where gains are as believed, the cells are alike as their errors are and have one of two scatters
-(runner/score/expected_loss.py).
-"""
-
-
-def true_gains(kind: str, rng: np.random.Generator) -> tuple[Floats, Floats] | None:
-    """Gains of every cell, each of SD PLAN.prior.sd, and weights of the queries that give them; None if none do."""
-    mean, shared = KINDS[kind]
-    own, baseline = rng.standard_normal(len(PLAN.cells) - 1), rng.standard_normal()
-    if kind == "as believed":
-        own = believed_scatter(rng) @ own
-    gains = PLAN.prior.mean + mean + PLAN.prior.sd * (math.sqrt(1 - shared) * own - math.sqrt(shared) * baseline)
-    try:
-        return gains, tilted(differences("scifact"), gains)
-    except (ValueError, np.linalg.LinAlgError):
-        return None
-
-
-def believed_scatter(rng: np.random.Generator) -> Floats:
-    """A root of the covariance that gains of SD 1 have, drawn anew."""
-    correlations = np.corrcoef(differences("scifact"))
-    alike = GAINS_ALIKE * correlations + (1 - GAINS_ALIKE) * np.eye(len(correlations))
-    scatter = (1 / 3 if rng.random() < HARDLY else 1.0) / math.sqrt(HARDLY / 9 + 1 - HARDLY)
-    return scatter * np.linalg.cholesky(alike)
-
-
-def settled(kind: str, n: int, runs: int) -> list[object]:
-    """A row: evenings of n queries after which new ones are judged, as many as is said."""
-    world, rng, found = differences("scifact"), np.random.default_rng(np.random.PCG64(n)), []
-    for seed in range(runs):
-        if (drawn := true_gains(kind, rng)) is None:
-            continue
-        evening = world[:, rng.choice(world.shape[1], n, p=drawn[1])]
-        means = evening.mean(axis=1)
-        place = int(means.argmax())
-        if means[place] < PLAN.rule.min_gain or confirmed(evening, seed).any():
-            continue
-        gain, sd = float(means[place]), float(evening[place].std(ddof=1))
-        said = settling(PLAN, sd, believed(gain, sd / math.sqrt(n), PLAN.prior).gain)
-        if not said.queries:
-            continue
-        new = world[:, rng.choice(world.shape[1], said.queries, p=drawn[1])]
-        naive = power(said.queries, gain, sd, error_for(PLAN, CHALLENGER), bar=PLAN.rule.min_gain)
-        found.append((said.queries, said.chance, confirmed(first_is(place, new), runs + seed)[0], naive))
-    named, chance, held, observed = np.array(found, float).reshape(-1, 4).T
-    shares = [f"{100 * chance.mean():.1f}", percent(held.sum(), len(found)), f"{100 * observed.mean():.1f}"]
-    return [kind, n, len(found), f"{np.median(named):.0f}", *shares]
-
-
-def print_settling(runs: int) -> None:
-    heads = ["true gains", "queries", "candidates with a number", "its median", "said", "confirmed"]
-    title = f"New queries settle it, in per cent; {runs:,} evenings, gains from the prior"
-    rows = [settled(kind, n, runs) for kind in KINDS for n in SIZES]
-    print_table(title, [*heads, "said by the observed gain"], rows)
-
-
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(1_000, 30)
     print_power(runs)
-    print_settling(runs)
 
 
 if __name__ == "__main__":

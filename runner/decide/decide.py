@@ -82,7 +82,7 @@ def decide(
         tier=results.outcome.tier,
         chosen=_chosen(results, chosen),
         baseline=baseline,
-        candidates=results.outcome.candidates,
+        candidates=results.candidates,
         rationale=_rationale(results, chosen),
         decided_by=by,
         reason=reason,
@@ -125,9 +125,9 @@ def _chosen(results: Results, name: str) -> Chosen:
 def _standing(results: Results, name: str) -> Standing:
     if name == results.plan.baseline:
         return "the baseline"
-    if name in results.outcome.confirmed:
+    if name in results.confirmed:
         return "confirmed"
-    return "candidate" if name in results.outcome.candidates else "no candidate"
+    return "candidate" if name in results.candidates else "no candidate"
 
 
 def _rationale(results: Results, chosen: str) -> str:

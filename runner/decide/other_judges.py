@@ -106,11 +106,13 @@ def judging(comparison: Comparison, labels: Sequence[Label]) -> Judging:
     return found.model_copy(update={"seconds": seconds, "noise": noise})
 
 
-def blockers(panel: Judging, labels: Sequence[Label], alpha: float) -> Blockers:
+def blockers(panel: Judging | None, labels: Sequence[Label], alpha: float) -> Blockers:
     """What keeps a cell that is confirmed by its scores from being confirmed, as a function of the cell.
 
     Grades of a model that too few second readings check uphold nothing: else fewer readings would confirm more.
     """
+    if panel is None:
+        return lambda cell: []
     favoured, others = _favoured(panel), {second.judge: second.cells for second in panel.seconds}
     unchecked = []
     if any(label.model for label in scored(labels).values()) and (panel.noise is None or panel.noise.unknown):

@@ -5,57 +5,83 @@ Without a candidate the baseline is recorded by criterion 6: "baseline kept" if 
 would not be expected to gain more than a switch costs, else "inconclusive".
 """
 
+from collections.abc import Sequence
+
 from runner.base.figures import round4
-from runner.decide.outcome_inputs import OutcomeInputs
-from runner.decide.sample_size import detectable_of, settling_of
-from runner.decide.tiers import cell_in_question, recommendation
-from runner.eval_set.shapes.results import Bar, Outcome, Tier
+from runner.decide.sample_size import detectable
+from runner.decide.tiers import not_ruled_out, recommendation
+from runner.eval_set.shapes.gate import ControlResult
+from runner.eval_set.shapes.results import Bar, CellResult, NoiseFloor, Outcome, Tier
+from runner.score.comparison import Comparison
+from runner.score.expected_loss import Beliefs
 
 CHOSEN: tuple[Tier, ...] = ("confirmed", "candidate")
 """Tiers in which a person chooses."""
 
-_OPEN: tuple[Tier, ...] = ("candidate", "inconclusive")
 
+def outcome(
+    comparison: Comparison,
+    cells: Sequence[CellResult],
+    controls: Sequence[ControlResult],
+    *,
+    noise_floor: NoiseFloor | None = None,
+    unjudged: int = 0,
+) -> Outcome:
+    """Return the tier and the figures of the cell in question; `cells` are ranked, best nDCG@10 first.
 
-def outcome(inputs: OutcomeInputs) -> Outcome:
-    """Return the tier, the cells that reach it, and the figures of the cell in question."""
-    candidates = [row.cell for row in inputs.cells if row.meets_criterion_5]
-    confirmed = [row.cell for row in inputs.cells if row.meets_criterion_5 and row.confirmed]
-    barred_by = bar(inputs)
+    Published judgments decide nothing: no cell is a candidate, and none but the baseline is recommended.
+    """
+    plan = comparison.plan
+    candidates = [row for row in cells if row.meets_criterion_5]
+    barred_by = bar(comparison, cells, controls, noise_floor, unjudged)
+    worth = worth_of_knowing(comparison.beliefs, comparison.challengers, cells)
     tier: Tier = "baseline kept"
     if barred_by:
         tier = "no decision"
+    elif comparison.published:
+        tier = "compared"
     elif candidates:
-        tier = "confirmed" if confirmed else "candidate"
-    elif inputs.worth_of_knowing > inputs.plan.switching_cost:
+        tier = "confirmed" if any(row.confirmed for row in candidates) else "candidate"
+    elif worth > plan.switching_cost:
         tier = "inconclusive"
-    question = cell_in_question(inputs.cells)
-    settled = settling_of(inputs, question) if question is not None and tier in _OPEN else None
     return Outcome(
         tier=tier,
         barred_by=barred_by,
-        candidates=candidates,
-        confirmed=confirmed,
-        recommended=inputs.plan.baseline if barred_by else recommendation(inputs.cells, inputs.plan)[0],
-        worth_of_knowing=inputs.worth_of_knowing,
-        false_alarm=inputs.false_alarm,
-        queries_needed=None if settled is None else settled.queries or None,
-        assurance=None if settled is None else settled.chance,
-        detectable=detectable_of(inputs.plan, inputs.n_queries, inputs.cells),
+        recommended=plan.baseline if barred_by else recommendation(cells, plan)[0],
+        worth_of_knowing=worth,
+        false_alarm=comparison.false_alarm(),
+        detectable=detectable(plan, len(comparison.queries), cells),
     )
 
 
-def bar(inputs: OutcomeInputs) -> Bar | None:
+def bar(
+    comparison: Comparison,
+    cells: Sequence[CellResult],
+    controls: Sequence[ControlResult],
+    noise_floor: NoiseFloor | None,
+    unjudged: int,
+) -> Bar | None:
     """Return why nothing can be decided from these figures; None if something can."""
-    if inputs.unjudged:
+    plan = comparison.plan
+    if unjudged:
         return "unjudged"
     # A predictor that ignores the query and passes, or an oracle that does not, says that the gate tells nothing here.
-    if not all(control.behaves for control in inputs.controls):
+    if not all(control.behaves for control in controls):
         return "controls"
-    if inputs.baseline.gate.verdict != "pass":
+    if next(row for row in cells if row.cell == plan.baseline).gate.verdict != "pass":
         return "baseline"
     # Embedding the baseline once more must move it by less than a winner has to gain.
-    floor = inputs.noise_floor
-    if floor is not None and abs(round4(floor.difference.mean)) >= inputs.plan.rule.min_gain:
+    if noise_floor is not None and abs(round4(noise_floor.difference.mean)) >= plan.rule.min_gain:
         return "noise"
     return None
+
+
+def worth_of_knowing(beliefs: Beliefs | None, challengers: Sequence[str], cells: Sequence[CellResult]) -> float:
+    """Return what the best choice is expected to gain over the baseline, at four places, if somebody knew which it is.
+
+    Of the cells that could be chosen; 0 if there are none, or nothing is believed of them. `beliefs` are in the order
+    of the challengers.
+    """
+    places = {cell: place for place, cell in enumerate(challengers)}
+    left = [places[row.cell] for row in cells if row.cell in places and not_ruled_out(row)]
+    return round4(beliefs.best(sorted(left))) if beliefs is not None else 0.0

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +13,14 @@ from runner.decide.cell_results import cell_results
 from runner.decide.compared import previous_version
 from runner.decide.other_judges import blockers, judging
 from runner.decide.outcome import outcome
-from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.passages.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.tiers import beside_baseline
-from runner.eval_set.batches import Pair
+from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.runs import read_reading, read_run
-from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
-from runner.eval_set.shapes.gate import ControlResult
+from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.queries import QueryRow
@@ -48,66 +45,57 @@ class Scored(NamedTuple):
 def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: Kind) -> Scored:
     """Return the results of a comparison of the version's runs, and their lists.
 
-    Passages stand in the lists only if the corpus comes with this tool, so that its words are ours to show.
+    Published judgments have no judges of ours, and nothing is pooled for them. Passages stand in the lists only if the
+    corpus comes with this tool, so that its words are ours to show.
     """
-    plan, labels = comparison.plan, version_labels(version)
-    pooled = pool(comparison.runs.values(), plan.pool_depth)
-    missing = unjudged(pooled, labels)
+    plan, published = comparison.plan, comparison.published
     header, documents = load_corpus(version.corpus_path)
-    panel = judging(comparison, labels)
-    rows = cell_results(comparison, gate, blockers(panel, labels, plan.significance.alpha))
-    found = span_scores(comparison, labels, readings(version, comparison))
-    label_facts = _label_facts(version, labels, pooled, missing)
-    query_rows = [query_row(query) for query in comparison.queries]
-    inputs = OutcomeInputs(
-        plan=plan,
-        cells=rows,
-        controls=control_results(comparison, gate),
-        noise_floor=_noise_floor(version, comparison),
-        unjudged=len(missing),
-        n_queries=len(query_rows),
-        false_alarm=comparison.false_alarm(),
-        challengers=comparison.challengers,
-        beliefs=comparison.beliefs,
-    )
-    lists = lists_of(comparison, documents, labels, texts_to_show(version), beside_baseline(rows, plan))
+    labels = [] if published else version_labels(version)
+    panel = None if published else judging(comparison, labels)
+    cells = cell_results(comparison, gate, blockers(panel, labels, plan.significance.alpha))
+    control_rows = controls(gate, comparison.document_chunks(plan.baseline))
+    noise_floor = _noise_floor(version, comparison)
+    facts = collection_facts(version) if published else None
+    label_facts = _published_facts(version, comparison, facts) if facts else _label_facts(version, comparison, labels)
+    texts = None if published else texts_to_show(version)
+    lists = _lists(comparison, documents, labels, texts, beside_baseline(cells, plan))
+    frozen = [] if published else [version.judge_path, version.preregistration_path]
+    made_from = [version.corpus_path, version.queries_path, *frozen]
     results = Results(
         schema_version=1,
         kind=kind,
         plan=plan,
-        digests=digests(
-            lists, version.preregistration_path, version.judge_path, version.queries_path, version.corpus_path
+        digests={path.name: file_sha256(path) for path in made_from}
+        | {"lists.json": sha256(json_bytes(lists.model_dump()))},
+        queries=[query_row(query) for query in comparison.queries],
+        collection=facts,
+        corpus=CorpusFacts(
+            n_read=header.n_read,
+            n_chars=sum(row.n_chars for row in documents),
+            quarantined=header.quarantined,
+            strata=dict(Counter(row.stratum for row in documents)),
+            archive_sha256=header.archive_sha256,
         ),
-        queries=query_rows,
-        collection=None,
-        corpus=corpus_facts(header, documents),
         labels=label_facts,
-        cells=rows,
-        controls=list(inputs.controls),
-        noise_floor=inputs.noise_floor,
+        cells=cells,
+        controls=control_rows,
+        noise_floor=noise_floor,
         judging=panel,
-        spans=found,
+        spans=None if published else span_scores(comparison, labels, _readings(version, comparison)),
         previous=None,
-        outcome=outcome(inputs),
+        outcome=outcome(comparison, cells, control_rows, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
     )
-    if kind != "exploration":
-        results = results.model_copy(update={"previous": previous_version(version, results)})
-    return Scored(results, lists)
+    return Scored(results.model_copy(update={"previous": previous_version(version, results)}), lists)
 
 
-def digests(lists: RankedLists, *made_from: Path) -> dict[str, str]:
-    """Return the SHA-256 of lists.json and of the files that the results were made from, by file name."""
-    return {path.name: file_sha256(path) for path in made_from} | {"lists.json": sha256(json_bytes(lists.model_dump()))}
-
-
-def lists_of(
+def _lists(
     comparison: Comparison,
     documents: Sequence[CorpusRow],
-    labels: Sequence[Label] = (),
-    texts: Mapping[str, Document] | None = None,
-    cells: Sequence[str] = (),
+    labels: Sequence[Label],
+    texts: Mapping[str, Document] | None,
+    cells: Sequence[str],
 ) -> RankedLists:
-    """What every cell returned for every query; if `texts` holds the documents, with passages and scores of `cells`."""
+    """Return what every cell returned for every query; with `texts` also passages and the scores of `cells`."""
     plan = comparison.plan
     lists = ranked_lists(
         comparison.query_ids,
@@ -124,18 +112,13 @@ def lists_of(
     return with_scores(with_passages(lists, texts, asked, cells), comparison.runs, comparison.qrels, cells, SEEN)
 
 
-def readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
-    """The reading lists of the cells that have one."""
+def _readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
+    """Read the reading lists of the cells that have one."""
     return {
         cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)
         for cell, facts in comparison.facts.items()
         if facts.chunk_run_sha256 is not None
     }
-
-
-def control_results(comparison: Comparison, gate: Gate) -> list[ControlResult]:
-    """Made-up predictors through the same gate, over the chunks of the baseline."""
-    return controls(gate, comparison.document_chunks(comparison.plan.baseline))
 
 
 def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
@@ -152,37 +135,39 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
 
 
 def query_row(query: Query) -> QueryRow:
-    """A query as results.json has it."""
+    """Return a query as results.json has it."""
     fields = asdict(query)
     return QueryRow(id=fields.pop("query_id"), **fields)
 
 
-def corpus_facts(header: CorpusHeader, rows: Sequence[CorpusRow]) -> CorpusFacts:
-    """What the manifest says of the corpus."""
-    return CorpusFacts(
-        n_read=header.n_read,
-        n_chars=sum(row.n_chars for row in rows),
-        quarantined=header.quarantined,
-        strata=dict(Counter(row.stratum for row in rows)),
-        archive_sha256=header.archive_sha256,
-    )
-
-
-def _label_facts(
-    version: Version, labels: Sequence[Label], pooled: Sequence[Pair], missing: Sequence[Pair]
-) -> LabelFacts:
+def _label_facts(version: Version, comparison: Comparison, labels: Sequence[Label]) -> LabelFacts:
     prefix = label_prefix(version.labels_path)
+    pooled = pool(comparison.runs.values(), comparison.plan.pool_depth)
     grades = Counter(label.grade for label in labels)
-    n_pairs = len({(label.query_id, label.doc_id) for label in labels})
     return LabelFacts(
         lines=prefix.lines,
         sha256=prefix.sha256,
-        pairs=n_pairs,
+        pairs=len({(label.query_id, label.doc_id) for label in labels}),
         pool_pairs=len(pooled),
-        unjudged_pairs=len(missing),
+        unjudged_pairs=len(unjudged(pooled, labels)),
         judges=dict(Counter(label.judge for label in labels)),
         models=sorted(
             {f"{label.model} at {label.host}" if label.host else label.model for label in labels if label.model}
         ),
         grades={str(grade): grades[grade] for grade in range(HIGHEST_GRADE + 1)},
+    )
+
+
+def _published_facts(version: Version, comparison: Comparison, facts: CollectionFacts) -> LabelFacts:
+    grades = Counter(grade for judged in comparison.qrels.values() for grade in judged.values())
+    n_pairs = grades.total()
+    return LabelFacts(
+        lines=n_pairs,
+        sha256=file_sha256(version.qrels_path),
+        pairs=n_pairs,
+        pool_pairs=n_pairs,
+        unjudged_pairs=0,
+        judges={facts.judged_by or "published qrels": n_pairs},
+        models=[],
+        grades={str(grade): grades[grade] for grade in range(max(grades, default=0) + 1)},
     )

@@ -14,7 +14,7 @@ from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import IMPORTED, Run
-from runner.decide.external_results import make_external_results
+from runner.decide.results import make_results
 from runner.eval_set.collection import (
     check_same_collection,
     collection_facts,
@@ -31,8 +31,10 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import alone, load_corpus, load_queries
 from runner.evening.session import Session
+from runner.gate.gate import Gate
 from runner.report.sentences import found
 from runner.retrieve.imported_runs import import_runs, imported_cells
+from runner.score.comparison import load_comparison
 
 if TYPE_CHECKING:
     from samplers.sources.beir import Collection
@@ -59,7 +61,8 @@ class ExternalEvaluation(Session):
         self.remember_times()
         with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
-            scored = make_external_results(version, plan)
+            comparison = load_comparison(version, plan, frozenset(plan.cells), published_qrels(version))
+            scored = make_results(version, comparison, Gate.over(comparison), kind="external")
             results = scored.results
             self._export(results)
         self.write(scored, version.record)

@@ -134,8 +134,8 @@ def counting(version: Version) -> str:
 def choice_stop(version: Version, results: Results) -> InputNeeded:
     """The operator's turn to choose."""
     choose = f"{DRIVER} choose {version.viewed}"
-    names = results.outcome.confirmed or results.outcome.candidates
-    kind = "confirmed" if results.outcome.confirmed else "candidate"
+    names = results.confirmed or results.candidates
+    kind = "confirmed" if results.confirmed else "candidate"
     count = f"{len(names)} {kind}{'s' if len(names) > 1 and kind == 'candidate' else ''}"
     return InputNeeded(
         f"choose a cell: {count} ({'; '.join(names)}), or the baseline {results.plan.baseline}",

@@ -17,7 +17,7 @@ from runner.base.figures import (
 )
 from runner.base.places import OWN_FILES
 from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
-from runner.decide.sample_size import shown_by
+from runner.decide.sample_size import detectable_first, shown_by
 from runner.decide.tiers import (
     cell_in_question,
     interval_of,
@@ -108,6 +108,7 @@ def _template(name: str) -> Template:
         "reaches_gain": reaches_gain,
         "recall_words": recall_words,
         "recommendation": recommendation,
+        "detectable_first": detectable_first,
         "shown_by": shown_by,
         "source_weakness": lambda name: SOURCES[name].weakness if name in SOURCES else "",
         "stand": stand,

@@ -125,11 +125,6 @@ def beliefs(differences: Ints, prior: Prior) -> Beliefs:
     return _posterior(values.mean(axis=1), np.atleast_2d(np.cov(values)) / n_queries, prior)
 
 
-def believed(gain: float, error: float, prior: Prior) -> Mixture:
-    """What is believed of one true gain by itself, of which `gain` was observed with this standard error."""
-    return _posterior(np.array([gain]), np.array([[error**2]]), prior).gains[0]
-
-
 def _posterior(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
     """Beliefs once `measured` is seen; `covariance` is that of the errors as the queries show it."""
     scatter = np.sqrt(np.diagonal(covariance))

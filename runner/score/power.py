@@ -1,4 +1,4 @@
-"""What a number of queries can show: power of the one-sided test, the least gain that shows, and assurance.
+"""What a number of queries can show: power of the one-sided test, and the least gain that shows.
 
 A cell is confirmed if its mean gain reaches a bar (what the rule asks for) and a one-sided paired t test at `alpha`
 rejects, which counts one more query than was asked, a loss of one standard deviation (runner/score/gain_test.py). Power
@@ -21,7 +21,7 @@ _Z = NormalDist()
 
 
 def power(n_queries: int, gain: float, sd: float, alpha: float, *, bar: float = 0.0) -> float:
-    """Chance that a cell of this true mean gain is confirmed: mean at `bar` or above, one-sided test at `alpha`.
+    """Return the chance that a cell of this true gain is confirmed: mean at `bar` or above, one-sided test at `alpha`.
 
     0 below 3 queries. A sd of 0 leaves no chance in it: 1 or 0.
 
@@ -40,7 +40,7 @@ def power(n_queries: int, gain: float, sd: float, alpha: float, *, bar: float = 
 def least_gain(
     n_queries: int, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER, losses: int = 1
 ) -> float:
-    """The true mean gain that is confirmed with this power; infinite below 3 queries.
+    """Return the true mean gain that is confirmed with this power; infinite below 3 queries.
 
     For a two-sided test give half its alpha, and no `losses` that it counts beside the queries.
 
@@ -55,35 +55,15 @@ def least_gain(
     return max(shown, bar + z * error)
 
 
-def least_shown(n_queries: int, sd: float, quantile: float) -> float:
-    """The mean gain of so many queries at which the statistic reaches this quantile."""
-    return sd * (1 + quantile * math.sqrt(n_queries + 1)) / n_queries
-
-
 def _critical(n_queries: int, alpha: float) -> tuple[float, float]:
-    """What a shifted t statistic is held to, as a normal variable: its critical value and its standard deviation."""
+    """Return what a shifted t statistic is held to, as a normal variable: its critical value and its SD."""
     df = n_queries - 1
     t = t_quantile(1 - alpha, df)
     return t * (1 - 1 / (4 * df)), math.sqrt(1 + t * t / (2 * df))
 
 
-def assurance(n_queries: int, believed: tuple[float, float], sd: float, alpha: float, *, bar: float = 0.0) -> float:
-    """Chance that a cell is confirmed on so many new queries, averaged over what is `believed` of its true gain.
-
-    New queries scatter by `sd` about each true gain (assurance, O'Hagan et al. 2005). Power takes one gain as true.
-
-    >>> round(assurance(50, (0.05, 0.03), 0.2, 0.04, bar=0.02), 2)
-    0.45
-    """
-    if n_queries < 3:
-        return 0.0
-    wanted = max(bar, least_shown(n_queries, sd, t_quantile(1 - alpha, n_queries)))
-    error = math.hypot(believed[1], sd / math.sqrt(n_queries))
-    return _Z.cdf((believed[0] - wanted) / error) if error else float(believed[0] >= wanted)
-
-
 def t_quantile(probability: float, df: int) -> float:
-    """Student's t quantile, to about 1e-12.
+    """Return Student's t quantile, to about 1e-12.
 
     Newton's method from the normal quantile: for positive t it lies below the t quantile and the distribution is
     concave, so every step goes up and none too far.
@@ -102,7 +82,7 @@ def t_quantile(probability: float, df: int) -> float:
 
 
 def t_tails(t: float, df: int) -> float:
-    """Probability that Student's t lies at least |t| from 0, to about 1e-15; takes time in proportion to `df`.
+    """Return the chance that Student's t lies at least |t| from 0, to about 1e-15; takes time in proportion to `df`.
 
     The finite series for whole degrees of freedom (Abramowitz & Stegun 26.7.3 and 26.7.4). Not scipy.special, whose
     import alone would lengthen a dry run by half.

@@ -3,81 +3,72 @@
 import pytest
 
 from runner.base.figures import round4
-from runner.decide.outcome import outcome
-from runner.decide.sample_size import error_for, settling
+from runner.decide.outcome import worth_of_knowing
+from runner.decide.sample_size import detectable_first, error_for
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import NoiseFloor
-from runner.score.expected_loss import Gain, believed
-from runner.score.power import assurance, least_gain
-from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, SPARSE, control, outcome_inputs, row
+from runner.score.power import least_gain, power
+from tests.support.example_results import (
+    BASELINE,
+    BETTER,
+    HYBRID,
+    PLAN,
+    SPARSE,
+    beliefs_of,
+    control,
+    outcome_of,
+    results,
+    row,
+)
 
 GOOD = {"p": 0.004}
 
 
-def found_by(*rows, **facts):
-    return outcome(outcome_inputs(*rows, **facts))
-
-
 @pytest.mark.parametrize(("doubt", "tier"), [(0.03, "baseline kept"), (0.2, "inconclusive")])
 def test_without_a_candidate_the_baseline_is_kept_if_knowing_the_best_is_not_worth_a_switch(doubt, tier):
-    inputs = outcome_inputs(row(BETTER, -0.05, doubt=doubt), row(SPARSE, -0.2), row(BASELINE))
-    found = outcome(inputs)
-    assert (found.tier, found.candidates, found.confirmed, found.recommended) == (tier, [], [], BASELINE)
-    assert found.worth_of_knowing == inputs.worth_of_knowing == round4(inputs.beliefs.best([0, 1]))
-    assert (found.worth_of_knowing <= 0.02) == (found.assurance is None) == (tier == "baseline kept")
+    rows = [row(BETTER, -0.05, doubt=doubt), row(SPARSE, -0.2), row(BASELINE)]
+    found = outcome_of(*rows)
+    assert (found.tier, found.recommended) == (tier, BASELINE)
+    beliefs = beliefs_of(rows)
+    assert found.worth_of_knowing == worth_of_knowing(beliefs, [BETTER, SPARSE], rows) == round4(beliefs.best([0, 1]))
+    assert (found.worth_of_knowing <= 0.02) == (tier == "baseline kept")
 
 
 @pytest.mark.parametrize("change", [{"recall_state": "shown to fall"}, {"verdict": "fail"}])
 def test_a_cell_that_could_not_be_chosen_leaves_nothing_open(change):
-    assert found_by(row(BETTER, 0.01, doubt=0.2, **change), row(SPARSE, -0.3), row(BASELINE)).tier == "baseline kept"
+    assert outcome_of(row(BETTER, 0.01, doubt=0.2, **change), row(SPARSE, -0.3), row(BASELINE)).tier == "baseline kept"
 
 
 def test_a_null_gate_that_cannot_decide_about_a_cell_leaves_it_open():
-    found = found_by(row(BETTER, 0.01, doubt=0.2, verdict="insufficient"), row(BASELINE))
-    assert (found.tier, found.queries_needed, found.assurance) == ("inconclusive", None, None)
+    assert outcome_of(row(BETTER, 0.01, doubt=0.2, verdict="insufficient"), row(BASELINE)).tier == "inconclusive"
 
 
 @pytest.mark.parametrize(("believed", "chosen"), [(0.05, BETTER), (0.01, BASELINE)])
 def test_what_is_recommended_is_expected_to_lose_least_where_something_can_be_decided(believed, chosen):
     for p in (0.5, 0.001):
-        assert found_by(row(BETTER, 0.1, believed=believed, p=p), row(BASELINE)).recommended == chosen
-    assert found_by(row(BETTER, 0.1), row(BASELINE), unjudged=1).recommended == BASELINE
+        assert outcome_of(row(BETTER, 0.1, believed=believed, p=p), row(BASELINE)).recommended == chosen
+    assert outcome_of(row(BETTER, 0.1), row(BASELINE), unjudged=1).recommended == BASELINE
 
 
 def test_candidates_come_best_first_with_the_rules_false_alarms():
-    found = found_by(row(SPARSE, 0.09), row(HYBRID, 0.06, -0.03), row(BETTER, 0.03), row(BASELINE))
-    assert (found.tier, found.candidates, found.confirmed) == ("candidate", [SPARSE, BETTER], [])
-    assert found.false_alarm == 0.61
+    found = results(row(SPARSE, 0.09), row(HYBRID, 0.06, -0.03), row(BETTER, 0.03), row(BASELINE))
+    assert (found.outcome.tier, found.candidates, found.confirmed) == ("candidate", [SPARSE, BETTER], [])
+    assert (found.choice, found.outcome.false_alarm) == (SPARSE, 0.61)
 
 
 def test_a_gain_that_holds_up_is_confirmed_and_stands_before_greater_ones_that_do_not():
-    found = found_by(row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD), row(HYBRID, 0.05, **GOOD), row(BASELINE))
-    assert (found.tier, found.confirmed) == ("confirmed", [BETTER, HYBRID])
+    found = results(row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD), row(HYBRID, 0.05, **GOOD), row(BASELINE))
+    assert (found.outcome.tier, found.confirmed) == ("confirmed", [BETTER, HYBRID])
     assert found.candidates == [SPARSE, BETTER, HYBRID]
-    assert (found.queries_needed, found.assurance) == (None, None)
 
 
 def test_a_cell_outside_of_the_preregistered_family_is_a_candidate_at_most():
-    found = found_by(row(SPARSE, 0.2, role="exploratory", **GOOD), row(BASELINE))
-    assert (found.tier, found.confirmed, found.recommended) == ("candidate", [], BASELINE)
-    assert found.queries_needed > 0
+    found = results(row(SPARSE, 0.2, role="exploratory", **GOOD), row(BASELINE))
+    assert (found.outcome.tier, found.confirmed, found.outcome.recommended) == ("candidate", [], BASELINE)
 
 
-def test_what_would_settle_it_are_new_queries_with_the_chance_that_they_do():
-    found = found_by(row(BETTER, 0.09), row(SPARSE), row(BASELINE))
-    gain = believed(0.09, 0.15 / 5, PLAN.prior).gain
-    assert found.assurance == assurance(found.queries_needed, gain, 0.15, 0.04, bar=0.02) >= 0.5
-
-
-@pytest.mark.parametrize(("gain", "least"), [((0.10, 0.01), 0.8), ((0.04, 0.04), 0.5), ((0.0, 0.01), 0.0)])
-def test_the_queries_named_are_the_fewest_that_reach_the_chance(gain, least):
-    found = settling(PLAN, 0.2, Gain(*gain))
-    chances = {n: assurance(n, gain, 0.2, 0.04, bar=PLAN.rule.min_gain) for n in range(25, 1001, 5)}
-    if not least:
-        assert found == (0, pytest.approx(max(chances.values()), rel=0.2))
-        return
-    assert found.chance == chances[found.queries] >= least
-    assert all(chance < least for n, chance in chances.items() if n < 0.65 * found.queries)  # it goes in steps
+def test_new_queries_show_what_has_power_in_a_cell_that_is_tested_first():
+    assert power(50, detectable_first(PLAN, 50, 0.2), 0.2, 0.04, bar=0.02) == pytest.approx(0.8)
 
 
 SHARES = [(0, 0.00625, 0.00625), (1, 0.04, 0.01 / 7), (8, 0.00625, None)]
@@ -92,19 +83,19 @@ def test_the_error_is_shared_as_the_plan_orders_its_cells(n_first, first, other)
         assert error_for(plan, challengers[-1]) == pytest.approx(other)
 
 
-def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_how_many_queries_are_needed():
+def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_what_queries_show():
     same = row(BETTER)
     same = same.model_copy(
         update={"test": same.test.model_copy(update={"sd": 0.0, "interval": [0.0, 0.0], "simultaneous": [0.0, 0.0]})}
     )
-    found = found_by(same, row(BASELINE))
-    assert (found.tier, found.queries_needed, found.detectable) == ("baseline kept", None, None)
+    found = outcome_of(same, row(BASELINE))
+    assert (found.tier, found.detectable) == ("baseline kept", None)
 
 
 def test_the_figures_are_those_of_the_cell_in_question():
     ahead = row(SPARSE, 0.2, -0.1)
     ahead = ahead.model_copy(update={"test": ahead.test.model_copy(update={"sd": 0.4})})
-    assert found_by(ahead, row(BETTER, 0.05), row(BASELINE)).detectable == least_gain(25, 0.15, 0.04, bar=0.02)
+    assert outcome_of(ahead, row(BETTER, 0.05), row(BASELINE)).detectable == least_gain(25, 0.15, 0.04, bar=0.02)
 
 
 def moved_by(moved):
@@ -130,11 +121,11 @@ BROKEN = control("popularity", passes=1, behaves=False)
     ],
 )
 def test_nothing_is_decided_from_figures_that_cannot_be_relied_on(baseline, facts, barred_by):
-    found = found_by(row(BETTER, 0.2, **GOOD), row(BASELINE, verdict=baseline), **facts)
+    found = outcome_of(row(BETTER, 0.2, **GOOD), row(BASELINE, verdict=baseline), **facts)
     assert (found.tier, found.barred_by) == ("no decision" if barred_by else "confirmed", barred_by)
 
 
 def test_a_baseline_alone_has_nothing_to_be_compared_with():
-    found = found_by(row(BASELINE))
-    assert (found.tier, found.queries_needed, found.detectable) == ("baseline kept", None, None)
+    found = outcome_of(row(BASELINE))
+    assert (found.tier, found.detectable) == ("baseline kept", None)
     assert found.false_alarm is None

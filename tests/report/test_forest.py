@@ -74,7 +74,7 @@ def external() -> dict[str, Any]:
         row |= {"meets_criterion_5": False, "short_of": []}
         row["role"] = "baseline" if row["test"] is None else "compared"
     nothing = {"judging": None, "spans": None, "previous": None, "kind": "external"}
-    results["outcome"] |= {"tier": "compared", "candidates": [], "confirmed": []}
+    results["outcome"] |= {"tier": "compared"}
     return results | nothing
 
 

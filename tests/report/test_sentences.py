@@ -49,7 +49,7 @@ def short(update):
         ([row(BETTER, 0.01, verdict="fail"), row(SPARSE, -0.3)], {}, found, f"Ruled out: {BETTER} fails the"),
         ([row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2)], {}, not_shown, "the interval of 1 of 2 other cells"),
         ([row(BETTER, 0.01, doubt=0.2, verdict="insufficient")], {}, next_step, "why minilm-l6-v2 x section"),
-        ([row(BETTER, 0.09), row(SPARSE)], {}, next_step, "queries of its own: they confirm it with a chance of"),
+        ([row(BETTER, 0.09), row(SPARSE)], {}, next_step, "queries of its own: 50 confirm a true gain of 0.06 nDCG@10"),
         ([short({"short_of": [DOUBT]})], {}, next_step, f"would be confirmed, but it {DOUBT}."),
         ([short({"short_of": ["has holes"], "unjudged": 4})], {}, next_step, f"unjudged hits of {BETTER}"),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),

@@ -19,7 +19,6 @@ from runner.score.expected_loss import (
     Gain,
     Mixture,
     beliefs,
-    believed,
     expected_loss,
     expected_losses,
 )
@@ -75,10 +74,6 @@ def test_the_closed_form_is_bayes_rule_summed_over_true_gains(n_queries):
     worth = (after * np.maximum(0, POINTS.max(axis=2))).sum()
     assert believed.best([0, 1]) == pytest.approx(worth, abs=5e-4)
     assert believed.best([1]) == pytest.approx(believed.gains[1].excess(0.0), abs=2e-4)
-
-
-def test_what_is_believed_of_a_gain_before_anything_is_measured_has_the_mean_and_the_sd_of_the_plan():
-    assert believed(0.0, 1e3, PRIOR).gain == pytest.approx((PRIOR.mean, PRIOR.sd), abs=2e-4)
 
 
 def test_two_cells_that_err_alike_are_believed_to_gain_alike():
@@ -159,13 +154,6 @@ def test_a_row_without_scatter_is_believed_as_it_is_and_one_query_says_nothing()
 def test_beliefs_of_a_known_gaussian_are_it():
     one = Beliefs(np.ones(1), np.array([[0.03]]), np.array([[[0.0016]]]))
     assert one.gains[0].gain == pytest.approx(Gain(0.03, 0.04))
-
-
-def test_one_cell_by_itself_is_believed_as_its_mean_and_error_say():
-    row = drawn(7, 1)
-    error = row[0].std(ddof=1) / SCORE_UNIT / 5
-    found = believed(row.mean() / SCORE_UNIT, error, PRIOR)
-    assert found.gain == pytest.approx(beliefs(row, PRIOR).gains[0].gain)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.score.gain_test import gain_tests
-from runner.score.power import assurance, least_gain, power, t_quantile, t_tails
+from runner.score.power import least_gain, power, t_quantile, t_tails
 
 
 def test_quantiles_and_tails_are_those_of_students_t():
@@ -63,16 +63,6 @@ def test_a_gain_that_the_rule_asks_for_is_shown_in_half_of_evaluations_at_best()
 def test_two_queries_and_no_scatter_are_what_they_are():
     assert (power(2, 0.5, 0.1, 0.05), least_gain(2, 0.1, 0.05)) == (0.0, math.inf)
     assert [power(25, gain, 0.0, 0.05, bar=0.02) for gain in (0.0, 0.019, 0.02)] == [0.0, 0.0, 1.0]
-    assert assurance(2, (0.1, 0.01), 0.2, 0.05) == 0.0
-    assert assurance(25, (0.1, 0.0), 0.0, 0.05, bar=0.1) == 1.0
-
-
-@pytest.mark.parametrize(("n", "bar"), [(50, 0.0), (100, 0.02), (400, 0.02)])
-def test_assurance_is_the_share_of_imagined_evenings_that_confirm(n, bar):
-    rng, sd, believed = np.random.default_rng(1), 0.2, (0.035, 0.03)
-    means = rng.normal(rng.normal(*believed, 200_000), sd / math.sqrt(n))
-    settled = (means >= bar) & ((n * means - sd) / math.sqrt(n + 1) >= t_quantile(0.96, n) * sd)
-    assert assurance(n, believed, sd, 0.04, bar=bar) == pytest.approx(settled.mean(), abs=0.004)
 
 
 def test_a_dry_run_gets_its_effect_without_scipy_or_numpy():

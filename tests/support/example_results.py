@@ -1,12 +1,13 @@
 """A results.json of a few invented cells, for tests of what is said and decided about them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import yaml
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.records import parse_cell
 from runner.decide.outcome import outcome
-from runner.decide.outcome_inputs import OutcomeInputs
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.plan import default_plan_text
@@ -152,25 +153,26 @@ def _doubt(loss):
     return float(np.interp(loss.keeping, found, doubts))
 
 
-def outcome_inputs(*rows, controls=(), noise_floor=None, unjudged=0, false_alarm=0.61):
+def ranked(rows):
+    return sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean)
+
+
+def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, **facts):
+    """The outcome of these rows over 25 queries, of whose gains is believed what `row` was told."""
     challengers = [one.cell for one in rows if one.cell != BASELINE]
-    return OutcomeInputs(
+    comparison = SimpleNamespace(
         plan=PLAN,
-        cells=sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean),
-        controls=controls,
-        noise_floor=noise_floor,
-        unjudged=unjudged,
-        n_queries=25,
+        queries=QUERIES,
+        published=published,
         challengers=challengers,
         beliefs=beliefs_of(rows),
-        false_alarm=false_alarm if challengers else None,
+        false_alarm=lambda: false_alarm if challengers else None,
     )
+    return outcome(comparison, ranked(rows), controls, **facts)
 
 
-def results(*rows, kind="production", **facts):
-    """Results of these rows, or with what `outcome_inputs` takes besides."""
-    inputs = outcome_inputs(*rows, **facts)
-    unjudged = inputs.unjudged
+def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0, **facts):
+    """Results of these rows, or with what `outcome_of` takes besides."""
     return Results(
         schema_version=1,
         kind=kind,
@@ -195,13 +197,13 @@ def results(*rows, kind="production", **facts):
             models=[],
             grades={"0": 40, "1": 10, "2": 5, "3": 5},
         ),
-        cells=list(inputs.cells),
-        controls=list(inputs.controls),
-        noise_floor=inputs.noise_floor,
+        cells=ranked(rows),
+        controls=[*controls],
+        noise_floor=noise_floor,
         judging=None,
         spans=None,
         previous=None,
-        outcome=outcome(inputs),
+        outcome=outcome_of(*rows, controls=controls, noise_floor=noise_floor, unjudged=unjudged, **facts),
     )
 
 

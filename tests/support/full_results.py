@@ -300,13 +300,9 @@ def _outcome(best: str, tier: Any) -> Outcome:
     return Outcome(
         tier=tier,
         barred_by="unjudged" if tier == "no decision" else None,
-        candidates=[best],
-        confirmed=[],
         recommended=best,
         worth_of_knowing=0.0312,
         false_alarm=0.6134,
-        queries_needed=90,
-        assurance=0.5512,
         detectable=0.0912,
     )
 

@@ -85,24 +85,17 @@ class NoiseFloor(FrozenModel):
 class Outcome(FrozenModel):
     """What the rule says; templates/sentences/outcome.j2 puts it into words.
 
-    `barred_by` says why the tier is "no decision". `candidates` meet criterion 5, `confirmed` are those of them whose
-    gain holds up, both best first; `recommended` is the baseline or a candidate, whichever is expected to lose least.
-    `worth_of_knowing` is what the best choice is expected to gain if somebody knew which it is. `false_alarm` is how
-    often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they did.
-    `queries_needed` are the new ones that would settle it, null if no number is likely to do, and `assurance` is the
-    chance that they confirm the cell (at most, if none is named); both are null if queries are not what is wanted.
-    `detectable` is the gain of the cell in question that these queries show with 80 % power.
+    `barred_by` says why the tier is "no decision". `recommended` is the baseline or a candidate, whichever is expected
+    to lose least. `worth_of_knowing` is what the best choice is expected to gain if somebody knew which it is.
+    `false_alarm` is how often criterion 5 would flag some cell if every cell equalled the baseline and queries
+    scattered as they did. `detectable` is the gain of the cell in question that these queries show with 80 % power.
     """
 
     tier: Tier
     barred_by: Bar | None
-    candidates: list[str]
-    confirmed: list[str]
     recommended: str
     worth_of_knowing: float
     false_alarm: float | None
-    queries_needed: int | None
-    assurance: float | None
     detectable: float | None
 
 
@@ -146,6 +139,16 @@ class Results(Sparse):
         return self.labels.unjudged_pairs > 0
 
     @property
+    def candidates(self) -> list[str]:
+        """The cells that meet criterion 5, best first."""
+        return [row.cell for row in self.cells if row.meets_criterion_5]
+
+    @property
+    def confirmed(self) -> list[str]:
+        """The candidates whose gain holds up, best first."""
+        return [row.cell for row in self.cells if row.meets_criterion_5 and row.confirmed]
+
+    @property
     def choice(self) -> str:
         """The cell that the rule chooses by point estimates: the best candidate, else the baseline."""
-        return next((row.cell for row in self.cells if row.meets_criterion_5), self.plan.baseline)
+        return next(iter(self.candidates), self.plan.baseline)

@@ -313,14 +313,8 @@ def _to_do(results: Results, decision: Decision | None, one: Challenger | None) 
     if results.kind == "rehearsal":
         ask = f"{COMMAND} doctor {shlex.quote(results.source)}"
         return "A rehearsal decides nothing. Run the production plan; doctor says what it still needs.", ask
-    if said.tier == "confirmed" or one is None or said.queries_needed is None or said.assurance is None:
-        return sentences.next_step(results), ""
-    return (
-        f"Test it again in a new version: about {said.queries_needed:,} new queries in place of these, and "
-        f"{short(one.cell, results)} first in plan.yaml. By its own scores alone, not those of all cells as under "
-        f"Expected losses, the chance to confirm it is {whole_percent(said.assurance)}.",
-        f"{COMMAND} version {source}",
-    )
+    command = f"{COMMAND} version {source}" if said.tier in ("candidate", "inconclusive") else ""
+    return sentences.next_step(results), command
 
 
 EXPLORED = "An exploration decides nothing. To test a cell, name it in the plan of a new version."
