@@ -6,25 +6,14 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasPath, Field
 
-from runner.base.errors import BackendError
 from samplers.feeds.client import Client, Listing, listing
 from samplers.feeds.endpoints import Refused
+from samplers.feeds.govinfo import rows_of
 from samplers.feeds.request import FetchRequest, Item, Located, Say
 
 _API = "https://api.congress.gov/v3/crsreport"
 _ID = r"[A-Z]{1,4}[0-9][0-9-]{0,10}|[0-9]{2}-[0-9]{1,5}"
 PAGE_SIZE = 250
-MAX_PAGES = 1_000
-
-
-class _Row(Listing):
-    id: str = Field(pattern=f"^(?:{_ID})$")
-    published: str | None = Field(None, alias="publishDate")
-
-
-class _Page(Listing):
-    rows: list[_Row] = Field(alias="CRSReports")
-    total: int | None = Field(None, validation_alias=AliasPath("pagination", "count"))
 
 
 class _Format(Listing):
@@ -39,9 +28,9 @@ class _Report(Listing):
 
 def reports(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     """Return all reports published in the time asked for, by series; their addresses are not listed."""
-    rows = _listed(client)
+    rows = list(rows_of(client, f"{_API}?format=json&limit={PAGE_SIZE}"))
     since, until = str(request.since or ""), str(request.until or "9999")
-    kept = [row.id for row in rows if since <= (row.published or "")[:10] <= until]
+    kept = [row.name for row in rows if since <= (row.published or "")[:10] <= until]
     say(f"listed {len(rows):,} reports, {len(kept):,} of them published in the time asked for")
     return [Item(name, "", "html", re.sub(r"[^A-Z]", "", name) or "old") for name in kept]
 
@@ -70,15 +59,3 @@ def _found(client: Client, doc_id: str) -> Item | str:
     if item is None:
         return "no HTML of it is served"
     return item if item.path == f"{doc_id}.html" else f"served is {item.path.removesuffix('.html')}"
-
-
-def _listed(client: Client) -> list[_Row]:
-    rows: list[_Row] = []
-    for number in range(MAX_PAGES):
-        page = listing(client, f"{_API}?format=json&limit={PAGE_SIZE}&offset={number * PAGE_SIZE}", _Page)
-        rows += page.rows
-        if not page.rows or (page.total is not None and len(rows) >= page.total):
-            break
-    if page.total is not None and len(rows) < page.total:
-        raise BackendError(f"{_API} states {page.total:,} reports and lists {len(rows):,}. Run it again.")
-    return rows

@@ -15,20 +15,19 @@ class Endpoint:
     """An official service. `key` names the environment variable of its key; `max_rate` is the publisher's limit."""
 
     origin: str
-    also: tuple[str, ...] = ()
     key: str = ""
     max_rate: float = float("inf")
 
 
 ENDPOINTS: Mapping[str, Endpoint] = {
-    "govinfo": Endpoint("https://www.govinfo.gov", also=("govinfo.gov",)),
+    "govinfo": Endpoint("https://www.govinfo.gov"),
     "govinfo-api": Endpoint("https://api.govinfo.gov", key="PER_SOURCE_EVAL_GOVINFO_KEY"),
     # Its maintainers name one request a second for full texts (federalregister-api-core, issue 13).
-    "federal-register": Endpoint("https://www.federalregister.gov", also=("federalregister.gov",), max_rate=1.0),
-    "ecfr": Endpoint("https://www.ecfr.gov", also=("ecfr.gov",)),
+    "federal-register": Endpoint("https://www.federalregister.gov", max_rate=1.0),
+    "ecfr": Endpoint("https://www.ecfr.gov"),
     "olrc": Endpoint("https://uscode.house.gov"),
     "congress-api": Endpoint("https://api.congress.gov", key="PER_SOURCE_EVAL_CONGRESS_KEY"),
-    "congress": Endpoint("https://www.congress.gov", also=("congress.gov",)),
+    "congress": Endpoint("https://www.congress.gov"),
 }
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -50,8 +49,9 @@ class Endpoints:
             self._origins[name] = _mirror(name, origin)
         self._names = {urlsplit(origin).netloc: name for name, origin in self._origins.items()}
         for name, row in ENDPOINTS.items():
-            for host in (urlsplit(row.origin).netloc, *row.also):
-                self._names.setdefault(host, name)
+            host = urlsplit(row.origin).netloc
+            self._names.setdefault(host, name)
+            self._names.setdefault(host.removeprefix("www."), name)
 
     def official(self, url: str) -> str:
         """Return the official form of an address: https, no fragment, no key; raise Refused for a foreign host."""

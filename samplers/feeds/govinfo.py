@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from urllib.parse import urlencode
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, AliasPath, Field
 
 from runner.base.errors import BackendError
 from samplers.feeds.client import Client, Listing, listing
@@ -44,14 +44,19 @@ class _Folder(Listing):
     files: list[_Entry]
 
 
-class _Row(Listing):
-    name: str = Field(validation_alias=AliasChoices("packageId", "granuleId"))
+class Row(Listing):
+    """A row of a paged listing: what names it, and the day of its publication where the listing says it."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$", validation_alias=AliasChoices("packageId", "granuleId", "id")
+    )
+    published: str | None = Field(None, alias="publishDate")
 
 
 class _Page(Listing):
-    rows: list[_Row] = Field(validation_alias=AliasChoices("packages", "granules"))
-    count: int = 0
-    following: str | None = Field(None, alias="nextPage")
+    rows: list[Row] = Field(validation_alias=AliasChoices("packages", "granules", "CRSReports"))
+    count: int = Field(0, validation_alias=AliasChoices("count", AliasPath("pagination", "count")))
+    following: str | None = Field(None, validation_alias=AliasChoices("nextPage", AliasPath("pagination", "next")))
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ def granules(client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
     chosen = drawn(days, request.files_wanted(GRANULES_PER_DAY), request.seed).items
     for number, day in enumerate(chosen, start=1):
         url = f"{_API}/packages/{day.path}/granules?{urlencode({'offsetMark': '*', 'pageSize': PAGE_SIZE})}"
-        yield from (item for name in _names(client, url) if (item := GRANULE.item(name)))
+        yield from (item for row in rows_of(client, url) if (item := GRANULE.item(row.name)))
         if number % 20 == 0 or number == len(chosen):
             say(f"listed {number} of {len(chosen)} days drawn from {len(days):,}")
 
@@ -131,7 +136,7 @@ def published(client: Client, collection: str, request: FetchRequest, say: Say) 
     for congress in request.congresses or (0,):
         query = {"collection": collection, "offsetMark": "*", "pageSize": PAGE_SIZE}
         query |= {"congress": congress} if congress else {}
-        found += list(_names(client, f"{_API}/published/{since}/{until}?{urlencode(query)}"))
+        found += [row.name for row in rows_of(client, f"{_API}/published/{since}/{until}?{urlencode(query)}")]
     say(f"listed {len(found):,} packages of {collection}, issued {since} to {until}")
     return found
 
@@ -141,8 +146,8 @@ def entries_of(client: Client, place: str) -> list[_Entry]:
     return listing(client, f"{BULK}/json/{place}", _Folder).files
 
 
-def _names(client: Client, url: str) -> Iterator[str]:
-    """Return the name in every row, page by page; raise a BackendError if a listing is short or never ends."""
+def rows_of(client: Client, url: str) -> Iterator[Row]:
+    """Give every row of a listing, page by page; raise a BackendError if it is short or never ends."""
     place, seen, n_stated, n_found = without_key(url), set[str](), 0, 0
     while url:
         if url in seen or len(seen) >= MAX_PAGES:
@@ -151,7 +156,7 @@ def _names(client: Client, url: str) -> Iterator[str]:
         page = listing(client, url, _Page)
         n_stated = max(n_stated, page.count)
         n_found += len(page.rows)
-        yield from (row.name for row in page.rows)
+        yield from page.rows
         url = client.endpoints.followed(url, page.following) if page.following else ""
     if n_found < SHARE_LISTED * n_stated:
         raise BackendError(f"{place} states {n_stated:,} rows and lists {n_found:,}. Run it again.")

@@ -82,7 +82,6 @@ class Enemy:
 def _short_walks(monkeypatch):
     monkeypatch.setattr("samplers.feeds.govinfo.MAX_FOLDERS", 40)
     monkeypatch.setattr("samplers.feeds.govinfo.MAX_PAGES", 40)
-    monkeypatch.setattr("samplers.feeds.congress_gov.MAX_PAGES", 40)
 
 
 EVERY = [(source, name) for source, row in FEEDS.items() for name in row.feeds]

@@ -32,7 +32,6 @@ def _drawing(monkeypatch):
     for key in KEYS:
         monkeypatch.setenv(key, "k")
     monkeypatch.setattr("samplers.feeds.client.RATE", 1000.0)
-    monkeypatch.setattr("samplers.feeds.congress_gov.PAGE_SIZE", 3)
 
     class Drawing:
         def __init__(self, site):
@@ -179,7 +178,7 @@ FIRST = f"https://api.govinfo.gov{PUBLISHED}?collection=CHRG&offsetMark=%2A&page
             (REPORTS, {"CRSReports": rows}, "not the listing that is due")
             for rows in (None, [7], [{}], [{"id": "../x"}])
         ),
-        (REPORTS, {"CRSReports": [], "pagination": {"count": 9}}, "states 9 reports and lists 0"),
+        (REPORTS, {"CRSReports": [], "pagination": {"count": 9}}, "states 9 rows and lists 0"),
         (PAGE, "<!DOCTYPE html><html><body>Down for maintenance</body></html>", "names 0 release points"),
     ],
 )
@@ -468,8 +467,10 @@ def _reports(drawing):
     ]
 
     def answer(query):
-        start, limit = int(query["offset"][0]), int(query["limit"][0])
-        return as_json({"CRSReports": rows[start : start + min(limit, 3)], "pagination": {"count": len(rows)}})
+        start = int(query.get("offset", ["0"])[0])
+        following = {"next": "https://api.congress.gov/v3/crsreport?offset=3&limit=250"} if start == 0 else {}
+        pagination = {"count": len(rows)} | following
+        return as_json({"CRSReports": rows[start : start + 3], "pagination": pagination})
 
     drawing.site.calls("/v3/crsreport", answer)
     for name in names:
