@@ -1,4 +1,4 @@
-"""The sources: one row each, with all that the tool knows of it before it runs."""
+"""Sources, one row each, with all that the tool knows of it before it runs."""
 
 from collections.abc import Mapping
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The row of a source: all that the tool knows of it before it runs.
+"""A source's row: all that the tool knows of it before it runs.
 
 Modules and functions are named as text and imported on use, so that neither a reader nor HTTP is loaded with a command
 line. Reading files, recognising and fetching them, sampling, plans, queries and the roster take what they need from
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 
 class KnownBy(NamedTuple):
-    """What tells a file of the source from those of others; see samplers.corpus.recognise.
+    """Marks that tell a file of the source from those of others; see samplers.corpus.recognise.
 
     `roots` are local names of root elements, `identifiers` the first part of a USLM identifier ("usc" in
     /us/usc/t9/s1), `lines` regular expressions for what the publisher prints at the head of a file, `^` being the
@@ -53,7 +53,7 @@ class QueryKind(NamedTuple):
 
 
 def query_kinds(**kinds: tuple[int, str, str]) -> tuple[QueryKind, ...]:
-    """The kinds of a source by name, each with its weight, what is wanted and an example."""
+    """Return the kinds of a source by name, each with its weight, what is wanted and an example."""
     return tuple(QueryKind(kind, *row) for kind, row in kinds.items())
 
 

@@ -1,4 +1,4 @@
-"""What a source's module tells the samplers: how its files become documents."""
+"""How the files of a source become documents, as its module tells the samplers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ WHOLE_TITLE = 160_000_000
 
 @dataclass(frozen=True)
 class FileContent:
-    """What one file held, with an account of what became no document's text.
+    """Documents of one file, with an account of what became no document's text.
 
     `left_out` counts characters that are not white space by reason, `skipped` whole documents that are outside the
     source's scope ("notices"), whose characters are in `left_out` too. `supplied` counts characters of the texts that

@@ -1,4 +1,4 @@
-"""The files of a corpus, in a folder, in a ZIP or in the substrate's database, each read only when it is wanted."""
+"""Files of a corpus, in a folder, in a ZIP or in the substrate's database, each read only when it is wanted."""
 
 import errno
 import os

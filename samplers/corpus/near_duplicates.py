@@ -94,7 +94,7 @@ def _equal(documents: Iterable[Document]) -> dict[str, str]:
 
 
 class _WordHashes(dict[str, int]):
-    """The CRC of each word met; the same in every process."""
+    """CRC of each word met; the same in every process."""
 
     def __missing__(self, word: str) -> int:
         value = self[word] = zlib.crc32(word.encode())

@@ -1,4 +1,4 @@
-"""What each file of a corpus holds, or why it cannot be read; a folder's files are read by several processes."""
+"""Documents of each file of a corpus, or why it has none; a folder's files are read by several processes."""
 
 import copyreg
 import multiprocessing
@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 class Outcome(NamedTuple):
-    """What a file holds and the digest of its bytes, or the reason why it cannot be read and ""."""
+    """Documents of a file and the digest of its bytes, or the reason why it cannot be read and ""."""
 
     content: FileContent | str
     digest: str

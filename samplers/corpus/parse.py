@@ -33,7 +33,7 @@ _OUTSIDE = "a link out of the folder, to a file that cannot be read as one of th
 
 @dataclass(kw_only=True)
 class Reading:
-    """What a corpus held.
+    """Documents of a corpus, with an account of its files.
 
     `documents` are in the order of their ids, which are unique. `quarantined` has place and reason of each file or
     document that could not be taken, `contradictions` place and sentence where a file or its name says two things of
@@ -62,7 +62,7 @@ class Reading:
 
     @property
     def coverage(self) -> float:
-        """The share of the characters of all readable files that became text; 1 if there are none."""
+        """Share of the characters of all readable files that became text; 1 if there are none."""
         total = self.n_characters + self.left_out.total()
         return self.n_characters / total if total else 1.0
 

@@ -26,7 +26,7 @@ _UNREAD = [unread for row in SOURCES.values() for unread in row.unread]
 
 
 def _words(line: str) -> re.Pattern[bytes]:
-    """A line's pattern; a search for a newline and words takes a fiftieth of one that tries `^` at every byte."""
+    """Return a pattern of a line; a search for a newline takes a fiftieth of one that tries `^` at every byte."""
     return re.compile(line.replace("^", r"\n").encode())
 
 
@@ -44,7 +44,7 @@ _PDF_NAMES = [(re.compile(name), row.name) for row in SOURCES.values() for name 
 
 
 class Recognised(NamedTuple):
-    """The source of a file, "" if it is not known, and what gave it away."""
+    """A file's source, "" if it is not known, and what gave it away."""
 
     source: str
     clue: str

@@ -80,7 +80,7 @@ class Cut(Busy):
 
 
 class Listing(BaseModel):
-    """What a feed reads of a listing; the rest of it may be anything."""
+    """Part of a listing that a feed reads; the rest of it may be anything."""
 
     model_config = ConfigDict(frozen=True, strict=True, defer_build=True)
 

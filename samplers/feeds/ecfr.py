@@ -1,4 +1,4 @@
-"""The CFR: parts by the eCFR's versioner, no key, and where sections of any edition can be had again."""
+"""CFR: parts by the eCFR's versioner, no key, and where sections of any edition can be had again."""
 
 import re
 from collections import defaultdict

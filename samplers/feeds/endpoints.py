@@ -1,4 +1,4 @@
-"""The addresses that feeds may reach: official hosts, or the mirrors given in their place."""
+"""Addresses that feeds may reach: official hosts, or the mirrors given in their place."""
 
 import os
 from collections.abc import Mapping

@@ -36,7 +36,7 @@ class _Document(Listing):
 
     @property
     def item(self) -> Item | None:
-        """The document's file, None if it has no XML."""
+        """File of the document, None if it has no XML."""
         number, day = self.document_number, self.publication_date
         url = f"{_SITE}/documents/full_text/xml/{day.replace('-', '/')}/{number}.xml"
         stratum = f"{_KINDS.get(self.type, 'other')}/{day[:4]}"

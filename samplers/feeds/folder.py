@@ -1,4 +1,4 @@
-"""The folder that a fetch fills: files put in whole, each recorded once it is there, the draw kept beside them."""
+"""A folder that a fetch fills: files put in whole, each recorded once it is there, the draw kept beside them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The United States Code from the Law Revision Counsel, no key: a page of links, and a ZIP for each title."""
+"""United States Code from the Law Revision Counsel, no key: a page of links, and a ZIP for each title."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What a fetch is asked for, what is drawn from a listing, and what comes back."""
+"""Records of a fetch: what is asked for, drawn from a listing, and brought."""
 
 import math
 from collections import defaultdict
@@ -38,7 +38,7 @@ class ListedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """What to fetch and how; `documents` (id -> SHA-256, as a manifest has them) asks for exactly those again.
+    """An order to fetch; `documents` (id -> SHA-256, as a manifest has them) asks for exactly those again.
 
     `listed` are the files of those of them that the manifest gives one, by id.
     `feed` is one of the source's feeds, "" for its first. `max_mb` bounds what the folder may hold, `endpoints`
@@ -73,7 +73,7 @@ class Item(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """The files drawn from a feed's frame, sorted by path, and how many files the frame has."""
+    """Files drawn from a feed's frame, sorted by path, and how many files the frame has."""
 
     items: tuple[Item, ...]
     n_listed: int
@@ -102,7 +102,7 @@ Located = Iterable[tuple[str, Item | str]]
 
 @dataclass
 class FetchReport:
-    """What a fetch did so far. `failed` names files, `changed` and `missing` documents, each with a reason.
+    """Account of a fetch so far. `failed` names files, `changed` and `missing` documents, each with a reason.
 
     `n_kept` files were in the folder already, as recorded; `same` documents of the manifest are in it, as the manifest
     has them. `notes` are sentences for the person who asked.

@@ -1,4 +1,4 @@
-"""The feeds: for each source what its publisher lists, what narrows that, and how documents are found again."""
+"""Feeds: for each source what its publisher lists, what narrows that, and how documents are found again."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -17,7 +17,7 @@ _ALL = (*_DATES, "congress")
 
 
 class Feed(NamedTuple):
-    """What a feed lists, and which of since, until and congress narrow it.
+    """A way to list files, and which of since, until and congress narrow it.
 
     `per_file` is the documents counted on from a file, a number set low. A feed whose listing has no addresses asks
     `address_of` for that of each file drawn, None for one that has none.

@@ -82,7 +82,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What is special to the documents of a source.
+    """Options for the documents of a source: what is special to them.
 
     Patterns are searched in lines without marks. The text begins below the last line that `starts` matches among the
     first HEAD_LINES and ends above the first that `ends` does; lines that `drops` matches are the page's own. A list

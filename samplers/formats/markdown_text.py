@@ -1,4 +1,4 @@
-"""The words of a line of Markdown without its marks, as web pages are saved in it.
+"""Words of a line of Markdown without its marks, as web pages are saved in it.
 
 Browser extensions write `_s__eabed_` for a word set in two italic runs, `shows****state` where a bold blank stood
 between two words, and whole paragraphs on one line. CommonMark reads none of this as it was meant.

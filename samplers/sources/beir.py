@@ -44,7 +44,7 @@ class CollectionDigests(NamedTuple):
 
 @dataclass(frozen=True)
 class Collection:
-    """What a folder held; only queries of the judged split, in the order of queries.jsonl.
+    """Content of a folder; only queries of the judged split, in the order of queries.jsonl.
 
     `qrels` keep documents that the corpus does not have (`missing_documents`), as published figures do, and every
     judged query, even one without a relevant document. `n_unjudged_queries` were left out. `n_renormalised` counts
@@ -68,7 +68,7 @@ class Collection:
 
 
 def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Collection:
-    """The collection in a folder.
+    """Return the collection in a folder.
 
     A title that does not fit before a chunk (`title_fits`) opens its document's text instead, so that a document read
     whole is always its title and its text, as published figures have it. InputError for a file that is missing or
@@ -99,7 +99,7 @@ def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Colle
 
 
 def collection_files(folder: Path) -> CollectionFiles:
-    """The three files of a collection; an InputError says which are not there."""
+    """Return the three files of a collection; raise an InputError that says which are not there."""
     if not folder.is_dir():
         raise InputError(f"{display(folder)} is not a folder. Give --corpus-path the folder of a collection.")
     found = [name for name in QRELS_FILES if (folder / name).is_file()]
@@ -113,14 +113,14 @@ def collection_files(folder: Path) -> CollectionFiles:
 
 
 def collection_digests(folder: Path) -> CollectionDigests:
-    """What tells one collection from another."""
+    """Return what tells one collection from another."""
     return CollectionDigests(*map(file_sha256, collection_files(folder)))
 
 
 def _documents(
     path: Path, title_fits: Callable[[str], bool], other_form: set[str]
 ) -> tuple[dict[str, Document], dict[str, str], int]:
-    """Documents by id, the place of empty ones by id, and how many rows repeat an earlier one.
+    """Return documents by id, the place of empty ones by id, and how many rows repeat an earlier one.
 
     The place of each document that was not in NFC goes into `other_form`.
     """
@@ -148,14 +148,14 @@ def _documents(
 
 
 def collection_document(doc_id: str, title: str, text: str, title_fits: Callable[[str], bool]) -> Document:
-    """A document under its title; one that does not fit, or has no text behind it, opens the text."""
+    """Return a document under its title; one that does not fit, or has no text behind it, opens the text."""
     if not text or not title_fits(title):
         title, text = "", f"{title} {text}".strip()
     return Document(doc_id, text, title, STRATUM, doc_id, "")
 
 
 def _queries(path: Path, qrels: dict[str, dict[str, int]], other_form: set[str]) -> tuple[dict[str, str], int]:
-    """The texts of judged queries by id, and how many others there are."""
+    """Return the texts of judged queries by id, and how many others there are."""
     queries: dict[str, str] = {}
     n_unjudged = 0
     for number, row in read_jsonl(path):
@@ -178,7 +178,7 @@ def _queries(path: Path, qrels: dict[str, dict[str, int]], other_form: set[str])
 
 
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Grades by query and document; a negative grade says that a document was not judged and is left out."""
+    """Return grades by query and document; a negative grade says that a document was not judged and is left out."""
     refuse_special(path)
     qrels: dict[str, dict[str, int]] = {}
     for number, line in numbered_lines(path):
@@ -222,12 +222,12 @@ def _id(row: dict[str, JSON], where: str) -> str:
 
 
 def is_id(value: str) -> bool:
-    """Whether a text can name a document or a query: it has no white space and no control characters."""
+    """Return whether a text can name a document or a query: it has no white space and no control characters."""
     return bool(value) and not re.search(r"\s", value) and not _CONTROL.search(value)
 
 
 def _text(row: dict[str, JSON], name: str, where: str, other_form: set[str]) -> str:
-    """A field in NFC; `where` goes into `other_form` if it was in another form."""
+    """Return a field in NFC; `where` goes into `other_form` if it was in another form."""
     value = row.get(name, "")
     if not isinstance(value, str):
         raise InputError(f"{where}: {name} is {quoted(value)}, not a text. {_ROW_HINT}")

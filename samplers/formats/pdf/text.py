@@ -40,7 +40,7 @@ def pdf_pages(data: bytes, name: str) -> list[str]:
 
 
 class _Extractor:
-    """The child process; started with the first file, and again after one that ended it."""
+    """A child process, started with the first file, and again after one that ended it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""The process that opens PDFs for `samplers.formats.pdf.text`, so that a file which breaks PDFium breaks nothing else.
+"""A process that opens PDFs for `samplers.formats.pdf.text`, so that a file which breaks PDFium breaks nothing else.
 
 It is run by its path and imports nothing of ours. Over its standard input come files, each after its length in eight
 bytes; over its standard output go answers in JSON, each after its length likewise: {"pages": [text, ...]} or
