@@ -204,12 +204,14 @@ class Downloads:
         """Fetch a file, unless it is here as recorded, and compare the documents in it that are wanted."""
         report, here = self.report, self.target.read(item)
         try:
-            answer = self._had_again(item) if here is None else Answer(here)
+            answer = self.had(item) if here is None else Answer(here)
             documents = self.format.read(answer.data, item.path, request.options).documents
         except (Refused, DocumentError) as error:
             report.failed.append((item.path, str(error)))
             lost |= dict.fromkeys(wanted, str(error))
             return
+        if answer.moved_to:
+            report.notes.append(f"{item.path} was redirected to {answer.moved_to}.")
         digests = {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
         lost |= dict.fromkeys(wanted - digests.keys(), f"not in {item.path}")
         differing = {doc_id for doc_id, digest in digests.items() if digest != request.documents[doc_id]}
@@ -231,13 +233,3 @@ class Downloads:
                 report.n_kept += 1
             report.n_bytes += len(answer.data)
             report.same |= digests.keys()
-
-    def _had_again(self, item: Item) -> Answer:
-        """Return a file from its publisher; note where it comes from another place or is not the one recorded."""
-        answer, notes = self.had(item), self.report.notes
-        if answer.moved_to:
-            notes.append(f"{item.path} was redirected to {answer.moved_to}.")
-        recorded = self.target.rows.get(item.path)
-        if recorded is not None and recorded.sha256 != sha256(answer.data):
-            notes.append(f"{item.path} is not the file of {recorded.fetched} byte for byte; its documents decide.")
-        return answer

@@ -1,7 +1,6 @@
 """HTTP as feeds use it, against a loopback server."""
 
 import socket
-import time
 from contextlib import ExitStack
 from datetime import timedelta
 from email.utils import format_datetime
@@ -205,15 +204,6 @@ def test_an_answer_that_drips_for_ever_is_given_up_and_the_next_one_comes(site, 
         with pytest.raises(BackendError, match="no whole answer in the time that one may take, once"):
             ask(client)
     assert get(client, "/b.xml").data == XML
-
-
-def test_a_connection_that_opens_after_the_deadline_is_of_no_use(site, connect, monkeypatch):
-    monkeypatch.setattr("samplers.feeds.client.LONGEST_ANSWER", 0.1)
-    resolved = socket.getaddrinfo
-    monkeypatch.setattr("socket.getaddrinfo", lambda *given, **named: time.sleep(0.3) or resolved(*given, **named))
-    site.at("/a.xml", as_xml(XML, slow="head"))
-    with pytest.raises(BackendError, match="no whole answer in the time"):
-        get(connect(time=Clock()))
 
 
 def test_a_host_whose_name_leads_nowhere_is_asked_for_twice(connect, monkeypatch):

@@ -249,13 +249,6 @@ def test_a_record_that_no_fetch_wrote_is_named(run, tmp_path, name, keep, line):
         run()
 
 
-def test_a_selection_with_another_family_still_leads_to_the_status_of_each_bill(run, tmp_path):
-    run()
-    path = tmp_path / "out" / SELECTION
-    path.write_text(path.read_text().replace('"family": "11', '"family": "x'))
-    assert run().n_kept == 5
-
-
 def test_the_bound_of_the_folder_holds_and_what_fits_is_kept(run, site, tmp_path):
     big = content(NAMES[4]).replace(b"</bill>", b" " * 990_000 + b"</bill>")
     site.at(place(NAMES[4]), as_xml(big))
@@ -263,11 +256,6 @@ def test_the_bound_of_the_folder_holds_and_what_fits_is_kept(run, site, tmp_path
         run(max_mb=1)
     assert len(rows(tmp_path / "out")) == 4
     assert run(max_mb=2).n_fetched == 1
-
-
-def test_a_listing_that_lies_about_sizes_does_not_matter(run, site):
-    site.at("/bulkdata/json/BILLS/118/1/all", bulk_listing(files=NAMES, size=10**15))
-    assert run().n_fetched == 5
 
 
 @pytest.fixture(name="small")
@@ -459,16 +447,6 @@ def test_documents_that_are_gone_unreadable_or_somebody_else_s_are_missing_by_na
     assert "malformed" in reasons["BILLS-116hr9006eas"]
     assert "not in BILLS-116sconres9005ats.xml" in reasons["BILLS-116sconres9005ats"]
     assert "none of govinfo's" in reasons["no-bill"]
-
-
-def test_bytes_that_differ_from_the_record_are_noted_where_the_document_is_the_same(run, site, tmp_path):
-    wanted = digests(NAMES[3])
-    run(documents=wanted)
-    (tmp_path / "out" / NAMES[3]).unlink()
-    site.at(again_place(NAMES[3]), as_xml(content(NAMES[3]) + b"\n<!-- touched -->\n"))
-    report = run(documents=wanted)
-    assert not report.changed
-    assert NAMES[3] in report.notes[0]
 
 
 def test_one_changed_word_is_a_changed_document_whose_file_goes_once_the_right_one_is_there(run, site, tmp_path):

@@ -1,4 +1,3 @@
-import itertools
 import os
 import sqlite3
 import stat
@@ -101,20 +100,6 @@ def test_a_folder_below_that_cannot_be_listed_ends_the_reading_by_name(tmp_path,
     monkeypatch.setattr(os, "scandir", scandir)
     with pytest.raises(InputError, match=r"/07 cannot be read \(Permission denied\)"):
         read(tmp_path)
-
-
-@pytest.mark.parametrize("closed", ["07", "."])
-@pytest.mark.parametrize("mode", [0o000, 0o400])
-def test_a_closed_folder_ends_the_reading_by_name(tmp_path, closed, mode):
-    in_folder(tmp_path, FILES)
-    (tmp_path / closed).chmod(mode)
-    if os.access(tmp_path / closed, os.X_OK):
-        pytest.skip("this user searches every folder")
-    try:
-        with pytest.raises(InputError, match=r"cannot be read \(Permission denied\)"):
-            read(tmp_path)
-    finally:
-        (tmp_path / closed).chmod(0o700)
 
 
 def test_links_to_files_are_read_and_what_is_no_file_is_counted_and_never_opened(tmp_path):
@@ -271,21 +256,6 @@ def test_of_two_rows_with_one_path_the_second_text_is_quarantined_and_not_an_equ
     reading = read_corpus(path, "bills")
     assert (len(reading.documents), reading.n_duplicates) == (len(FILES), 1)
     assert [place for place, _ in reading.quarantined] == ["01/BILLS-117hr1ih.xml"]
-
-
-def test_a_row_is_fetched_by_its_key_and_not_by_reading_the_rows_before_it(tmp_path):
-    """Steps of SQLite's machine: 200 rows took 40 times those of 20 when each was searched for."""
-    steps = {}
-    for n in (20, 200):
-        path = in_database(tmp_path / str(n), {f"{row}.xml": b"<bill/>" for row in range(n)})
-        with corpus_files(path, "bills") as files:
-            database = files[0].load.args[0]
-            counted = itertools.count()
-            database.set_progress_handler(lambda counted=counted: next(counted) and None, 1)
-            for file in files:
-                file.load()
-        steps[n] = next(counted)
-    assert steps[200] < 15 * steps[20]
 
 
 @pytest.mark.parametrize(
