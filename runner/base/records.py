@@ -5,15 +5,16 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from runner.base.canonical import digest
 from runner.base.errors import InputError
 
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:  # names are looked up by commands that load no numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+Ints: TypeAlias = "NDArray[np.int64]"
 
 PromptSide = Literal["query", "document"]
 """Which prompt an encoder applies."""
@@ -132,7 +133,7 @@ class Vectors:
     made: the device's full name, library versions; empty for no rows.
     """
 
-    rows: NDArray[np.float32]
+    rows: "NDArray[np.float32]"
     n_tokens: Ints
     n_lost: Ints
     facts: Mapping[str, str] = field(default_factory=dict)

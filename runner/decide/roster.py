@@ -100,16 +100,14 @@ def roster(versions: Versions = newest_version, changed: list[IntegrityError] | 
 def standing(version: Version) -> Standing:
     """How far a source has come, `version` being its newest; read from files, which must keep to their schemas."""
     source = version.source
-    in_force = version_in_force(version)
-    shown = in_force or version
-    decision = locked_decision(shown)
+    shown = version_in_force(version) or version  # which has verified the locks of every version that counts
+    decision = _decision_if_locked(shown)
     if decision is not None:
         state = BY_POLICY if decision.kind == "policy" else DECIDED
     else:
         state = UNDECIDED if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
-    rehearsal = replace(shown, rehearsal=True)
-    best, rehearsed = _observed_best(shown, decision), locked_decision(rehearsal)
-    return Standing(source, shown, state, decision, best, beside(shown), rehearsed)
+    rehearsed = _decision_if_locked(replace(shown, rehearsal=True))
+    return Standing(source, shown, state, decision, _observed_best(shown, decision), beside(shown), rehearsed)
 
 
 def beside(version: Version) -> str:
@@ -135,6 +133,10 @@ def version_in_force(version: Version) -> Version | None:
 def locked_decision(version: Version) -> Decision | None:
     """The decision of a version's record once it is locked; an IntegrityError if the record was changed since."""
     verify_version(version)
+    return _decision_if_locked(version)
+
+
+def _decision_if_locked(version: Version) -> Decision | None:
     locked = (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists()
     return load_decision(version) if locked else None
 

@@ -145,10 +145,13 @@ def contradictions(record: Path, files: Mapping[str, str]) -> list[str]:
     names must be there.
     """
     problems, is_whole = [], any(name.startswith("runs/") for name in files)
+    digests = {record / name: digest for name, digest in files.items()}
     for holder, target, expected in _claims(record, files):
-        name = target.relative_to(record).as_posix() if target.is_relative_to(record) else ""
-        found = files.get(name) or (file_sha256(target) if target.is_file() else "")
-        if isinstance(expected, str) and found != expected and (found or (is_whole and name)):
+        if target not in digests:
+            digests[target] = file_sha256(target) if target.is_file() else ""
+        found = digests[target]
+        must_be_there = is_whole and target.is_relative_to(record)
+        if isinstance(expected, str) and found != expected and (found or must_be_there):
             now = f"it is {found[:16]}" if found else "it is not there"
             problems.append(f"{target}: {holder} says {expected[:16]}, and {now}")
     if (_home(record) / "labels.jsonl").is_file() or is_whole or record != _home(record):

@@ -4,6 +4,7 @@ If every pair agreed, or none did, a bootstrap shows no doubt; a one-sided bound
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ Floats = NDArray[np.float64]
 _POINT = 1e-12
 """An interval narrower than this is a point: no draw differs from another."""
 
-Table = Ints | Floats
+Table: TypeAlias = "Ints | Floats"
 """Confusion counts (..., k, k), whole numbers: rows are the first reading's categories, columns the second's."""
 
 
