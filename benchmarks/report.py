@@ -9,7 +9,7 @@ import sys
 from measuring import CHECKOUT, fastest, row, sized
 
 from runner.base.canonical import json_bytes
-from runner.report.results_page.render import page
+from runner.report.results_page import page
 
 sys.path.insert(0, str(CHECKOUT))  # the results belong to the tests
 

@@ -138,7 +138,7 @@ def said(sentence: str) -> str:
     >>> said("gains -0.0271 [-0.05, +0.01] as e5-small x fixed-512 does")
     'gains −0.0271 [−0.05, +0.01] as e5-small x fixed-512 does'
     """
-    return _HYPHEN_SIGN.sub("\u2212", sentence)
+    return type(sentence)(_HYPHEN_SIGN.sub("\u2212", sentence))  # markup stays markup
 
 
 def per_query(value: int) -> str:

@@ -22,7 +22,7 @@ from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind
 from runner.eval_set.version import Version, load_decision, load_receipt
 from runner.gate.gate import Gate
-from runner.report.results_page.render import page
+from runner.report.results_page import page
 from runner.score.comparison import load_comparison
 
 

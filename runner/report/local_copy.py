@@ -12,7 +12,7 @@ from runner.eval_set.corpus import archive_fault, archived_documents, manifest_r
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, load_corpus, load_decision, load_lists, load_receipt, load_results
 from runner.report.html_file import write_html
-from runner.report.results_page.render import page
+from runner.report.results_page import page
 
 NAME = "results-with-passages.html"
 

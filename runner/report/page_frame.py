@@ -1,41 +1,20 @@
-"""What every page is put into: the templates' environment, and one policy that permits its own style and script."""
+"""What every page is put into: one policy that permits its own style and script, and texts that do nothing."""
 
 import base64
 import hashlib
 import re
-import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import version
-from importlib.util import cache_from_source
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment
 from markupsafe import Markup
 from pydantic import BaseModel
 
-from runner.base.canonical import JSON, sha256
-from runner.base.figures import (
-    dollars,
-    figure,
-    fitting,
-    fitting_signed,
-    p_beside_alpha,
-    p_text,
-    percent,
-    places,
-    said,
-    signed,
-    whole_percent,
-)
-from runner.base.places import OWN_FILES
+from runner.base.canonical import JSON
+from runner.report.templates import TEMPLATES, environment
 
 Given = TypeVar("Given")
-
-TEMPLATES = OWN_FILES / "templates"
 
 LONGEST_TEXT = 2_000
 """Characters shown of any one text; the page says how many there were."""
@@ -53,21 +32,20 @@ def rendered(
     *,
     styles: tuple[str, ...] = (),
     scripts: tuple[str, ...] = (),
-    filters: tuple[Callable[..., object], ...] = (),
+    asked: Mapping[str, object] | None = None,
     **values: object,
 ) -> bytes:
-    """A page as UTF-8: the template of that name with `values`, and with what its head needs.
+    """Return a page as UTF-8: the template of that name with `values`, and `style` and `script` for its head.
 
-    `filters` are the page's own, beside those of figures. `head` is the policy, the viewport, the style of
-    `_style.css.j2` with `styles` after it, and `scripts` as one script, the only one that the policy permits.
+    `style` is `_style.css.j2` with `styles` after it, `script` are `scripts`, the only ones that the policy permits;
+    both come with their digests. `asked` are functions of the page's own that its macros and parts ask as well.
     """
-    templates = _environment(*filters)
     style = "".join(_text_of(name) for name in ("_style.css.j2", *styles))
     script = "".join(map(_text_of, scripts))
-    head = templates.get_template("_head.html.j2").render(
-        style=as_is(style), style_sha256=_digest(style), script=as_is(script), script_sha256=_digest(script)
-    )
-    return (templates.get_template(template).render(head=as_is(head), **values) + "\n").encode()
+    head = {name: as_is(text) for name, text in (("style", style), ("script", script))}
+    digests = {"style_sha256": _digest(style), "script_sha256": _digest(script)}
+    page = _environment().get_template(template, globals=dict(asked or {}))
+    return (page.render(**head, **digests, **values) + "\n").encode()
 
 
 def _text_of(name: str) -> str:
@@ -79,58 +57,14 @@ def _digest(text: str) -> str:
 
 
 def as_is(text: str) -> Markup:
-    """A text that is not escaped: our own style or script, or what the caller has escaped already."""
+    """Return a text that is not escaped: our own style or script, or what the caller has escaped already."""
     return Markup(text)  # noqa: S704  # files of this repository, or escaped by the caller
 
 
-OPTIONS: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-"""How templates are compiled, beside that they escape."""
-
-
-class _Compiled(FileSystemBytecodeCache):
-    """Templates as compiled, where Python keeps the byte code of modules that lie beside them, and by its rules.
-
-    What else they were compiled with, jinja's version and its options, is in the names of the files.
-    """
-
-    def __init__(self, options: Mapping[str, object]) -> None:
-        made_with = sha256(f"{version('jinja2')} {options}")[:8]
-        folder = Path(cache_from_source(str(TEMPLATES / "page.py"))).parent
-        super().__init__(str(folder), f"{made_with}-%s.cache")
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        try:
-            super().load_bytecode(bucket)
-        except Exception:  # noqa: BLE001  # of a damaged file pickle raises what it likes
-            bucket.reset()
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        if not sys.dont_write_bytecode:
-            with suppress(OSError):
-                Path(self.directory).mkdir(parents=True, exist_ok=True)
-                super().dump_bytecode(bucket)
-
-
 @cache
-def _environment(*filters: Callable[..., object]) -> Environment:
-    """The templates of every page, with the filters that they share and further ones."""
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, bytecode_cache=_Compiled(OPTIONS), **OPTIONS
-    )
-    of_figures = (
-        places,
-        signed,
-        fitting,
-        fitting_signed,
-        percent,
-        dollars,
-        figure,
-        whole_percent,
-        p_beside_alpha,
-        said,
-        labelled,
-    )
-    made.filters |= {each.__name__: each for each in (*of_figures, *filters)} | {"p_value": p_text}
+def _environment() -> Environment:
+    made = environment(autoescape=True)
+    made.filters["labelled"] = labelled
     return made
 
 
@@ -141,7 +75,7 @@ _SPAN = re.compile(r'(col|row)span="?(\d+)')
 
 
 def labelled(table: str) -> Markup:
-    """The table whose data cells carry their column's name, for screens so narrow that a row becomes a card.
+    """Return the table whose data cells carry their column's name, for screens so narrow that a row becomes a card.
 
     Names are those of the last row of the head; a cell that is several columns wide carries none.
     """
@@ -149,21 +83,21 @@ def labelled(table: str) -> Markup:
     rows = _ROW.findall(head)
     if not rows:
         return as_is(table)
-    texts = (_TAG.sub("", text) for text in re.split(r"<th\b[^>]*>", rows[-1])[1:])
-    names = [" ".join(text.replace("&nbsp;", " ").split()) for text in texts]
+    headings = (_TAG.sub("", text) for text in re.split(r"<th\b[^>]*>", rows[-1])[1:])
+    names = [" ".join(text.replace("&nbsp;", " ").split()) for text in headings]
     taken = 0  # rows that a cell of the first column reaches down to
 
     def row(found: re.Match[str]) -> str:
         nonlocal taken
-        place = int(taken > 0)
+        column = int(taken > 0)
         taken = max(0, taken - 1)
 
         def cell(match: re.Match[str]) -> str:
-            nonlocal place, taken
+            nonlocal column, taken
             spans = {way: int(count) for way, count in _SPAN.findall(match[2])}
-            wide, name = spans.get("col", 1), names[place] if place < len(names) else ""
+            wide, name = spans.get("col", 1), names[column] if column < len(names) else ""
             taken = max(taken, spans.get("row", 1) - 1)
-            place += wide
+            column += wide
             shown = match[1] == "td" and wide == 1 and name
             return f'<{match[1]}{match[2]} data-label="{name}">' if shown else match[0]
 
@@ -176,7 +110,7 @@ _FIGURES = frozenset((int, float, bool, type(None)))
 
 
 def inert(value: Given) -> Given:
-    """The same value with every text in it, keys included, cut to LONGEST_TEXT and its unseen characters spelled out.
+    """Return the same value with every text in it, keys included, cut and its unseen characters spelled out.
 
     Models, tuples, lists and mappings are gone through; the fields of a model are not validated again.
     """

@@ -1,40 +1,23 @@
 """Sentences that page and terminal share: templates/sentences says them, here is what they ask besides the records."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from statistics import median
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Template
 
-from runner.base.figures import (
-    figure_beside_bar,
-    fitting,
-    p_beside_alpha,
-    p_text,
-    round4,
-    texts,
-    whole_percent,
-)
-from runner.base.places import OWN_FILES
+from runner.base.figures import round4
 from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
+from runner.decide.decide import AUTOMATIC, UNATTENDED
 from runner.decide.sample_size import detectable_first, shown_by
-from runner.decide.tiers import (
-    cell_in_question,
-    interval_of,
-    not_ruled_out,
-    reaches_gain,
-    recall_words,
-    recommendation,
-    stand,
-)
+from runner.decide.tiers import not_ruled_out, reaches_gain, recall_words, recommendation
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.judges import Judging, SecondJudge
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.judge.agreement.kappa import left_open
+from runner.report.templates import environment
 from runner.score.sign_flip import left_out
-
-TEMPLATES = OWN_FILES / "templates"
 
 WINDOW = 512
 """Tokens of the baseline's windows, `fixed_token_512_50`."""
@@ -61,6 +44,31 @@ def weaknesses(results: Results) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
+def headline(results: Results, decision: Decision | None) -> str:
+    """Return what was decided, or why nothing is, in a few words."""
+    return _said("first_screen", "headline", results, decision)
+
+
+def lead(results: Results, decision: Decision | None) -> str:
+    """Return what the cell in question scored beside the baseline, and who decided what."""
+    return _said("first_screen", "lead", results, decision)
+
+
+def short(cell: str, results: Results) -> str:
+    """Return the chunker alone if every cell that a sentence may compare it with has the baseline's model."""
+    return _said("first_screen", "short", cell, results)
+
+
+def to_do(results: Results, decision: Decision | None) -> str:
+    """Return what a reader of the page does next."""
+    return _said("first_screen", "to_do", results, decision)
+
+
+def command(results: Results, decision: Decision | None, program: str) -> str:
+    """Return the command for it, "" if there is none to copy."""
+    return _said("first_screen", "command", results, decision, program)
+
+
 def can_say(second: SecondJudge, plan: Plan) -> str:
     """Return what the readings of one second judge can and cannot show."""
     return _said("judges", "can_say", second, plan)
@@ -83,48 +91,36 @@ def _rendered(template: str, macro: str, *about: object) -> str:
 @cache
 def _template(name: str) -> Template:
     # Plain text: a page escapes what it shows.
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES / "sentences"),
-        autoescape=False,  # noqa: S701
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    sentences = environment(autoescape=False)
+    asked: tuple[Callable[..., object], ...] = (
+        bm25_in,
+        carried_by_one,
+        dense_cells,
+        detectable_first,
+        favoured_sides,
+        found,
+        held_back,
+        median,
+        never_compared,
+        next_step,
+        not_ruled_out,
+        reaches_gain,
+        recall_words,
+        recommendation,
+        shown_by,
+        source_weakness,
+        untrained_cuts,
     )
-    environment.globals |= {
-        "ASKED": ASKED,
-        "TRAFFIC": TRAFFIC,
-        "bm25_in": bm25_in,
-        "carried_by_one": carried_by_one,
-        "cell_in_question": cell_in_question,
-        "dense_cells": dense_cells,
-        "favoured_sides": favoured_sides,
-        "figure_beside_bar": figure_beside_bar,
-        "held_back": held_back,
-        "interval_of": interval_of,
-        "left_open": left_open,
-        "median": median,
-        "never_compared": never_compared,
-        "not_ruled_out": not_ruled_out,
-        "reaches_gain": reaches_gain,
-        "recall_words": recall_words,
-        "recommendation": recommendation,
-        "detectable_first": detectable_first,
-        "shown_by": shown_by,
-        "source_weakness": lambda name: SOURCES[name].weakness if name in SOURCES else "",
-        "stand": stand,
-        "texts": texts,
-        "untrained_cuts": untrained_cuts,
-    }
-    environment.filters |= {
-        "fitting": fitting,
-        "grouped": "{:,}".format,
-        "p_beside_alpha": p_beside_alpha,
-        "p_text": p_text,
-        "round4": round4,
-        "whole_percent": whole_percent,
-    }
-    environment.tests["written_by_model"] = by_model
-    return environment.get_template(f"{name}.j2")
+    sentences.globals |= {each.__name__: each for each in asked}
+    sentences.globals |= {"ASKED": ASKED, "AUTOMATIC": AUTOMATIC, "TRAFFIC": TRAFFIC, "UNATTENDED": UNATTENDED}
+    sentences.filters["model"] = lambda cell: cell.partition(" x ")[0]
+    sentences.tests["written_by_model"] = by_model
+    return sentences.get_template(f"sentences/{name}.j2")
+
+
+def source_weakness(name: str) -> str:
+    """Return the weakness that the catalog declares of a source, "" for none."""
+    return SOURCES[name].weakness if name in SOURCES else ""
 
 
 def dense_cells(cells: Iterable[CellResult]) -> list[DenseCell]:

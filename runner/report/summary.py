@@ -1,5 +1,6 @@
 """What a run says when it is done: to a person on the terminal, and to a program as one JSON object."""
 
+import shlex
 import textwrap
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision, load_results
 from runner.report import sentences
-from runner.report.results_page.first_screen import EXPLORED, new_version
 
 WIDTH = 100
 """Columns of a summary that is not printed on a terminal."""
@@ -35,14 +35,14 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
         *([] if is_said or decided else [f"next: {_following(results)}"]),
     ]
     # Not wrapped: a line break inside quotes would be part of the cell's name.
-    command = [f"  {new_version(results, DRIVER, flags)}"] if results.kind == "exploration" else []
+    command = [f"  {DRIVER} version {flags or shlex.quote(results.source)}"] if results.kind == "exploration" else []
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {sentences.found(results)}", width)
     lines = [line for note in notes for line in _wrapped(note, width)]
     return "\n".join([*sentence, ranking_table(results, width), *lines, *command])
 
 
 def _following(results: Results) -> str:
-    return EXPLORED if results.kind == "exploration" else sentences.next_step(results)
+    return sentences.to_do(results, None) if results.kind == "exploration" else sentences.next_step(results)
 
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:

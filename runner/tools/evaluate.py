@@ -96,7 +96,7 @@ class Evaluation:
 
     def plot(self) -> "Drawing":
         """Every cell's difference to the first one, with its interval; a notebook draws it."""
-        from runner.report.results_page.forest import forest_svg
+        from runner.report.results_page import forest_svg
 
         return Drawing(forest_svg(self.results))
 

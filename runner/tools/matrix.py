@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader
 from pydantic import Field
 
 from runner.base.canonical import json_bytes, read_json, refuse_special, slug, write_atomic
@@ -32,7 +31,7 @@ from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.paired import PairedTest
 from runner.eval_set.shapes.queries import QueryId
 from runner.eval_set.shapes.results import Results
-from runner.report.page_frame import OPTIONS, TEMPLATES
+from runner.report.templates import environment
 from runner.score.bootstrap import mean_intervals
 from runner.score.comparison import mean, wins_ties_losses
 from runner.score.sign_flip import paired_tests
@@ -339,7 +338,7 @@ def matrix_page(folder: Path, *, draws: int = DRAWS) -> bytes:
         name: [beside(value, of) for value in published.values if value.dataset == name]
         for name, of in datasets.items()
     }
-    templates = Environment(loader=FileSystemLoader(TEMPLATES), **OPTIONS)  # noqa: S701  # Markdown, escaped by a filter
+    templates = environment(autoescape=False)  # Markdown, escaped by a filter
     templates.filters |= {"escaped": escaped, "signed": signed, "p_value": p_text, "ends": _ends}
     templates.filters |= {"mean": mean, "counts": wins_ties_losses}
     page = templates.get_template("matrix.md.j2").render(

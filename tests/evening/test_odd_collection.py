@@ -13,7 +13,7 @@ from runner.commands import main as cli
 from runner.commands import matrix
 from runner.eval_set.shapes.results import Results
 from runner.report import sentences
-from runner.report.results_page.by_query import anchor, fragment
+from runner.report.by_query import anchor, fragment
 from tests.support.small_collection import documents, evaluate, external_version, qrels, write_collection
 from tests.support.small_set import QUERIES
 

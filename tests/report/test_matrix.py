@@ -7,9 +7,8 @@ from lxml import html as markup
 
 from runner.base.records import SCORE_UNIT
 from runner.eval_set.shapes.lists import ShownPassage
+from runner.report.by_query import TOP, _cut, anchor, matrix, tint
 from runner.report.page_frame import inert
-from runner.report.results_page.by_query import TOP, _cut, anchor, contenders, matrix
-from runner.report.results_page.challenger import challenger
 from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
 from tests.support.example_results import BASELINE, BETTER, HYBRID
 from tests.support.full_results import page
@@ -46,35 +45,33 @@ def test_rows_stand_by_the_difference_to_the_baseline_greatest_first_and_equal_o
     gains = {query.id: scores[BETTER][place] - scores[BASELINE][place] for place, query in enumerate(results.queries)}
     shown = matrix(results, LISTS)
     assert [row.query.id for row in shown.rows] == sorted(gains, key=lambda name: (-abs(gains[name]), name))
-    assert [row.first[1].value for row in shown.rows] == [gains[row.query.id] for row in shown.rows]
+    assert [row.scores[1] - row.scores[0] for row in shown.rows] == [gains[row.query.id] for row in shown.rows]
     assert len(set(gains.values())) < len(gains)
 
 
 def test_every_figure_and_tint_is_that_of_the_results(results):
     shown, scores = matrix(results, LISTS), by_cell(results)
     place = {query.id: place for place, query in enumerate(results.queries)}
-    assert shown.cells == [BASELINE, BETTER, *CELLS[2:]]
+    assert (shown.cells, shown.rival) == ([BASELINE, BETTER, *CELLS[2:]], BETTER)
     for row in shown.rows:
-        for one in (*row.first, *row.others):
-            score, base = scores[one.cell][place[row.query.id]], scores[BASELINE][place[row.query.id]]
-            assert (one.value, one.score) == (score - base, f"{score / SCORE_UNIT:.2f}")
-            assert (one.tint > 0, one.tint < 0) == (score > base, score < base)
+        assert list(row.scores) == [scores[cell][place[row.query.id]] for cell in shown.cells]
+    for difference in (-SCORE_UNIT, -1, 0, 1, SCORE_UNIT // 8, SCORE_UNIT):
+        assert (tint(difference) > 0, tint(difference) < 0) == (difference > 0, difference < 0)
+    assert [tint(difference) for difference in (1, SCORE_UNIT // 8, SCORE_UNIT // 2, SCORE_UNIT)] == [1, 1, 4, 4]
 
 
 def test_the_rival_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_stands(results):
     rows = results.cells
-    assert contenders(results) == (CELLS.index(BASELINE), CELLS.index(BETTER))
-    assert contenders(results.model_copy(update={"cells": rows[::-1]})) == (2, 3)
+    assert matrix(results.model_copy(update={"cells": rows[::-1]}), LISTS).cells[:2] == [BASELINE, BETTER]
     cells = [row.model_copy(update={"short_of": [] if row.cell == HYBRID else ["weak"]}) for row in rows]
-    confirmed = results.model_copy(update={"cells": cells})
-    assert challenger(confirmed).cell == matrix(confirmed, LISTS).cells[1] == HYBRID
+    assert matrix(results.model_copy(update={"cells": cells}), LISTS).rival == HYBRID
 
 
 def test_a_baseline_alone_has_one_column_and_one_list(results):
     alone = results.model_copy(update={"cells": [row for row in results.cells if row.cell == BASELINE]})
     shown = matrix(alone, LISTS)
-    assert shown.cells == [BASELINE]
-    assert all(len(row.first) == len(row.sides) == 1 and not row.others for row in shown.rows)
+    assert (shown.cells, shown.rival) == ([BASELINE], "")
+    assert all(len(row.scores) == len(row.sides) == 1 for row in shown.rows)
 
 
 def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named(results):
@@ -82,16 +79,14 @@ def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named(resul
     for row in matrix(results, LISTS).rows:
         query = listed[row.query.id]
         names = [LISTS.documents[pair.document].doc_id for pair in query.documents]
-        hits = {side.cell: [names[place] for place, _, _ in query.hits[side.cell][:TOP]] for side in row.sides}
-        assert list(hits) == [BASELINE, BETTER]
-        for side in row.sides:
-            other = hits[BETTER if side.cell == BASELINE else BASELINE]
-            assert [hit.document.doc_id for hit in side.hits] == hits[side.cell]
-            assert [hit.rank for hit in side.hits] == list(range(1, len(side.hits) + 1))
-            assert [hit.elsewhere for hit in side.hits] == [
-                other.index(name) + 1 if name in other else 0 for name in hits[side.cell]
+        hits = {cell: [names[place] for place, _, _ in query.hits[cell][:TOP]] for cell in (BASELINE, BETTER)}
+        for cell, side in zip(hits, row.sides, strict=True):
+            other = hits[BETTER if cell == BASELINE else BASELINE]
+            assert [hit.document.doc_id for hit in side] == hits[cell]
+            assert [hit.elsewhere for hit in side] == [
+                other.index(name) + 1 if name in other else 0 for name in hits[cell]
             ]
-            for hit, (_, start, end) in zip(side.hits, query.hits[side.cell], strict=False):
+            for hit, (_, start, end) in zip(side, query.hits[cell], strict=False):
                 assert hit.span == f"{start:,}–{end:,}"
                 assert "".join(text for text, _ in hit.chunk).strip(" …") == TEXT.strip(" …")
         relevant = {name for name, pair in zip(names, query.documents, strict=True) if (pair.grade or 0) >= 2}
@@ -109,30 +104,29 @@ def test_a_hit_shows_the_chunk_that_ranked_it_before_what_the_judge_marked():
     queries = [query.model_copy(update={"documents": documents}), *LISTS.queries[1:]]
     changed = LISTS.model_copy(update={"queries": queries})
     (shown,) = [each for each in matrix(RESULTS, changed).rows if each.query.id == query.id]
-    hit = shown.sides[0].hits[0]
+    hit = shown.sides[0][0]
     assert [text for text, _ in hit.chunk] == ["rank", *([" …"] if start + 4 < end else [])]
     assert [[text for text, _ in parts] for _, parts in hit.marks] == [["mark"]]
 
 
 def test_only_telling_words_of_the_query_are_marked(results, html):
     rows = {row.query.id: row for row in matrix(results, LISTS).rows}
-    assert not any(is_marked for hit in rows["q01"].sides[0].hits for _, is_marked in hit.chunk)
+    assert not any(is_marked for hit in rows["q01"].sides[0] for _, is_marked in hit.chunk)
     assert "<mark>" not in html  # all passages are alike, so that no word tells one from another
     other = matrix(*stored(invented=Invented(passage="A ferry on the river.", query="Which ferry is on the river?")))
-    parts = [part for row in other.rows for side in row.sides for hit in side.hits for part in hit.chunk if part[1]]
+    parts = [part for row in other.rows for side in row.sides for hit in side for part in hit.chunk if part[1]]
     assert {text for text, _ in parts} == {"ferry", "river"}
 
 
 def test_only_the_judges_that_gave_few_grades_are_named(results):
     shown = matrix(results, LISTS)
-    assert shown.judge == "reader-a"
-    assert {hit.judge for row in shown.rows for side in row.sides for hit in side.hits} == {"", "reader-b"}
+    assert {hit.judge for row in shown.rows for side in row.sides for hit in side} == {"", "reader-b"}
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//example.org/x", "", " https://e.org"])
 def test_an_address_that_is_no_web_address_is_no_link(url):
     rows = matrix(*stored(invented=Invented(url=url))).rows
-    assert {hit.url for row in rows for hit in row.sides[0].hits if hit.document.doc_id == "d1"} == {""}
+    assert {hit.url for row in rows for hit in row.sides[0] if hit.document.doc_id == "d1"} == {""}
 
 
 def test_a_panel_says_of_each_hit_what_the_results_say(html, results):
@@ -141,9 +135,9 @@ def test_a_panel_says_of_each_hit_what_the_results_say(html, results):
     rows = matrix(results, LISTS).rows
     assert len(panels) == len(rows) == 25
     for panel, row in zip(panels, rows, strict=True):
-        assert panel.getprevious().get("id") == row.anchor
+        assert panel.getprevious().get("id") == anchor(row.query.id)
         items = panel.xpath(".//ol/li")
-        hits = [hit for side in row.sides for hit in side.hits]
+        hits = [hit for side in row.sides for hit in side]
         for item, hit in zip(items, hits, strict=True):
             said = item.text_content()
             grade = item.xpath(".//span[contains(@class, 'grade')]")[0].text
@@ -189,6 +183,6 @@ def test_each_hit_has_its_score_where_scores_were_kept():
     scored = LISTS.model_copy(update={"queries": queries})
     for row in matrix(RESULTS, scored).rows:
         for side, expected, before in zip(row.sides, (["0.25", "0.123"], ["17.5"]), plain[row.query.id], strict=True):
-            assert [hit.document for hit in side.hits] == [hit.document for hit in before.hits]
-            assert [hit.score for hit in side.hits] == [*expected, *[""] * 9][: len(side.hits)]
-    assert {hit.score for sides in plain.values() for side in sides for hit in side.hits} == {""}
+            assert [hit.document for hit in side] == [hit.document for hit in before]
+            assert [hit.score for hit in side] == [*expected, *[""] * 9][: len(side)]
+    assert {hit.score for sides in plain.values() for side in sides for hit in side} == {""}

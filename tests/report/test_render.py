@@ -19,7 +19,7 @@ from runner.base.schema import checked
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import LONGEST_TEXT, TEMPLATES
-from tests.support.full_results import backend, full_receipt, full_results, page
+from tests.support.full_results import NAMES, backend, full_receipt, full_results, page
 from tests.support.outline import Outline, section, words
 
 
@@ -261,8 +261,7 @@ def test_commands_name_what_made_the_page():
 
 
 def test_an_exploration_beside_a_rehearsals_baseline_is_one_of_the_rehearsal():
-    results = synthetic_results(kind="exploration")
-    results["plan"]["baseline"] = "minilm-l6-v2 x fixed_token_512_50"
+    results = synthetic_results(kind="exploration", names=NAMES[:3])
     assert "explore us_code --rehearse \\" in words(page_of(results))
 
 

@@ -1,14 +1,15 @@
 """What stands beside the scores on results.html: who judged, the pool, passages, kinds of query, the version before."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from runner.report.results_page.render import ranked
+from runner.eval_set.shapes.results import Results
+from runner.report.results_page import ranked, read_chunks
 from tests.report.test_render import column, page_of, rendered, synthetic_results
-from tests.support import example_panel
+from tests.support import example_panel, example_results
 from tests.support.example_panel import FIRST
+from tests.support.full_results import NAMES
 from tests.support.outline import section, words
 
 RESULTS = synthetic_results()
@@ -136,6 +137,83 @@ def test_a_public_collection_has_no_judges_passages_or_kinds():
 
 
 def test_rows_follow_the_ranking_and_none_is_lost():
-    a, b, c = (SimpleNamespace(cell=name) for name in "abc")
-    assert ranked(["a", "b", "c"], [b, a]) == ["b", "a", "c"]
-    assert ranked([c, a], [b, a]) == [a, c]
+    results = example_results.results(*map(example_results.row, ("b x c", "a x c", example_results.BASELINE)))
+    assert ranked(["c x c", "a x c", "b x c"], results) == ["b x c", "a x c", "c x c"]
+
+
+def cut(share: float) -> dict[str, Any]:
+    return {"tokens": 10_000, "chunks_cut": 7, "lost": round(10_000 * share), "share": share}
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.09, "loses most: 9 % of the tokens not read."),
+        (0.01, "No encoder cut much."),
+        (0, "No encoder cut anything."),
+    ],
+)
+def test_cells_that_read_the_same_chunks_share_a_row_and_the_headline_names_the_greatest_loss(share, said):
+    results = synthetic_results(names=NAMES[:9], source="demo")
+    for row in results["cells"]:
+        if row["provenance"]["truncation"]:
+            row["provenance"]["truncation"] = cut(share)
+    html = page_of(results)
+    read = read_chunks(Results.model_validate(results))
+    encoded = [row["cell"] for row in results["cells"] if row["provenance"]["encoder"]]
+    assert len(read) < len(encoded)
+    shown = [line[0] for line in rows(html, "truncation-caption", len(read))]
+    assert shown == list(read)
+    assert said in words(html)
+
+
+def test_health_has_a_row_a_chunker_and_says_what_is_degenerate():
+    results = synthetic_results()
+    for row in results["cells"]:
+        if row["cell"].endswith("fixed_token_512_50"):
+            row["provenance"]["chunks"] |= {"degenerate": ["2 chunks are empty"], "empty": 7}
+    chunkers = {row["cell"].rpartition(" x ")[2] for row in results["cells"]}
+    found = {line[0]: (line[5], line[-1]) for line in rows(page_of(results), "health-caption", len(chunkers))}
+    assert set(found) == chunkers
+    assert found["fixed_token_512_50"] == ("7", "2 chunks are empty")
+    assert found["usc_uslm_section_v1"] == ("0", "no")
+
+
+def test_imported_runs_without_chunks_are_said_in_words():
+    results = synthetic_results()
+    counts = dict.fromkeys(("queries_missing", "queries_left_out", "ties"), 0)
+    for row in results["cells"]:
+        row["provenance"] |= {"chunks": None, "encoder": None, "truncation": None}
+        row["provenance"]["imported"] = {"file_sha256": "ab" * 32, "tag": "x"} | counts
+    html = page_of(results)
+    assert f"neither chunks nor what was read of them is known: {CELLS[0]}" in words(section(html, "chunks"))
+    assert "health-caption" not in html
+
+
+def test_documents_by_stratum_have_their_share_and_fold_where_they_are_many():
+    corpus = RESULTS["corpus"] | {"n_chars": 30_000, "strata": {"a": 8, "b": 2, "c": 2}}
+    few = section(with_parts(corpus=corpus), "corpus")
+    assert "A document has 2,500 characters on average." in words(few)
+    assert "a 8 67 %" in words(few)
+    assert "<details" not in few
+    many = corpus | {"strata": {f"title {number}": 1 for number in range(13)}}
+    assert "Sampled documents by stratum (13 strata)" in section(with_parts(corpus=many), "corpus")
+
+
+def test_judges_are_listed_beside_the_labels_only_where_no_section_says_who_judged():
+    assert "judges-caption" not in rendered()
+    assert "reader-b 31" in words(section(with_parts(judging=None), "corpus"))
+
+
+def test_a_noise_floor_is_given_at_the_places_that_its_interval_allows():
+    moved = {"mean": 0.0123, "low": 0.0004, "high": 0.0242, "wins": 3, "ties": 27, "losses": 0}
+    floor = {"difference": moved, "max_change": 0.1416}
+    text = words(section(with_parts(noise_floor=floor), "gate"))
+    assert "nDCG@10 changed by +0.012 [0.000, +0.024] on average; 3 of 30 queries changed, the largest by 0.14" in text
+
+
+def test_single_gold_verdicts_are_counted_where_they_are_folded():
+    results = synthetic_results()
+    results["cells"][0]["single_gold"]["recall@10"]["verdict"] = "fail"
+    n = len(results["cells"])
+    assert f"{n - 1} of {n} cells pass by recall@10" in words(section(page_of(results), "gate"))

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from runner.report.results_page.by_query import AT_FIRST, anchor, matrix
-from runner.report.results_page.first_screen import first_screen
+from runner.report.by_query import AT_FIRST, anchor, matrix
+from runner.report.sentences import headline
 from tests.support.example_lists import Invented, listed_results
 from tests.support.example_results import decision
 from tests.support.full_results import full_receipt, full_results, page
@@ -101,7 +101,7 @@ def rows(shown):
 
 
 def test_the_page_opens_with_its_headline_asks_for_nothing_and_complains_of_nothing(shown, results, path):
-    assert first_screen(results, None).headline in shown.text("h1")
+    assert headline(results, None) in shown.text("h1")
     assert shown.requests == [path.as_uri()]
     assert (shown.complaints, shown.dialogs) == ([], [])
     assert opened_rows(shown) == []

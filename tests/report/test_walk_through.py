@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from runner.report.results_page.render import TEMPLATE_VERSION
+from runner.report.results_page import TEMPLATE_VERSION
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = CHECKOUT / "eval-sets" / "demo" / "v1" / "results.html"

@@ -26,7 +26,7 @@ from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.plan import Sample
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, NoiseFloor, Outcome, Results
-from runner.report.results_page import render
+from runner.report import results_page
 from tests.support import example_panel
 from tests.support.example_results import BASELINE, CHUNKS, FILES, PLAN, RULE, control, gate, results, row
 
@@ -36,7 +36,7 @@ def page(
 ) -> bytes:
     """The page of what such results, and these lists or those of `full_lists`, are written as."""
     listed = full_lists(found) if lists is None else lists
-    return render.page(json_bytes(found.model_dump()), json_bytes(listed.model_dump()), receipt, decision)
+    return results_page.page(json_bytes(found.model_dump()), json_bytes(listed.model_dump()), receipt, decision)
 
 
 def full_lists(found: Results) -> RankedLists:

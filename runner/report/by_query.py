@@ -1,0 +1,274 @@
+"""What a sceptic opens, query by query: nDCG@10 in every cell, and what the baseline and its rival return."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+from runner.base.figures import figure
+from runner.base.records import SCORE_UNIT
+from runner.decide.passages.asked_words import Terms, marked, query_terms
+from runner.decide.tiers import beside_baseline, meets_criterion_5
+from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
+from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.shapes.results import CellResult, Results
+
+SECTIONS = frozenset((
+    "doubts", "why", "queries", "trust", "cost", "record", "top", "everything", "passages", "quality", "gate", "judges",
+    "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt",
+))  # fmt: skip
+"""The page's own anchors; further ones have a hyphen after one of these words, or are captions."""
+
+TOP = 10
+"""Hits of a list that are shown: those that nDCG@10 counts."""
+
+AT_FIRST = 20
+"""Rows that stand there before a reader asks for all."""
+
+MOST_QUERIES = 100
+"""Queries that the page has: with 2,786 of them it took 8.6 MB. The export has them all."""
+
+TINTS = 4
+
+ASKING = frozenset(
+    ("what", "which", "who", "when", "where", "why", "how", "doe", "can", "could", "would", "should", "must", "ani")
+)
+"""Stems of a question's own words, which tell nothing in a passage."""
+
+_LINK = re.compile(r"https?://[^\s⟨⟩]+", re.IGNORECASE)
+
+
+def anchor(query_id: str) -> str:
+    """Return the query's id, with a word before it if it could be an anchor of the page's own.
+
+    >>> anchor("q12"), anchor("cost"), anchor("12"), anchor("gate-caption"), anchor("query-1")
+    ('q12', 'query-cost', '12', 'query-gate-caption', 'query-query-1')
+    """
+    first = query_id.partition("-")[0]
+    return f"query-{query_id}" if first in SECTIONS or first == "query" or query_id.endswith("-caption") else query_id
+
+
+def fragment(query_id: str) -> str:
+    """Return the anchor as a link names it.
+
+    >>> fragment("q12"), fragment("a/b(1)%")
+    ('q12', 'a%2Fb(1)%25')
+    """
+    return quote(anchor(query_id), safe="!'()*")
+
+
+def tint(difference: int) -> int:
+    """Return how dark a difference of 1e-9 is drawn, from -TINTS to TINTS."""
+    size = min(-(-abs(difference) * TINTS * 2 // SCORE_UNIT), TINTS)
+    return size if difference > 0 else -size
+
+
+Part = tuple[str, bool]
+"""Words of a passage, and whether the query has them."""
+
+Span = tuple[int, int]
+"""First character of a chunk, and the one after its last."""
+
+
+class Hit(NamedTuple):
+    """A document in a list, or one that no list has.
+
+    `elsewhere` is its rank in the other list, 0 if it is not in it; `score` is "" if it was not kept. `url` is "" for
+    an address that is none of the web's, `judge` for the one of most grades. `span` is the chunk that ranked it,
+    `chunk` its words, or what was kept of them, and `marks` what the judge marked.
+    """
+
+    pair: PairShown
+    document: ListedDocument
+    url: str
+    judge: str
+    elsewhere: int
+    score: str
+    span: str
+    chunk: Sequence[Part]
+    marks: Sequence[tuple[str, Sequence[Part]]]
+
+
+class MatrixRow(NamedTuple):
+    """A query with its score in each of the matrix's cells, in units of 1e-9.
+
+    `sides` are the lists of the baseline and, if there is one, of its rival; `missed` the first TOP relevant documents
+    in neither, with the best rank of any cell, and `further` counts the others. `absent` counts relevant documents that
+    the collection lacks; `lower` are ids and grades of documents in neither list that nDCG counts nevertheless.
+    """
+
+    query: QueryRow
+    scores: Sequence[int]
+    sides: Sequence[Sequence[Hit]]
+    missed: Sequence[tuple[Hit, str]]
+    further: int
+    relevant: int
+    absent: int
+    lower: Sequence[tuple[str, int]]
+
+
+class Matrix(NamedTuple):
+    """Rows by the size of the rival's gain, greatest first, then by id; `left_out` counts queries that are not there.
+
+    `cells` name the columns: the baseline, its rival (none if `rival` is ""), the others in the ranking's order.
+    """
+
+    cells: Sequence[str]
+    rival: str
+    rows: Sequence[MatrixRow]
+    left_out: int
+
+
+def matrix(results: Results, lists: RankedLists) -> Matrix:
+    """Return the table of #queries with its panels, from results and lists whose texts are inert."""
+    shown = beside_baseline(results.cells, results.plan)
+    cells = [*shown, *(row.cell for row in results.cells if row.cell not in shown)]
+    per_query = {row.cell: row.scores["ndcg@10"].per_query for row in results.cells}
+    scores = list(zip(*(per_query[cell] for cell in cells), strict=True))
+    parted = [abs(each[len(shown) - 1] - each[0]) for each in scores]
+    order = sorted(range(len(scores)), key=lambda number: (-parted[number], results.queries[number].id))
+    judges = Counter(pair.judge for query in lists.queries for pair in query.documents if pair.judge)
+    judge = max(judges, key=lambda name: (judges[name], name), default="")
+    listed = {query.id: query for query in lists.queries}
+    rows = []
+    for number in order[:MOST_QUERIES]:
+        query = results.queries[number]
+        panel = _Panel(listed.get(query.id), lists, query, judge, shown, results.plan.relevant_grade)
+        rows.append(panel.row(scores[number]))
+    return Matrix(cells, shown[1] if len(shown) > 1 else "", rows, len(order) - len(rows))
+
+
+class _Panel:
+    """What one query's lists hold, ready to be shown side by side."""
+
+    def __init__(
+        self,
+        lists: QueryLists | None,
+        ranked: RankedLists,
+        query: QueryRow,
+        judge: str,
+        cells: Sequence[str],
+        least: int,
+    ) -> None:
+        self.query, self.judge, self.least, self.documents = query, judge, least, ranked.documents
+        self.lists = lists or QueryLists(id=query.id, relevant=0, documents=[], hits={})
+        self.hits = {cell: self.lists.hits.get(cell, [])[:TOP] for cell in cells}
+        # Where each list has a document, by its place among the query's pairs.
+        self.ranks = [{hit[0]: rank for rank, hit in enumerate(hits, 1)} for hits in self.hits.values()]
+        self.asked = query_terms(query.text) - ASKING if ranked.texts else frozenset[str]()
+        self.terms: Terms = self.asked
+
+    def row(self, scores: Sequence[int]) -> MatrixRow:
+        """Return the query's row with its panel."""
+        known = [place for place, pair in enumerate(self.lists.documents) if (pair.grade or 0) >= self.least]
+        left = [place for place in known if not any(place in ranks for ranks in self.ranks)]
+        spans = [(place, (start, end)) for hits in self.hits.values() for place, start, end in hits]
+        self.terms = self._telling([*spans, *((place, None) for place in left[:TOP])])
+        return MatrixRow(
+            query=self.query,
+            scores=scores,
+            sides=[self._side(cell, self.ranks[1 - number]) for number, cell in enumerate(self.hits)]
+            if len(self.hits) > 1
+            else [self._side(cell, {}) for cell in self.hits],
+            missed=[(self._hit(place), self._best(place)) for place in left[:TOP]],
+            further=len(left[TOP:]),
+            relevant=self.lists.relevant,
+            absent=self.lists.relevant - len(known),
+            lower=self._lower(),
+        )
+
+    def _side(self, cell: str, other: dict[int, int]) -> list[Hit]:
+        scores = [*(f"{score:.3g}" for score in self.lists.scores.get(cell, [])), *[""] * TOP]
+        return [
+            self._hit(place, (start, end), elsewhere=other.get(place, 0), score=score)
+            for (place, start, end), score in zip(self.hits[cell], scores, strict=False)
+        ]
+
+    def _lower(self) -> list[tuple[str, int]]:
+        """Return the documents graded above 0 and below relevant that neither list has, by id."""
+        unseen = [
+            (self.documents[pair.document].doc_id, pair.grade)
+            for place, pair in enumerate(self.lists.documents)
+            if pair.grade and pair.grade < self.least and not any(place in ranks for ranks in self.ranks)
+        ]
+        unlisted = self.lists.unlisted.items()
+        return sorted([*unseen, *((doc_id, grade) for doc_id, grade in unlisted if grade < self.least)])
+
+    def _telling(self, shown: Iterable[tuple[int, Span | None]]) -> Terms:
+        """Return the terms that at most half of the passages shown have: a word that all have tells nothing."""
+        texts = {each.text for place, span in shown for part in self._passages(place, span) for each in part}
+        having = Counter(term for text in texts for term in self.asked & query_terms(text))
+        return frozenset(term for term in self.asked if 2 * having[term] <= len(texts))
+
+    def _passages(self, place: int, span: Span | None) -> tuple[list[ShownPassage], list[ShownPassage]]:
+        """Return at most one passage in the chunk that ranked a document, and at most one other that is marked."""
+        pair = self.lists.documents[place]
+        chunk = [each for each in pair.passages if span and span[0] <= each.start and each.end <= span[1]][:1]
+        near = [(each.start, each.end) for each in chunk]
+        return chunk, [each for each in _meets(pair.passages, pair.spans) if not _meets([each], near)][:1]
+
+    def _best(self, place: int) -> str:
+        """Return the best rank that any cell gives a document, with the cell; "" without one."""
+        ranks = [
+            (rank, cell)
+            for cell, hits in self.lists.hits.items()
+            for rank, hit in enumerate(hits, 1)
+            if hit[0] == place
+        ]
+        return "{} in {}".format(*min(ranks)) if ranks else ""
+
+    def _hit(self, place: int, span: Span | None = None, *, elsewhere: int = 0, score: str = "") -> Hit:
+        pair = self.lists.documents[place]
+        document = self.documents[pair.document]
+        chunk, marks = self._passages(place, span)
+        return Hit(
+            pair=pair,
+            document=document,
+            url=document.url if _LINK.fullmatch(document.url) else "",
+            judge="" if pair.judge == self.judge else pair.judge,
+            elsewhere=elsewhere,
+            score=score,
+            span=_span(*span) if span else "",
+            chunk=_cut(marked(chunk[0].text, self.terms), chunk[0], span) if chunk and span else [],
+            marks=[(_span(each.start, each.end), marked(each.text, self.terms)) for each in marks],
+        )
+
+
+def _meets(passages: Iterable[ShownPassage], spans: Sequence[Sequence[int]]) -> list[ShownPassage]:
+    """Return the passages that overlap one of the spans."""
+    return [each for each in passages if any(each.start < end and start < each.end for start, end in spans)]
+
+
+def _cut(parts: Sequence[Part], passage: ShownPassage, chunk: Span) -> list[Part]:
+    """Return a passage's parts, with dots where the chunk goes on before or after it."""
+    before, after = passage.start > chunk[0], passage.end < chunk[1]
+    return [*[("… ", False)][:before], *parts, *[(" …", False)][:after]]
+
+
+def _span(start: int, end: int) -> str:
+    return f"{figure(start)}–{figure(end)}"
+
+
+def turning_queries(results: Results) -> dict[str, list[str]]:
+    """Return by cell the queries that make or unmake it a candidate, each left out alone; nothing is tested again."""
+    base = next((row for row in results.cells if row.test is None), None)
+    if base is None or len(results.queries) < 2:
+        return {}
+    turning = {row.cell: _turning(row, base, results) for row in results.cells if row.test is not None}
+    return {cell: queries for cell, queries in turning.items() if queries}
+
+
+def _turning(row: CellResult, base: CellResult, results: Results) -> list[str]:
+    n = len(results.queries)
+    gains, recalls = (
+        [own - other for own, other in zip(row.scores[name].per_query, base.scores[name].per_query, strict=True)]
+        for name in ("ndcg@10", "recall@10")
+    )
+
+    def is_candidate(*left: int) -> bool:
+        means = [(sum(each) - sum(each[at] for at in left)) / (n - len(left)) / SCORE_UNIT for each in (gains, recalls)]
+        return meets_criterion_5(means[0], means[1], results.plan.rule)
+
+    now = is_candidate()
+    return [query.id for number, query in enumerate(results.queries) if is_candidate(number) != now]

@@ -1,0 +1,81 @@
+"""The environment in which templates are rendered: figures as text, and jinja's byte code beside Python's."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import version
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+
+from runner.base.canonical import sha256
+from runner.base.figures import (
+    dollars,
+    figure,
+    figure_beside_bar,
+    fitting,
+    fitting_signed,
+    p_beside_alpha,
+    p_text,
+    per_query,
+    percent,
+    places,
+    round4,
+    said,
+    signed,
+    texts,
+    whole_percent,
+)
+from runner.base.places import OWN_FILES
+from runner.decide.tiers import cell_in_question, interval_of, stand
+from runner.judge.agreement.kappa import left_open
+
+TEMPLATES = OWN_FILES / "templates"
+
+_OPTIONS: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+
+_FILTERS: tuple[Callable[..., object], ...] = (
+    dollars,
+    figure,
+    fitting,
+    fitting_signed,
+    p_beside_alpha,
+    p_text,
+    per_query,
+    percent,
+    places,
+    round4,
+    said,
+    signed,
+    whole_percent,
+)
+_ASKED: tuple[Callable[..., object], ...] = (cell_in_question, figure_beside_bar, interval_of, left_open, stand, texts)
+
+
+def environment(*, autoescape: bool) -> Environment:
+    """Return what renders a template: for pages with escapes, for sentences and Markdown without."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=autoescape,  # noqa: S701  # a sentence is plain text, which a page escapes
+        bytecode_cache=_byte_code(autoescape=autoescape),
+        **_OPTIONS,
+    )
+    made.filters |= {each.__name__: each for each in _FILTERS} | {"grouped": "{:,}".format, "quoted": shlex.quote}
+    made.globals |= {each.__name__: each for each in _ASKED}
+    return made
+
+
+def _byte_code(*, autoescape: bool) -> FileSystemBytecodeCache | None:
+    """Return the cache of compiled templates beside Python's own, None if Python keeps nothing there or cannot."""
+    folder = Path(cache_from_source(str(TEMPLATES / "page.py"))).parent
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    if sys.dont_write_bytecode or not os.access(folder, os.W_OK) or not folder.is_dir():
+        return None
+    # Compiled by another jinja or with other options a template is another one.
+    made_with = sha256(f"{version('jinja2')} {autoescape} {_OPTIONS}")[:8]
+    return FileSystemBytecodeCache(str(folder), f"{made_with}-%s.cache")

@@ -1,0 +1,365 @@
+"""The forest plot and the strips of the null gate: what is drawn and said equals what the results hold."""
+
+import html as escapes
+import re
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.base.canonical import sha256
+from runner.base.figures import p_beside_alpha, round4, said
+from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
+from runner.eval_set.shapes.plan import Rule
+from runner.eval_set.shapes.results import Results
+from runner.report.by_query import turning_queries
+from runner.report.drawings import COLUMN, GROUND, SHAPES, UNIT, dots, standing
+from runner.report.results_page import criteria_of
+from tests.report.test_render import page_of, synthetic_results
+from tests.support import example_results as example
+from tests.support.example_results import BASELINE
+from tests.support.outline import section, words
+
+pytest_plugins = ["tests.support.browser"]
+
+MINUS = "\u2212"
+
+typed = Results.model_validate
+
+
+def challengers(results: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in results["cells"] if row["test"]]
+
+
+@cache
+def plain() -> str:
+    return page_of(synthetic_results())
+
+
+def list_rows(html: str) -> list[str]:
+    """The rows of the forest plot, as they stand in the page."""
+    return re.findall(r'<li class="row[^"]*">(.*?)</li>', section(html, "why"), re.DOTALL)
+
+
+def strips(row: str) -> list[str]:
+    return re.findall(
+        r'<svg class="strip".*?</svg></span>|<svg class="strip".*?</svg><svg class="ruler"', row, re.DOTALL
+    )
+
+
+def scale_of(html: str, which: int):
+    """Reads a place in per cent back as a figure, from two ticks of the plot's ruler."""
+    ruler = re.findall(r'<svg class="ruler".*?</svg>', section(html, "why").split("<ol>")[0], re.DOTALL)[which]
+    ticks = re.findall(r'<text class="tick" x="([\d.]+)%"[^>]*>([^<]+)</text>', ruler)
+    (left, low), (right, high) = (
+        (Fraction(at), Fraction(text.replace(MINUS, "-").lstrip("+"))) for at, text in (ticks[0], ticks[-1])
+    )
+    return lambda at: float(low + (Fraction(at) - left) * (high - low) / (right - left))
+
+
+def external() -> Results:
+    """The same cells over published judgments: nothing is decided, nobody judged."""
+    results = synthetic_results()
+    facts = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), sha256("file"))
+    counts = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
+    results["collection"] = {
+        "schema_version": 1, "name": "scifact", "split": "test", "documents": 748, "queries": 30, "judged_pairs": 90,
+    } | facts | counts  # fmt: skip
+    for row in results["cells"]:
+        row |= {"meets_criterion_5": False, "short_of": []}
+        row["role"] = "baseline" if row["test"] is None else "compared"
+    nothing = {"judging": None, "spans": None, "previous": None, "kind": "external"}
+    results["outcome"] |= {"tier": "compared"}
+    return typed(results | nothing)
+
+
+# The forest plot.
+
+
+def test_marks_and_whiskers_of_the_forest_plot_stand_where_the_figures_are():
+    results = synthetic_results()
+    drawn = list_rows(plain())
+    assert len(drawn) == len(results["cells"])
+    scales = [scale_of(plain(), which) for which in (0, 1)]
+    for row, html in zip(results["cells"], drawn, strict=True):
+        if row["test"] is None:
+            assert "whisker" not in html
+            continue
+        bound = row["recall_bound"]
+        wanted = (
+            (row["differences"]["ndcg@10"]["mean"], *row["test"]["simultaneous"]),
+            (row["differences"]["recall@10"]["mean"], bound["low"], bound["high"]),
+        )
+        for strip, at, (mean, low, high) in zip(strips(html), scales, wanted, strict=True):
+            ends = re.search(r'class="whisker" x1="([\d.]+)%" x2="([\d.]+)%"', strip)
+            (mark,) = re.findall(
+                r'<svg x="([\d.]+)%" y="50%" overflow="visible"><(?:circle|rect|path) class="mark', strip
+            )
+            assert ends is not None
+            assert [at(place) for place in (mark, *ends.groups())] == pytest.approx([mean, low, high], abs=1e-4)
+
+
+def test_lines_stand_at_zero_and_at_what_the_rule_asks_for():
+    gain, recall = (scale_of(plain(), which) for which in (0, 1))
+    first, second = strips(list_rows(plain())[0])
+    for strip, at, bar in ((first, gain, 0.02), (second, recall, -0.02)):
+        (zero,), (rule,) = (re.findall(rf'class="{name}" x1="([\d.]+)%"', strip) for name in ("zero", "bar"))
+        assert [at(zero), at(rule)] == pytest.approx([0, bar], abs=1e-4)
+
+
+def test_the_tiers_are_told_apart_without_colour():
+    shapes = {name: SHAPES[name] for name in ("baseline", "confirmed", "candidate", "other", "exploratory")}
+    assert len(set(shapes.values())) == len(shapes)
+
+
+def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
+    results = synthetic_results()
+    first, second, third, fourth = challengers(results)[:4]
+    first["short_of"], second["short_of"] = [], ["is not told from chance"]
+    first["meets_criterion_5"] = second["meets_criterion_5"] = third["meets_criterion_5"] = True
+    third["role"] = fourth["role"] = "exploratory"
+    fourth["meets_criterion_5"] = False
+    names = [standing(row) for row in typed(results).cells if row.test]
+    assert names[:4] == ["confirmed", "candidate", "late candidate", "exploratory"]
+
+
+def test_published_judgments_have_sides_of_the_baseline():
+    results = external().model_dump()
+    first, second, third = challengers(results)[:3]
+    first["test"]["simultaneous"], second["test"]["simultaneous"] = [0.02, 0.2], [-0.02, 0.2]
+    third["gate"]["verdict"] = "fail"
+    names = [standing(row) for row in typed(results).cells if row.test]
+    assert names[:3] == ["above", "not told apart", "not passed"]
+    assert 'class="bar"' not in strips(list_rows(page_of(results))[0])[0]
+
+
+def test_an_interval_of_one_cell_alone_is_broken_and_said_to_be_so():
+    results = synthetic_results()
+    row = challengers(results)[0]
+    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain"))
+    html = page_of(results)
+    assert ["whisker alone" in drawn for drawn in list_rows(html)].count(True) == 1
+    first = list_rows(html)[0]
+    assert "] alone" in words(first)
+    low, high = re.search(r'class="whisker alone" x1="([\d.]+)%" x2="([\d.]+)%"', first).groups()
+    at = scale_of(html, 0)
+    assert [at(low), at(high)] == pytest.approx(row["test"]["interval"], abs=1e-4)
+
+
+# The criteria, and each query left out.
+
+
+def small(*cells: list[tuple[float, float]], kind: str = "production") -> dict[str, Any]:
+    """Results whose cells differ from the baseline by these pairs of nDCG@10 and Recall@10, one a query."""
+    count = len(cells[0])
+    rows = [example.row(f"cell {number}", half=0.1) for number in range(len(cells))]
+    found = example.results(*rows, example.row(BASELINE), kind=kind).model_dump()
+    for each, pairs in zip(found["cells"], [*cells, [(0.0, 0.0)] * count], strict=True):
+        for measure, values in zip(("ndcg@10", "recall@10"), zip(*pairs, strict=True), strict=True):
+            each["scores"][measure]["per_query"] = [round((0.5 + value) * 10**9) for value in values]
+    query = {"text": "a need", "kind": "topic", "origin": "person"}
+    return found | {"queries": [{"id": f"q{number}", **query} for number in range(count)]}
+
+
+PAIRS = st.tuples(*(st.integers(-200, 200).map(lambda value: value / 1000) for _ in range(2)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(2, 7).flatmap(
+        lambda count: st.lists(st.lists(PAIRS, min_size=count, max_size=count), min_size=1, max_size=3)
+    )
+)
+def test_a_query_left_out_changes_the_candidates_where_scoring_anew_says_so(cells: list[Any]):
+    rule = Rule(min_gain=0.02, max_recall_loss=0.02)
+
+    def candidates(left: int | None) -> list[bool]:
+        kept = [[pair for place, pair in enumerate(pairs) if place != left] for pairs in cells]
+        means = [
+            [Fraction(round(sum(each) * 1000), 1000 * len(pairs)) for each in zip(*pairs, strict=True)]
+            for pairs in kept
+        ]
+        return [meets_criterion_5(*map(float, pair), rule) for pair in means]
+
+    results, now = typed(small(*cells)), candidates(None)
+    turning = [
+        [f"q{place}" for place in range(len(cells[0])) if candidates(place)[number] != now[number]]
+        for number in range(len(cells))
+    ]
+    found = turning_queries(results)
+    assert sorted(found.values()) == sorted(filter(None, turning))
+    assert set(found) <= {row.cell for row in results.cells if row.test}
+
+
+def test_a_single_query_leaves_nothing_out():
+    assert turning_queries(typed(small([(0.3, 0.0)]))) == {}
+
+
+@pytest.mark.parametrize("p", [0.01, 0.2, None])
+@pytest.mark.parametrize("gain", [0.0194, 0.05])
+@pytest.mark.parametrize("gate", ["pass", "fail", "insufficient"])
+def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, gain, gate):
+    results = synthetic_results(n_queries=4) | {"previous": None}
+    row = challengers(results)[0]
+    results["cells"] = [row, next(each for each in results["cells"] if each["test"] is None)]
+    row["differences"]["ndcg@10"]["mean"], row["differences"]["recall@10"]["mean"] = gain, 0.0
+    row["test"]["p_gain"], row["gate"]["verdict"] = p, gate
+    short = unmet_criteria(CellFigures(gain, 0.0, p, gate, 1.0), Rule(min_gain=0.02, max_recall_loss=0.02), 0.05)
+    made = typed(results)
+    marks = [one.met for one in criteria_of(made.cells[0], made)]
+    assert all(marks) == (not short)
+    items = re.findall(r"<strong>(met|not met|not shown)</strong>", section(page_of(results), "why"))
+    told = [{True: "met", False: "not met", None: "not shown"}[mark] for mark in marks]
+    assert items == [*told, *(["not met"] * len(made.cells[0].short_of) if all(marks) else [])]
+
+
+@given(st.floats(0.000001, 1))
+def test_a_p_value_never_reads_as_if_it_were_on_the_other_side_of_alpha(p: float):
+    read = p_beside_alpha(p, 0.05)
+    assert (float(read.lstrip("<")) > 0.05) == (round4(p) > 0.05)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("gains +0.05 (interval -0.01 to +0.09)", "gains +0.05 (interval \u22120.01 to +0.09)"),
+        ("with -0.03 [-0.08, +0.02] Recall@10", "with \u22120.03 [\u22120.08, +0.02] Recall@10"),
+        ("rrf(bm25,e5-0.5b) x fixed-512 at 1-2", "rrf(bm25,e5-0.5b) x fixed-512 at 1-2"),
+    ],
+)
+def test_differences_in_sentences_have_a_true_minus_and_names_keep_their_hyphens(sentence, expected):
+    assert said(sentence) == expected
+
+
+# The null gate.
+
+
+def text_of(markup: str) -> str:
+    """What a reader sees of a part of a page."""
+    return " ".join(escapes.unescape(re.sub(r"<[^>]*>", "", re.sub(r"</(p|li)>", " ", markup))).split())
+
+
+def gate_rows(html: str, label: str) -> dict[str, str]:
+    """The rows of a plot of the null gate, each with its drawing, by name."""
+    plot = html.split(f'aria-label="{escapes.escape(label)}"')[1].split("</ul>")[0]
+    rows = plot.split('<li class="ruler"')[0].split("<li>")[1:]
+    return {text_of(item.split("<svg")[0]): item for item in rows}
+
+
+def points(path: str):
+    """Where a path of lines without length has its dots: across and from the top, column by column."""
+    for at, top, rest in re.findall(r"M([\d.]+) ([\d.]+)h0((?:m0-[\d.]+h0)*)", path):
+        up = float(top)
+        yield float(at), up
+        for step in re.findall(r"m0-([\d.]+)h0", rest):
+            up -= float(step)
+            yield float(at), up
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    return [float(found) for found in re.findall(pattern, text)]
+
+
+@pytest.mark.parametrize("draws", [[0.1 + 0.0015 * place for place in range(40)], [0.0] * 40, [0.2] * 20 + [0.9] * 20])
+def test_every_dot_stands_within_half_a_column_of_its_draws_and_columns_have_no_gaps(draws):
+    drawn_at = list(points(dots(draws)))
+    across, up = [x for x, _ in drawn_at], [y for _, y in drawn_at]
+    assert len(across) == len(draws)
+    for at, draw in zip(across, draws, strict=True):
+        assert abs(at - UNIT.at(draw)) <= COLUMN / 2 + 0.01
+    for at in set(across):
+        column = sorted((y for x, y in zip(across, up, strict=True) if x == at), reverse=True)
+        assert GROUND > column[0] > column[-1] > 0
+        steps = [lower - upper for lower, upper in pairwise(column)] or [0.0]
+        assert max(steps) - min(steps) < 0.11
+
+
+def test_scores_means_and_what_is_asked_stand_where_the_figures_say():
+    results = synthetic_results()
+    for each in results["cells"]:
+        shown = gate_rows(plain(), f"{each['cell']} against every null")
+        for null in each["gate"]["nulls"]:
+            item = shown[null["name"]]
+            assert numbers(r'class="real" x1="([\d.]+)%"', item) == [UNIT.at(each["gate"]["real"])]
+            asked = re.findall(r'class="asked" x1="([\d.]+)%" x2="([\d.]+)%" y1="5"', item)
+            ends = [(str(UNIT.at(null["mean"])), str(UNIT.at(null["mean"] + 0.05)))]
+            assert asked == ([] if null["name"] == "shuffled top 10" else ends)
+            diamonds = numbers(r'<svg class="diamond" x="([\d.]+)%"', item)
+            assert diamonds == ([] if null["dots"] else [UNIT.at(null["mean"])])
+
+
+def test_one_strip_a_cell_shows_the_null_that_it_fails_or_is_least_above():
+    results = synthetic_results()
+    first, second = results["cells"][:2]
+    first["gate"]["nulls"][2]["delta"] = 0.01
+    second["gate"]["nulls"][3] |= {"verdict": "fail", "p": 0.2, "delta": 0.5}
+    second["gate"]["verdict"] = "fail"
+    shown = gate_rows(page_of(results), "Every cell against its nearest null")
+    assert len(shown) == len(results["cells"])
+    assert f"; {first['gate']['nulls'][2]['name']}: +0.01 from" in text_of(shown[first["cell"]])
+    assert f"; {second['gate']['nulls'][3]['name']}: +0.5" in text_of(shown[second["cell"]])
+    assert sum('class="short"' in item for item in shown.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"mean": 0.12, "delta": 0.38}, "pass: +0.38 from the null's 0.12, p 0.0005"),
+        ({"verdict": "fail", "p": 0.21}, "fail: * p 0.21; p is above 0.05"),
+        (
+            {"verdict": "fail", "p": 0.06, "mean": 0.52, "delta": -0.02},
+            "fail: −0.02 from the null's 0.52, p 0.060; p is above 0.05 and less than 0.05 above the null",
+        ),
+        ({"verdict": "insufficient", "p": 1 / 6}, "insufficient: * p 0.17; a perfect engine would not pass it either"),
+    ],
+)  # fmt: skip
+def test_a_row_says_its_verdict_with_the_distance_and_what_is_missing(changes, text):
+    results = synthetic_results()
+    results["cells"][0]["gate"]["nulls"][0] |= changes
+    shown = gate_rows(page_of(results), f"{results['cells'][0]['cell']} against every null")
+    says = text_of(shown["permuted qrels"].rpartition("</svg>")[2])
+    start, _, end = text.rpartition("*")
+    assert says.startswith(start.strip())
+    assert says.endswith(end)
+
+
+def test_controls_say_what_they_must_do_and_what_they_did():
+    controls = [
+        example.control("oracle", "pass", passes=1, bound=1),
+        example.control("constant"),
+        example.control("random", draws=200, passes=44, bound=21, behaves=False),
+    ]
+    results = synthetic_results() | {"controls": [each.model_dump() for each in controls]}
+    shown = gate_rows(page_of(results), "Controls")
+    assert [text_of(item.split("</svg>")[-1]) for item in shown.values()] == [
+        "must pass: passed; behaves",
+        "must fail: did not pass; behaves",
+        "must fail: 44 of 200 passed, at most 21 may; misbehaves",
+    ]
+    assert numbers(r'<svg class="diamond" x="([\d.]+)%"', shown["constant"]) == [UNIT.at(0.1)]
+    assert numbers(r'<circle class="mean" cx="([\d.]+)%"', shown["random"]) == [UNIT.at(0.1)]
+    base = next(row for row in results["cells"] if row["test"] is None)
+    assert numbers(r'class="compared" x1="([\d.]+)%"', shown["random"]) == [UNIT.at(base["gate"]["real"])]
+
+
+PLACES = """() => [...document.querySelectorAll(".strips .strip")].filter((strip) => strip.querySelector(".real"))
+  .map((strip) => {
+    const box = strip.getBoundingClientRect();
+    const line = strip.querySelector(".real").getBoundingClientRect();
+    return 100 * (line.x + line.width / 2 - box.x) / box.width;
+  })"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_in_a_browser_the_marks_stand_where_they_are_put_and_nothing_widens_the_page(opened, tmp_path, width):
+    path = tmp_path / "page.html"
+    path.write_text(plain(), encoding="utf-8")
+    shown = opened(path, viewport={"width": width, "height": 800})
+    shown.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    wanted = [UNIT.at(row["gate"]["real"]) for row in synthetic_results()["cells"]]
+    assert shown.evaluate(PLACES)[: len(wanted)] == pytest.approx(wanted, abs=0.2)
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
