@@ -1,7 +1,7 @@
 """Requests to a server: bounded in size and time, patient while it is busy, and silent about the key.
 
-`exchange` makes one request and `patiently` repeats it; feeds, encoders and judges ask through both, the Anthropic SDK
-through `patiently` alone.
+`exchange` makes one request and `patiently` repeats it; feeds, encoders and judges ask through both. What comes to
+nothing is to be tried again later (Busy), is about this request alone (Unusable), or ends the session (Refused).
 """
 
 import itertools
@@ -41,10 +41,12 @@ _MOST_WORDS = 10_000
 """Bytes read of an answer that is no success."""
 
 _ENCODINGS = frozenset(("", "identity", "gzip"))
-_OVERLOADED = frozenset((429, 503, 529))
-_FAILING = frozenset((408, 424, 425, 500, 502, 504))  # 424 is TEI's word for an inference that failed
+_TURNED_AWAY = frozenset((409, 425, 429, 503, 529))
+_AGAIN = _TURNED_AWAY | {408, 424}  # 424 is TEI's word for an inference that failed
 _REFUSED_KEY = frozenset((401, 403, 407))
 _NOTHING_THERE = frozenset((404, 405, 410))
+_OF_MONEY = frozenset((400, 403, 429))
+_NO_MONEY = re.compile(r"credit balance|(usage|spend|spending)[ _]limit|limit_reached|billing", re.IGNORECASE)
 
 _Result = TypeVar("_Result")
 
@@ -69,6 +71,14 @@ class Busy(Unusable):
         super().__init__(reason, is_charged=is_charged)
         self.wait = wait
         self.tries = tries
+
+
+class Refused(BackendError):
+    """A refusal that every further request would meet."""
+
+
+class NotThere(Refused):
+    """The address, the model or the record is not known to the server."""
 
 
 class Patience(NamedTuple):
@@ -322,10 +332,17 @@ class Client:
     """One pool of connections to one server, for any number of threads. Redirects are not followed.
 
     The proxies of the environment are used unless the key goes unencrypted to `place`, a private address. An
-    InputError if it would go so anywhere else.
+    InputError if it would go so anywhere else. `headers` are sent beside the usual ones.
     """
 
-    def __init__(self, timeout: float, patience: Patience, service: Service, place: Place) -> None:
+    def __init__(
+        self,
+        timeout: float,
+        patience: Patience,
+        service: Service,
+        place: Place,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         import httpx
 
         self._service = service
@@ -333,16 +350,18 @@ class Client:
         is_direct = refuse_clear_key(place, self.secret, service.url_flag)
         self._timeout = timeout
         self._patience = patience
-        headers = {
+        usual = {
             "User-Agent": f"per-source-eval/{__version__}",
             "Content-Type": "application/json",
             "Accept": "application/json",
             "Accept-Encoding": "identity",
         }
+        if self.secret.value:
+            usual["Authorization"] = f"Bearer {self.secret.value}"
         self._http = httpx.Client(
             timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-            headers=headers | ({"Authorization": f"Bearer {self.secret.value}"} if self.secret.value else {}),
+            headers={**usual, **(headers or {})},
             follow_redirects=False,
             trust_env=not is_direct,
         )
@@ -354,8 +373,8 @@ class Client:
     def post(self, url: str, body: bytes, longest: int, stopped: threading.Event) -> Response:
         """Return the answer with status 200, of at most `longest` bytes.
 
-        Raise Unusable for what concerns this request alone, a BackendError if the key is refused, nothing is at the
-        address, or the server cannot be reached or stays overloaded.
+        Raise Unusable for what concerns this request alone, Refused if the key is or nothing is at the address, a
+        BackendError if the server cannot be reached or stays overloaded.
         """
         return self.patiently(lambda: self.once("POST", url, body, longest), stopped, url)
 
@@ -365,19 +384,20 @@ class Client:
             return self.patiently(lambda: self.once("GET", url, b"", longest), stopped, url)
         except Busy:
             raise
-        except Unusable:
+        except (Unusable, Refused):
             return None
 
     def check_key(self, url: str, body: bytes = b"") -> bool:
-        """Return whether the server answers at once; raise a BackendError if it refuses the key, or wants one.
+        """Return whether the server answers at once; raise Refused if it refuses the key, or wants one.
 
         Asked with a body, it may refuse whatever else every further request would meet.
         """
         soon = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), CHECKED)}
+        method = "POST" if body else "GET"
         try:
             response = exchange(
                 self._http,
-                "POST" if body else "GET",
+                method,
                 url,
                 longest=_LONGEST_CHECK,
                 shown=self.secret.shown,
@@ -389,8 +409,8 @@ class Client:
             return False  # it may be up when it is needed
         # A gateway may forbid what is only looked at, and let pass what counts.
         if (body or response.status == HTTPStatus.UNAUTHORIZED) and response.status != HTTPStatus.OK:
-            failure = self._failure("POST", url, response)
-            if isinstance(failure, BackendError):
+            failure = self._failure(url, response)
+            if isinstance(failure, Refused):
                 raise failure
         return True
 
@@ -400,7 +420,7 @@ class Client:
             self._http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
         )
         if response.status != HTTPStatus.OK:
-            raise self._failure(method, url, response)
+            raise self._failure(url, response)
         return response
 
     def patiently(self, once: Callable[[], _Result], stopped: threading.Event, url: str) -> _Result:
@@ -414,33 +434,38 @@ class Client:
                 f"{self.secret.without(url)}: {error}. Run the command again when the server is up and has room."
             ) from error
 
-    def _failure(self, method: str, url: str, response: Response) -> Exception:
-        status = response.status
-        words = f"HTTP {status} ({self._words(response)})"
-        if status in _OVERLOADED | _FAILING:
-            return Busy(words, is_charged=status in _FAILING, wait=self._patience.asked(response.headers))
-        if advice := self._advice(response) if method == "POST" else "":
-            return BackendError(f"{self.secret.without(url)}: {words}{advice}")
-        return Unusable(words, is_charged=False)
-
-    def _advice(self, response: Response) -> str:
-        """Return what to do about a status that every further request would meet, "" for any other."""
-        if response.status in _REFUSED_KEY:
+    def _failure(self, url: str, response: Response) -> Exception:
+        """Return what a status other than 200 means: again later, this request alone, or stop."""
+        status, text = response.status, response.body.decode("utf-8", "replace")
+        words = f"HTTP {status} ({self._words(response, text)})"
+        is_broke = status == HTTPStatus.PAYMENT_REQUIRED or (status in _OF_MONEY and bool(_NO_MONEY.search(text)))
+        if not is_broke and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _AGAIN):
+            wait = self._patience.asked(response.headers)
+            return Busy(words, is_charged=status not in _TURNED_AWAY, wait=wait)
+        if is_broke:
+            advice = ". Look at the account's billing, then run the command again."
+        elif status in _REFUSED_KEY:
             known = "the key in the environment was refused" if self.secret.value else "the environment has no key"
             variable = self._service.key_variable or "a variable of the environment, and its name into key_env"
-            return f": {known}. Put the server's key into {variable}."
-        if response.status == HTTPStatus.PAYMENT_REQUIRED:
-            return ". Look at the account's billing, then run the command again."
-        if response.status in _NOTHING_THERE:
-            return f". {self._service.nothing_there}"
-        if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
+            advice = f": {known}. Put the server's key into {variable}."
+        elif status in _NOTHING_THERE:
+            return NotThere(f"{self.secret.without(url)}: {words}. {self._service.nothing_there}")
+        elif HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
             target = re.split(r"[?#]", response.headers.get("location", "nowhere"))[0].rpartition("@")[2]
-            return f" leads to {self.secret.shown(target)}. Redirects are not followed; give the last address."
-        return ""
+            advice = f" leads to {self.secret.shown(target)}. Redirects are not followed; give the last address."
+        else:
+            return Unusable(words, is_charged=False)
+        return Refused(f"{self.secret.without(url)}: {words}{advice}")
 
-    def _words(self, response: Response) -> str:
+    def _words(self, response: Response, text: str) -> str:
         """Return what the server says of its failure, or what kind of page it sends in place of words."""
-        if not response.body:
+        if not text:
             return "no words"
-        kind = response.headers.get("content-type", "").partition(";")[0]
-        return "a page of HTML" if "html" in kind else self.secret.shown(response.body.decode("utf-8", "replace"))
+        if response.headers.get("content-type", "").partition(";")[0].endswith("html"):
+            return "a page of HTML"
+        try:
+            error = json.loads(text)["error"]
+            text = error if isinstance(error, str) else str(error["message"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass  # it is shown as it is
+        return self.secret.shown(text)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runner.embed.backends import Backend
     from runner.embed.cost.prices import RemoteOptions
     from runner.evening.costs import Asked
-    from runner.judge.models.run_judges import JudgeOptions
+    from runner.judge.models.api import JudgeOptions
 
 
 def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
@@ -110,11 +110,11 @@ def backend_of(
         backend = HttpBackend(options.encoder_url)
     elif remote is not None:
         remote = replace(remote, containers=containers or remote.containers)
-        from runner.embed.cost.budget import Meter
-        from runner.embed.cost.ledger import SPEND
+        from runner.embed.cost.ledger import SPEND, Budget
+        from runner.embed.cost.rental import Rentals
         from runner.embed.modal.backend import ModalBackend
 
-        backend = ModalBackend(Meter.of(work / SPEND, remote), remote)
+        backend = ModalBackend(Rentals(Budget(work / SPEND, remote.max_usd), remote))
     if version is None:
         return backend
     # The plan is read when an encoder is asked for: the run itself may write it.
@@ -126,9 +126,9 @@ def judge_of(options: argparse.Namespace) -> "JudgeOptions | None":
     """Return how models are asked; None without --judge. An InputError for a price or an address that is none."""
     if options.judge is None:
         return None
+    from runner.embed.cost.prices import given_price
+    from runner.judge.models.api import JudgeOptions
     from runner.judge.models.client import judge_address
-    from runner.judge.models.prices import given_price
-    from runner.judge.models.run_judges import JudgeOptions
 
     if options.judge_url is not None:
         judge_address(options.judge_url)  # also if nothing is sent, as by --dry-run

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.records import Ints, Run
-from runner.eval_set.plan import undated
 from runner.eval_set.shapes.judges import Judging, Readers, SecondJudge
-from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.labels import Label, undated
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts, repeats

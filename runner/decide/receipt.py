@@ -10,7 +10,7 @@ from runner import __version__
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
 from runner.base.records import WITHOUT_VECTORS, parse_cell
-from runner.embed.cost.prices import size
+from runner.embed.cost.estimate import size
 from runner.eval_set.shapes.cell import BackendRecord
 from runner.eval_set.shapes.decision import Receipt, SpendReceipt
 from runner.eval_set.version import Version, load_cell_file

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from runner.base.errors import InputError
 from runner.embed.backends import Backend, BackendName, Work
-from runner.embed.cost.ledger import SPEND, Ledger
+from runner.embed.cost.ledger import SPEND, Budget, Ledger
 from runner.embed.cost.prices import positive
 from runner.embed.encoder import Encoder
 from runner.eval_set.catalog import EncoderSpec, plugged_encoder
@@ -61,10 +61,9 @@ class PlanBackend(Backend):
         if not spec.api:
             return self._backend.encoder_of(spec)
         if spec.name not in self._services:
-            from runner.embed.over_http.service import PerToken, ServiceEncoder, ServiceMeter
+            from runner.embed.over_http.service import ServiceEncoder
 
-            price = PerToken(spec.usd_per_million_tokens)
-            made = ServiceEncoder(spec, ServiceMeter(self._ledger, self.max_usd, spec.name, price))
+            made = ServiceEncoder(spec, Budget(self._ledger, self.max_usd))
             self._services[spec.name] = made
             self._open.callback(made.close)
         return self._services[spec.name]
@@ -90,14 +89,13 @@ class PlanBackend(Backend):
 
     def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Raise BudgetError, before a text is sent, if services and what comes after them are beyond the ceiling."""
-        from runner.embed.cost.estimate import TokenCount, Total, service_lines, service_usd
+        from runner.embed.cost.estimate import TokenCount, Total, of_services
 
-        counted = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
-        usd = sum(service_usd(counted, self._own).values())
-        total = replace(judging or Total(self.max_usd), embedding=usd)
-        if usd:
-            total = replace(total, spent=sum(row.usd for row in Ledger(self._ledger).rows()))
-            total.check(service_lines(counted, self._own))
+        served = of_services({part.encoder: TokenCount(part.tokens, "counted") for part in work}, self._own)
+        total = replace(judging or Total(self.max_usd), embedding=served.usd)
+        if served.usd:
+            total = replace(total, spent=sum(entry.usd for entry in Ledger(self._ledger).entries()))
+            total.check(served.lines)
         self._backend.prepare([part for part in work if not self._is_service(part.encoder)], total)
 
     def billed(self, run_id: str, began: datetime) -> float | None:
@@ -106,7 +104,11 @@ class PlanBackend(Backend):
 
     def dollars(self, encoder: str) -> float | None:
         """What the encoder cost so far, None if nothing is metered."""
-        return self._services[encoder].meter.usd() if encoder in self._services else self._backend.dollars(encoder)
+        return (
+            self._services[encoder].budget.spent(encoder)
+            if encoder in self._services
+            else self._backend.dollars(encoder)
+        )
 
     def _is_service(self, name: str) -> bool:
         return name in self._own and bool(self._own[name].api)

@@ -4,7 +4,6 @@ Criterion numbers are those of the per-source evaluation spec.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,21 +19,8 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
-from runner.eval_set.shapes.labels import APIS, Judges
+from runner.eval_set.shapes.labels import APIS, Judges, undated
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
-
-_DATED = re.compile(r"-\d{8}$")
-
-
-def undated(model: str) -> str:
-    """Return a model's id without the date at its end."""
-    return _DATED.sub("", model)
-
-
-def is_same_model(asked: str, answered: str) -> bool:
-    """Return whether one id stands for the other: they differ by a date at most."""
-    return asked == answered or (undated(asked) == undated(answered) and asked in (undated(asked), undated(answered)))
-
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25

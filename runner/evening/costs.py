@@ -11,21 +11,20 @@ from runner.embed.cost.estimate import (
     Corpus,
     TokenCount,
     Total,
-    estimate,
     local_line,
+    of_rented,
+    of_services,
     planned_tokens,
     rerank_lines,
     reranked_tokens,
-    service_lines,
-    service_usd,
 )
-from runner.embed.cost.ledger import SPEND, Ledger, all_sessions
+from runner.embed.cost.ledger import SPEND, Ledger, all_entries
 from runner.embed.cost.prices import MAX_USD, RemoteOptions
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_queries
 
 if TYPE_CHECKING:
-    from runner.judge.models.run_judges import JudgeOptions
+    from runner.judge.models.api import JudgeOptions
 
 FREE = "cost: $0.00 (local encoders)"
 BY_FILE = "judging: not counted; --judge counts what the plan's language models would cost"
@@ -73,7 +72,7 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     An InputError for a plan without judges, and for a model whose price nobody knows.
     """
     documents, own = _documents(version, asked), plan.encoders if plan else {}
-    total = Total(asked.max_usd, sum(row.usd for row in Ledger(version.work / SPEND).rows()))
+    total = Total(asked.max_usd, sum(entry.usd for entry in Ledger(version.work / SPEND).entries()))
     paid = asked.remote is not None or asked.judge is not None or any(spec.api for spec in own.values())
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
     planned: dict[str, TokenCount] = {}
@@ -85,17 +84,17 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
         again = reranked_tokens(plan.cells, corpus, done)
         pace = measured_rate(version, plan.cells)
-    charged = service_usd(planned, own)
-    total = replace(total, embedding=sum(charged.values()))
-    elsewhere = {name: count for name, count in planned.items() if name not in charged}
-    lines = service_lines(planned, own)
+    served = of_services(planned, own)
+    total = replace(total, embedding=served.usd)
+    elsewhere = {name: count for name, count in planned.items() if not (name in own and own[name].api)}
+    lines = served.lines
     if asked.server:
         lines.append(f"cost: not known (encoders of {asked.server})")
     elif asked.remote is None:
         lines += [] if any(spec.api for spec in own.values()) else [FREE]
         lines += [local_line(elsewhere, pace)] if is_counted else []
     elif is_counted:
-        rented = estimate(elsewhere, asked.remote, all_sessions(version.work))
+        rented = of_rented(elsewhere, asked.remote, all_entries(version.work))
         lines, total = [*lines, *rented.lines], replace(total, embedding=total.embedding + rented.usd)
     lines += rerank_lines(again, pace)
     if plan is None or version.source.policy == "external":

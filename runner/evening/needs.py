@@ -9,7 +9,7 @@ from runner.base.errors import BackendError, EvalError, PackageMissing
 from runner.base.places import DRIVER
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.embed.backends import Backend
-from runner.embed.cost.prices import size
+from runner.embed.cost.estimate import size
 from runner.embed.weights import HubSilent, encodings, hub_has, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec

@@ -21,7 +21,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version
-from runner.judge.models.run_judges import JudgeOptions
+from runner.judge.models.api import JudgeOptions
 from runner.report.results_page import page
 from runner.retrieve.make_runs import CellRuns, Wanted
 

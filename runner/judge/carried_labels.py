@@ -9,8 +9,7 @@ from runner.base.errors import IntegrityError
 from runner.eval_set.history import earlier, opened
 from runner.eval_set.labels import append_labels, load_labels, scored
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import is_same_model
-from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.labels import Label, is_same_model
 from runner.eval_set.version import Version, load_corpus, load_queries
 
 

@@ -15,9 +15,8 @@ from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
 from runner.embed.batches import Order
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_corpus, chunk_inputs, chunks_to_rows, rows_to_chunks
-from runner.embed.cost.estimate import Total
+from runner.embed.cost.estimate import Total, size
 from runner.embed.cost.ledger import BudgetError
-from runner.embed.cost.prices import size
 from runner.embed.embed_chunks import Embeddable
 from runner.embed.vectors import described
 from runner.retrieve.ranking import chunk_table

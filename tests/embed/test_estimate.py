@@ -8,54 +8,27 @@ from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.cost.estimate import (
+    CEILING,
     HEADROOM,
     Corpus,
     TokenCount,
     Total,
-    estimate,
+    of_rented,
     planned_tokens,
-    reranked_tokens,
-)
-from runner.embed.cost.ledger import BudgetError, LedgerRow
-from runner.embed.cost.prices import (
-    CEILING,
-    CORE_USD,
-    GPUS,
-    RemoteOptions,
-    container_price,
-    default_rate,
     rate,
+    reranked_tokens,
     size,
-    weights_price,
 )
+from runner.embed.cost.ledger import BudgetError
+from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price, weights_price
 from runner.eval_set.catalog import ENCODERS, source
 from runner.eval_set.corpus import sample_of
 from runner.eval_set.shapes.plan import Sample
 from runner.eval_set.version import NOISE_FLOOR_CELL
+from tests.support.ledger_entries import entry
 
 FIXED = "fixed_token_512_50"
 BASELINE = f"arctic-l-v2.0 x {FIXED}"
-
-
-def session(**changed):
-    fields = {
-        "schema_version": 1,
-        "kind": "embed",
-        "what": "arctic-l-v2.0",
-        "gpu": "L4",
-        "price_per_second": 0.001,
-        "started_on": "2026-05-01T08:00:00+00:00",
-        "ended": True,
-        "seconds": 100.0,
-        "containers": 2,
-        "container_seconds": 200.0,
-        "tokens": 1_100_000,
-        "texts": 2_000,
-        "busy_seconds": 50.0,
-        "busy_tokens": 1_000_000,
-        "usd": 0.2,
-    }
-    return LedgerRow.model_validate(fields | changed)
 
 
 def corpus(document_chars=(40_000, 4_000), query_chars=0, **stored):
@@ -67,6 +40,10 @@ def tokens(cells, baseline="", current=(), **known):
     return {encoder: amount.tokens for encoder, amount in amounts.items()}
 
 
+def default_rate(encoder, gpu):
+    return rate(encoder, gpu, [])
+
+
 # Rates
 
 
@@ -75,24 +52,24 @@ def test_every_catalogued_encoder_has_a_default_rate_on_every_gpu_with_a_price(g
     usable = {name for name, spec in ENCODERS.items() if not spec.excluded}
     assert all({"gflop_per_token", "weights_gb"} <= ENCODERS[name].model_fields_set for name in usable)
     for encoder in usable:
-        assert 10 < default_rate(encoder, gpu) <= CEILING
+        assert 10 < default_rate(encoder, gpu).tokens_per_second <= CEILING
 
 
 def test_a_default_rate_follows_the_arithmetic_and_stops_at_the_tokenisers():
-    assert default_rate("arctic-l-v2.0", "L4") == pytest.approx(0.3 * 121e12 / 0.66e9)
-    assert default_rate("minilm-l6-v2", "H200") == CEILING
+    assert default_rate("arctic-l-v2.0", "L4").tokens_per_second == pytest.approx(0.3 * 121e12 / 0.66e9)
+    assert default_rate("minilm-l6-v2", "H200") == (CEILING, "default")
     assert default_rate("unheard-of", "L4") == default_rate("arctic-l-v2.0", "L4")
     assert size("unheard-of") is ENCODERS["arctic-l-v2.0"]
 
 
 def test_the_newest_long_enough_session_of_the_encoder_and_gpu_sets_the_rate():
     sessions = [
-        session(started_on="2026-05-02T08:00:00+00:00", busy_tokens=2_000_000),
-        session(),
-        session(started_on="2026-05-03T08:00:00+00:00", busy_seconds=4.9),
-        session(started_on="2026-05-03T08:00:00+00:00", gpu="A10"),
-        session(started_on="2026-05-03T08:00:00+00:00", what="nomic-v1.5"),
-        session(started_on="2026-05-03T08:00:00+00:00", kind="weights"),
+        entry(on="2026-05-02T08:00:00+00:00", busy_tokens=2_000_000),
+        entry(),
+        entry(on="2026-05-03T08:00:00+00:00", busy_seconds=4.9),
+        entry(on="2026-05-03T08:00:00+00:00", gpu="A10"),
+        entry(on="2026-05-03T08:00:00+00:00", what="nomic-v1.5"),
+        entry(on="2026-05-03T08:00:00+00:00", kind="weights"),
     ]
     assert rate("arctic-l-v2.0", "L4", sessions) == (40_000.0, "measured on 2026-05-02")
     assert rate("arctic-l-v2.0", "T4", sessions).label == "default"
@@ -189,33 +166,32 @@ def test_an_estimate_from_characters_is_near_the_chunks_of_the_demo():
 
 # Dollars
 
+ARCTIC = "arctic-l-v2.0"
+
 
 def test_the_estimate_is_reading_starting_and_idling_of_every_container_and_the_weights():
-    expected = estimate({"arctic-l-v2.0": TokenCount(5_500_000, "")}, RemoteOptions(containers=3), [])
-    (part,) = expected.encoders
-    assert part.seconds == pytest.approx(5_500_000 / default_rate("arctic-l-v2.0", "L4") + 3 * 120)
-    assert expected.embedding_usd == pytest.approx(part.seconds * (GPUS["L4"].usd + CORE_USD))
-    assert expected.weights_usd == pytest.approx((60 + 2.27 / 0.04) * weights_price())
-    assert expected.usd == expected.embedding_usd + expected.weights_usd
+    expected = of_rented({ARCTIC: TokenCount(5_500_000, "")}, RemoteOptions(containers=3), [])
+    seconds = 5_500_000 / default_rate(ARCTIC, "L4").tokens_per_second + 3 * 120
+    weights = (60 + 2.27 / 0.04) * weights_price()
+    assert expected.usd == pytest.approx(seconds * (GPUS["L4"].usd + CORE_USD) + weights)
 
 
 def test_an_estimate_takes_the_measured_rate():
-    remote = RemoteOptions(containers=1)
-    (part,) = estimate({"arctic-l-v2.0": TokenCount(2_000_000, "")}, remote, [session()]).encoders
-    assert part.seconds == pytest.approx(100 + 120)
-    assert part.embedding_usd == pytest.approx(220 * container_price("L4"))
-    assert "at 20,000 tokens/s (measured on 2026-05-01): 220 container-seconds, $" in part.line
+    known = [entry(), entry(kind="weights", gpu="cpu")]
+    expected = of_rented({ARCTIC: TokenCount(2_000_000, "")}, RemoteOptions(containers=1), known)
+    assert expected.usd == pytest.approx(220 * container_price("L4"))
+    assert "at 20,000 tokens/s (measured on 2026-05-01): 220 container-seconds, $" in expected.lines[0]
 
 
 @pytest.mark.parametrize(("ended", "count"), [(True, 0), (False, 1)])
 def test_weights_that_were_fetched_whole_are_not_fetched_again(ended, count):
-    fetched = session(kind="weights", gpu="cpu", ended=ended)
-    expected = estimate({"arctic-l-v2.0": TokenCount(1, "")}, RemoteOptions(), [fetched])
-    assert sum(each.weights_usd > 0 for each in expected.encoders) == count
+    fetched = entry(kind="weights", gpu="cpu", ended=ended)
+    expected = of_rented({ARCTIC: TokenCount(1, "")}, RemoteOptions(), [fetched])
+    assert sum("and its weights" in line for line in expected.lines) == count
 
 
-def test_nothing_to_embed_costs_nothing():
-    assert estimate({"arctic-l-v2.0": TokenCount(0, "")}, RemoteOptions(), []).usd == 0
+def test_nothing_to_embed_costs_nothing_and_is_not_mentioned():
+    assert of_rented({ARCTIC: TokenCount(0, "")}, RemoteOptions(), []) == ([], 0.0, 0.0)
 
 
 # The ceiling
@@ -238,7 +214,7 @@ def test_a_version_that_is_over_its_ceiling_may_still_do_what_costs_nothing():
 
 
 def test_a_total_over_the_ceiling_is_refused_with_the_figures_and_the_ways_out():
-    expected = estimate({"e": TokenCount(10**9, "")}, RemoteOptions(), [])
+    expected = of_rented({"e": TokenCount(10**9, "")}, RemoteOptions(), [])
     total = Total(5.0, spent=1.9, embedding=expected.usd, judging=3.0)
     with pytest.raises(BudgetError) as error:
         total.check(expected.lines)

@@ -1,4 +1,3 @@
-import json
 import re
 import threading
 import traceback
@@ -17,10 +16,10 @@ from runner.base.errors import BackendError
 from runner.base.store import Store
 from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
-from runner.embed.cost.budget import Meter
 from runner.embed.cost.estimate import Total
-from runner.embed.cost.ledger import BudgetError, spend_receipt, write_session
+from runner.embed.cost.ledger import Budget, BudgetError, spend_receipt
 from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price
+from runner.embed.cost.rental import Rentals
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Batch, Grouping
 from runner.embed.local_encoder import TransformerEncoder, encoder_for
@@ -29,9 +28,9 @@ from runner.embed.modal import service as modal_service
 from runner.embed.modal.backend import ModalBackend
 from runner.embed.modal.pins import image_pins, payload_pin
 from runner.eval_set import catalog
-from tests.embed.test_estimate import session
 from tests.embed.test_local_encoder import said_by
 from tests.support.hub_server import HubServer, packaged_minilm
+from tests.support.ledger_entries import entry, written
 from tests.support.modal_words import (  # noqa: F401  # fixtures
     SPEC,
     TEXTS,
@@ -53,7 +52,7 @@ LOCALLY = pytest.mark.filterwarnings("ignore:The Embedder.embed function is exec
 
 def driver(folder, **options):
     remote = RemoteOptions(**options)
-    return ModalBackend(Meter.of(folder / "spend", remote), remote)
+    return ModalBackend(Rentals(Budget(folder / "spend", remote.max_usd), remote))
 
 
 def test_the_request_names_gpu_pins_limits_and_a_weights_folder_that_cannot_be_written(bench):
@@ -145,7 +144,8 @@ def test_an_h100_is_never_served_by_another_gpu(bench):
     made.embed(TEXTS[:5])
     assert {bound.gpu for bound in made.server.bound} == {"H100!"}
     assert made.encoder.identity()["backend"]["gpu"] == "H100"
-    assert made.backend.meter.price_per_second == container_price("H100")
+    (paid,) = (each.price_per_second for each in made.backend.budget.entries() if each.gpu == "H100")
+    assert paid == pytest.approx(container_price("H100"))
 
 
 def test_half_precision_is_allowed_to_move_more(tmp_path):
@@ -182,10 +182,10 @@ def test_tokens_are_counted_here_as_the_local_encoder_counts(tmp_path):
 
 def test_neither_modal_nor_torch_is_imported_before_the_first_batch(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from runner.embed.cost.budget import Meter\n"
-        "from runner.embed.modal.backend import ModalBackend; from runner.embed.cost.prices import RemoteOptions\n"
-        f"options = RemoteOptions(); meter = Meter.of(Path({str(tmp_path)!r}), options)\n"
-        "with ModalBackend(meter, options) as backend:\n"
+        "import sys; from pathlib import Path; from runner.embed.cost.ledger import Budget\n"
+        "from runner.embed.cost.rental import Rentals; from runner.embed.cost.prices import RemoteOptions\n"
+        "from runner.embed.modal.backend import ModalBackend\n"
+        f"with ModalBackend(Rentals(Budget(Path({str(tmp_path)!r}), 5.0), RemoteOptions())) as backend:\n"
         "    encoder = backend.encoder('minilm-l6-v2'); encoder.identity(); encoder.token_counts(['a'], 'query')\n"
         "print({'modal', 'torch', 'transformers'} & set(sys.modules))"
     )
@@ -285,7 +285,7 @@ def test_characters_that_protocols_trip_over_arrive_as_they_are(bench):
 
 def test_a_ceiling_that_is_reached_stops_the_app_and_keeps_what_is_done(bench):
     made, now = bench(), [0.0]
-    meter = Meter(made.folder / "spend", 5.0, 0.001, gpu="cpu", clock=lambda: now[0])
+    rentals = Rentals(Budget(made.folder / "spend", 5.0), made.backend.options, lambda: now[0])
 
     def dear(seconds):
         class Dear(Container):
@@ -295,15 +295,15 @@ def test_a_ceiling_that_is_reached_stops_the_app_and_keeps_what_is_done(bench):
 
         return Dear
 
-    made.server.replace("Embedder", dear(10_000))
+    made.server.replace("Embedder", dear(1e6))
     reports = []
-    with pytest.raises(BudgetError, match=r"max-usd.*kept"), ModalBackend(meter, made.backend.options) as backend:
+    with pytest.raises(BudgetError, match=r"max-usd.*kept"), ModalBackend(rentals) as backend:
         made._replace(backend=backend).embed(report=reports.append)
     assert len(made.server.apps_stopped) == 1
     before = made.sent()
     made.server.replace("Embedder", dear(300))
     again = made.again()
-    again.backend.meter.max_usd = 1000.0
+    again.backend.budget.max_usd = 1000.0
     with again.backend:
         assert np.array_equal(again.embed().rows, local_rows(made.folder))
     n_missing = sum((made.sent() - before).values())
@@ -312,14 +312,14 @@ def test_a_ceiling_that_is_reached_stops_the_app_and_keeps_what_is_done(bench):
 
 def test_the_watchdog_ends_a_wait_that_nothing_would_end(bench):
     made, now, stuck = bench(), [0.0], threading.Event()
-    meter = Meter(made.folder / "spend", 5.0, 0.001, gpu="cpu", clock=lambda: now[0])
+    rentals = Rentals(Budget(made.folder / "spend", 5.0), made.backend.options, lambda: now[0])
     ended = threading.Event()
     made.server.replace("Embedder", holding(stuck, ended))
-    with ModalBackend(meter, made.backend.options) as backend, ThreadPoolExecutor(1) as threads:
+    with ModalBackend(rentals) as backend, ThreadPoolExecutor(1) as threads:
         embedding = threads.submit(made._replace(backend=backend).embed)
         assert stuck.wait(60)
-        now[0] += 1e6
-        meter.beat()
+        now[0] += 1e8
+        rentals.beat()
         with pytest.raises(BudgetError):
             embedding.result(60)
         ended.set()
@@ -329,10 +329,9 @@ def test_the_watchdog_ends_a_wait_that_nothing_would_end(bench):
 def test_weights_are_metered_apart(bench):
     made = bench()
     made.embed(TEXTS[:5])
-    made.backend.meter.close()
-    rows = made.backend.meter.rows()
+    rows = [each for each in made.backend.budget.entries() if each.kind != "app"]
     assert {(row.kind, row.gpu, row.what) for row in rows} == {("weights", "cpu", "words"), ("embed", "cpu", "words")}
-    assert made.backend.dollars("words") == pytest.approx(made.backend.meter.spent())
+    assert made.backend.dollars("words") == pytest.approx(made.backend.budget.spent())
 
 
 def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(bench, capsys):
@@ -352,21 +351,19 @@ def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(b
 
 def test_the_estimate_takes_what_other_work_measured_whatever_ledger_it_is_in(tmp_path, capsys):
     work = tmp_path / ".work" / "demo"
-    write_session(work / "v1" / "spend" / "a.json", session(what="words", gpu="cpu"))
-    write_session(work / "v1" / "spend" / "b.json", session(what="words", gpu="cpu", kind="weights"))
+    measured = entry(what="words", gpu="cpu")
+    written(work / "v1" / "spend", measured, entry(what="words", gpu="cpu", kind="weights"))
     for folder in (work / "v2", work / "v2" / "replay", tmp_path / ".work" / "replay" / "2026-05-02"):
         driver(folder, gpu="cpu").prepare([Work("words", 10, 100)])
         said = capsys.readouterr().err
         assert "at 20,000 tokens/s (measured on 2026-05-01)" in said
-        assert "$0.00 for downloading weights\n" in said
+        assert "and its weights" not in said
 
 
 def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):
     made, run_id, began = bench(), "a-run", datetime(2026, 11, 22, 20, 59, tzinfo=UTC)
     ended = began + timedelta(minutes=90)
-    for name, at in (("a", began), ("b", ended - timedelta(minutes=10))):
-        row = session(started_on=at.isoformat(), seconds=600.0)
-        write_session(made.folder / "spend" / f"{name}.json", row)
+    written(made.folder / "spend", entry(on=began.isoformat()), entry(on=ended.isoformat()))
     later = ended + timedelta(hours=1)
     assert made.backend.billed(run_id, began, later) is None  # the report does not answer
     made.server.billing = [
@@ -387,11 +384,10 @@ def test_every_run_that_started_an_app_is_remembered_with_its_estimate_if_it_had
     if is_estimated:
         made.backend.prepare([Work("words", 10, 100)])
     made.embed(TEXTS[:5])
-    made.backend.meter.close()
-    (said,) = (json.loads(line) for line in (made.folder / "spend" / "attempts.jsonl").read_text().splitlines())
-    assert (said["run_id"], said["max_usd"]) == (made.backend.service.run_id, 5.0)
+    (app,) = (each for each in made.backend.budget.entries() if each.kind == "app")
+    assert (app.what, app.max_usd) == (made.backend.service.run_id, 5.0)
     assert spend_receipt(made.folder / "spend", lambda run_id, began: 0.5).actual_usd == 0.5
-    assert said["estimate_usd"] > 0 if is_estimated else said["estimate_usd"] is None
+    assert app.estimate_usd > 0 if is_estimated else app.estimate_usd is None
 
 
 def test_without_the_package_the_way_to_it_is_said(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
-from runner.embed.cost.ledger import BudgetError, write_session
+from runner.embed.cost.ledger import BudgetError
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
@@ -25,9 +25,9 @@ from runner.evening.next_version import open_next
 from runner.judge.models.run_judges import JudgeOptions
 from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
-from tests.embed.test_estimate import session
 from tests.eval_set.test_version import label
 from tests.support.example_results import BASELINE, decision, results, row
+from tests.support.ledger_entries import entry, written
 from tests.support.small_set import begin, make_version, query_rows, write_plans
 
 HEAVY = (
@@ -251,7 +251,7 @@ def test_chunks_in_the_store_count_up_to_where_an_encoder_cuts_them_off(tmp_path
 
 def test_what_would_pass_the_ceiling_is_shown_as_refused_with_what_was_spent_before(tmp_path):
     version = begin(tmp_path)
-    write_session(version.work / "spend" / "a.json", session(usd=4.99))
+    written(version.work / "spend", entry(usd=4.99))
     total = cost_lines(version, RemoteOptions())[-1]
     assert total.endswith("$4.99 spent before; over --max-usd 5.00, so it would be refused")
 
@@ -259,12 +259,13 @@ def test_what_would_pass_the_ceiling_is_shown_as_refused_with_what_was_spent_bef
 def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_path):
     version = begin(tmp_path)
     replays = version.work.with_name("v7") / "replay" / "spend"
-    write_session(replays / "a.json", session(what="minilm-l6-v2"))
-    write_session(replays / "b.json", session(what="minilm-l6-v2", kind="weights", gpu="cpu"))
+    fetched = entry(what="minilm-l6-v2", kind="weights", gpu="cpu")
+    written(replays, entry(what="minilm-l6-v2"), fetched)
     encoder, other, cost, total = cost_lines(version, RemoteOptions())
     assert "at 20,000 tokens/s (measured on 2026-05-01)" in encoder
     assert "(default)" in other
-    assert cost.endswith("and $0.00082 for downloading weights")
+    assert ("and its weights" in encoder, "and its weights" in other) == (False, True)
+    assert cost.startswith("cost: ")
     assert "$0.00 spent before" in total
 
 

@@ -18,9 +18,9 @@ from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.stages import sample
 from runner.judge.answers import Importer
+from runner.judge.models.api import JudgeOptions
 from runner.judge.models.client import ANTHROPIC_KEY, JUDGE_KEY
 from runner.judge.models.prompt import asks_of, instructions
-from runner.judge.models.run_judges import JudgeOptions
 from runner.retrieve.make_runs import CellRuns
 from tests.support import anthropic_server as api
 from tests.support.small_set import _answer, fake_encoders, make_version, write_corpus, write_plans, write_queries

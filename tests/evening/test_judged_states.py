@@ -16,8 +16,8 @@ from runner.eval_set.version import load_results, numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
+from runner.judge.models.api import JudgeOptions
 from runner.judge.models.estimate import judging_left
-from runner.judge.models.run_judges import JudgeOptions
 from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
 from runner.tools.labels import import_files

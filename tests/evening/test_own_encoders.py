@@ -107,7 +107,7 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
 def test_what_a_service_was_paid_is_in_the_receipt(decided):
     version, server, _ = decided
     spend = load_receipt(version.record / "receipt.json").spend
-    assert spend.services_usd == pytest.approx(sum(row.usd for row in Ledger(version.work / SPEND).rows()), abs=1e-6)
+    assert spend.services_usd == pytest.approx(sum(row.usd for row in Ledger(version.work / SPEND).entries()), abs=1e-6)
     # Beside what answers counted stands one word, by which the key was tried, at the most that it can cost.
     assert server.tokens * 10 / 1e6 < spend.services_usd < (server.tokens + 200) * 10 / 1e6
     assert spend.embedding_usd == 0

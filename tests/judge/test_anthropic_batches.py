@@ -10,16 +10,15 @@ import pytest
 from runner.base.errors import BackendError
 from runner.base.http_client import Patience
 from runner.base.places import CHECKOUT
-from runner.embed.cost.ledger import BudgetError, Ledger
-from runner.judge.models.anthropic.batch_records import records
-from runner.judge.models.anthropic.batches import CREATE_TRIES, FEWEST_REQUESTS, AnthropicBatches
-from runner.judge.models.client import JudgeMeter, Way
-from runner.judge.models.prices import price_of
+from runner.embed.cost.ledger import Budget, BudgetError, Ledger
+from runner.embed.cost.prices import price_of
+from runner.judge.models.claude_batches import CREATE_TRIES, FEWEST_REQUESTS, ClaudeBatches, under_way
+from runner.judge.models.client import Way
 from tests.support import anthropic_server as wire
-from tests.support.anthropic_server import KEY, MODEL, RIGHT, answered, asks
+from tests.support.anthropic_server import KEY, MODEL, RIGHT, answered, asks, worst_usd
 
 PRICE = price_of(MODEL).in_batches()
-WORST = PRICE.worst_usd(asks(1)[0])
+WORST = worst_usd(asks(1)[0], PRICE)
 
 
 @pytest.fixture(name="opened")
@@ -27,9 +26,9 @@ def _opened(server, tmp_path, closed):
     """Opens the model over the same folder each time, as each run does."""
 
     def opened(max_usd=100.0, folder=tmp_path):
-        meter = JudgeMeter(folder / "spend", max_usd, MODEL, PRICE)
+        budget = Budget(folder / "spend", max_usd)
         way = Way(url=server.url, patience=Patience(sleep=lambda seconds: None))
-        return closed(AnthropicBatches(MODEL, meter, way, folder / "batches", poll_seconds=0.01))
+        return closed(ClaudeBatches(MODEL, budget, PRICE, way, folder / "batches", poll_seconds=0.01))
 
     return opened
 
@@ -43,7 +42,7 @@ def sizes(server):
 
 
 def spent(tmp_path):
-    return sum(row.usd for row in Ledger(tmp_path / "spend").rows())
+    return sum(entry.usd for entry in Ledger(tmp_path / "spend").entries())
 
 
 def cost(replies):
@@ -55,10 +54,10 @@ def test_all_asks_are_one_batch_at_half_the_price(opened, server, tmp_path):
     replies = answered(model, asks(30))
     assert {json.loads(reply.text)["grade"] for reply in replies.values()} == {2}
     assert sizes(server) == [30]
-    assert model.meter.usd() == cost(replies)
+    assert model.budget.spent() == cost(replies)
     assert PRICE.usd(replies["key 1"].usage) == price_of(MODEL).usd(replies["key 1"].usage) / 2
-    (kept,) = records(tmp_path / "batches")
-    assert (kept.record.settled, kept.record.delivered) == (True, True)
+    assert under_way(tmp_path / "batches") == []
+    assert [entry.ended for entry in model.budget.entries()] == [True]
     # The batch names another host's address of its results.
     assert server.requests[-1].path.endswith("/results")
 
@@ -103,7 +102,7 @@ def test_what_was_not_reached_costs_nothing(opened, server):
     server.always = {"dues": "expired"}
     model = opened()
     answered(model, asks(6))
-    assert model.meter.usd() == model.meter.spent() == 0
+    assert model.budget.spent() == 0
 
 
 def test_results_may_come_in_any_order_and_twice(opened, server):
@@ -131,7 +130,7 @@ def test_lines_that_are_no_results_of_the_batch_are_refused_and_counted(opened, 
     assert "4 lines of message batch" in capsys.readouterr().err
     # What it cost is not known for three of the six.
     known = sum(PRICE.usd(reply.usage) for reply in replies.values() if not reply.problem)
-    assert model.meter.usd() == pytest.approx(known + 3 * WORST)
+    assert model.budget.spent() == pytest.approx(known + 3 * WORST)
 
 
 HANDED_IN = {
@@ -185,7 +184,7 @@ def test_a_batch_of_the_same_asks_that_came_to_nothing_is_not_taken_for_the_one_
 
 
 def test_the_list_is_read_page_by_page_until_before_the_batch_was_meant(opened, server, monkeypatch):
-    monkeypatch.setattr("runner.judge.models.anthropic.batches.PAGE", 2)
+    monkeypatch.setattr("runner.judge.models.claude_batches.PAGE", 2)
     for number in range(5):
         answered(opened(), asks(3, f"text {number}"))
     old = (datetime.now(UTC) - timedelta(hours=3)).isoformat()
@@ -210,12 +209,10 @@ def test_an_interrupted_wait_says_that_the_batch_goes_on_and_the_next_run_takes_
         with pytest.raises(KeyboardInterrupt):
             list(model.replies(asks(4)))
         assert "goes on" in capsys.readouterr().err
-        model.close()
         assert spent(tmp_path) == pytest.approx(4 * WORST)
     server.polls = 0
     again = opened()
     replies = answered(again, asks(4))
-    again.close()
     assert len(creations(server)) == 1
     assert spent(tmp_path) == cost(replies)
 
@@ -226,7 +223,6 @@ def test_a_run_that_lacks_a_few_replies_takes_them_from_the_batch_and_hands_in_t
     coming = model.replies(asks(5))
     kept = [next(coming) for _ in range(2)]
     coming.close()
-    model.close()
     replies = answered(opened(), asks(8)[2:])
     assert sizes(server) == [5, 3]
     assert {reply.key for reply in kept} | set(replies) == {f"key {number}" for number in range(8)}
@@ -235,14 +231,14 @@ def test_a_run_that_lacks_a_few_replies_takes_them_from_the_batch_and_hands_in_t
 CHILD = """
 import sys
 from pathlib import Path
-from runner.judge.models.anthropic.batches import AnthropicBatches
+from runner.embed.cost.ledger import Budget
+from runner.embed.cost.prices import (price_of)
+from runner.judge.models.claude_batches import ClaudeBatches
 from runner.judge.models.client import Way
-from runner.judge.models.client import JudgeMeter
-from runner.judge.models.prices import (price_of)
 from tests.support.anthropic_server import MODEL, asks
 folder = Path(sys.argv[2])
-meter = JudgeMeter(folder / "spend", 100.0, MODEL, price_of(MODEL).in_batches())
-with AnthropicBatches(MODEL, meter, Way(url=sys.argv[1]), folder / "batches", poll_seconds=0.05) as model:
+budget, price = Budget(folder / "spend", 100.0), price_of(MODEL).in_batches()
+with ClaudeBatches(MODEL, budget, price, Way(url=sys.argv[1]), folder / "batches", poll_seconds=0.05) as model:
     list(model.replies(asks(5)))
 """
 
@@ -266,7 +262,6 @@ def test_a_killed_run_pays_once(opened, server, tmp_path, when):
     server.polls = 0
     model = opened()
     replies = answered(model, asks(5))
-    model.close()
     assert not any(reply.problem for reply in replies.values())
     assert (len(replies), len(server.batches)) == (5, 1)
     assert spent(tmp_path) == cost(replies)
@@ -286,7 +281,7 @@ def test_a_batch_that_is_gone_is_a_problem_of_its_asks_and_counted_at_its_worst(
     model = opened()
     replies = answered(model, asks(3))
     assert all("is gone" in reply.problem for reply in replies.values())
-    assert model.meter.usd() == pytest.approx(3 * WORST)
+    assert model.budget.spent() == pytest.approx(3 * WORST)
     assert not any(reply.problem for reply in answered(model, asks(3)).values())
 
 
@@ -323,8 +318,8 @@ def test_a_batch_that_the_service_refuses_costs_nothing_and_leaves_nothing_to_lo
     model = opened()
     with pytest.raises(BackendError):
         answered(model, asks(3))
-    assert model.meter.spent() == 0
-    assert all(kept.record.delivered for kept in records(tmp_path / "batches"))
+    assert model.budget.spent() == 0
+    assert under_way(tmp_path / "batches") == []
 
 
 def test_a_damaged_record_is_named_since_it_stands_for_money(opened, server, tmp_path):

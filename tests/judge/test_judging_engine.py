@@ -45,11 +45,13 @@ class Desk:
     def __init__(self):
         self.calls = []
         self.imported = {}
+        self.places = []
 
     def __call__(self, given):
-        self.calls.append([name for name, _ in groupby(given, lambda one: one.answer.batch)])
-        for one in given:
-            self.imported[one.answer.batch, one.answer.query_id, one.answer.doc_id] = one
+        self.calls.append([name for name, _ in groupby(given, lambda one: one[1].batch)])
+        for _, label in given:
+            self.imported[label.batch, *label.pair] = label
+        self.places += [where for where, _ in given]
 
     @property
     def names(self):
@@ -58,7 +60,7 @@ class Desk:
 
     @property
     def grades(self):
-        return {key: one.answer.grade for key, one in self.imported.items()}
+        return {key: one.grade for key, one in self.imported.items()}
 
 
 def judge(version, batches, model=None, desk=None, day=DAY, **more):
@@ -104,10 +106,10 @@ def test_all_batches_are_asked_about_in_one_call_and_imported_once_in_order_with
     assert desk.names == list(batches) == ["batch-0001", "batch-0002", "batch-0003"]
     for (key, one), of in zip(desk.imported.items(), all_rows(batches), strict=True):
         assert key == (of.batch, of.query_id, of.doc_id)
-        assert (one.answer.judge, one.answer.model, one.judged_on) == (JUDGE, SERVED, DAY)
-        assert one.answer.evidence_sha256 == of.evidence_sha256
-        assert one.answer.round is None
-        assert f"{of.batch}.jsonl (query {of.query_id} and {of.doc_id})" in one.where
+        assert (one.judge, one.model, one.judged_on, one.round) == (JUDGE, SERVED, DAY, 0)
+        assert one.evidence_sha256 == of.evidence_sha256
+    for where, of in zip(desk.places, all_rows(batches), strict=True):
+        assert where.endswith(f"{of.batch}.jsonl (query {of.query_id} and {of.doc_id})")
     assert set(desk.grades.values()) >= {0, 1}
     assert [len(call) for call in model.calls] == [PAIRS]
     assert len({ask.system for ask in model.calls[0]}) == 1
@@ -340,7 +342,7 @@ def test_a_second_judge_has_files_of_its_own_and_sees_no_first_grade(version, ba
     model = Model(model="claude-second-1")
     desk, done = judge(version, doubles, model)
     assert done.requests == 5
-    assert {one.answer.judge for one in desk.imported.values()} == {"claude-second-1"}
+    assert {one.judge for one in desk.imported.values()} == {"claude-second-1"}
     assert (version.judging / "replies" / "claude-second-1" / "double-0001.jsonl").exists()
     for ask, of in zip(model.calls[0], doubles["double-0001"], strict=True):
         assert " words" in grade_of(ask.user)["reason"], "which is what a first reason says"
@@ -362,7 +364,7 @@ def test_rows_of_another_version_or_prompt_are_refused_before_anything_is_asked(
 
 def test_an_import_that_is_refused_ends_the_run_and_loses_no_reply(version, batches):
     def refuse(given):
-        raise InputError(f"{given[0].answer.batch}: another grade already.")
+        raise InputError(f"{given[0][1].batch}: another grade already.")
 
     model = Model()
     with pytest.raises(InputError, match=r"^batch-0001: another grade already\.$"):

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import BackendError, InputError
+from runner.embed.cost.prices import Usage
+from runner.judge.models.client import Reply
 from runner.judge.models.kept_replies import KeptReply, ReplyFiles
-from runner.judge.models.requests import Reply, Usage
 from tests.support.judge_rows import said
 
 KEY = "cd" * 32
@@ -22,7 +23,11 @@ def reply(text=None, key=KEY, **more):
 
 
 def kept(text=None, **more):
-    return KeptReply.of(reply(text, **more), "q01", "d1", "2026-01-31")
+    return as_kept(reply(text, **more))
+
+
+def as_kept(one):
+    return KeptReply(**dict(one), query_id="q01", doc_id="d1", received_on="2026-01-31")
 
 
 @pytest.fixture(name="files")
@@ -58,7 +63,7 @@ def test_attempts_are_added_earlier_bytes_stay_and_replies_come_back_as_they_wer
     path = files.path("batch-0001")
     written, replies = b"", [reply("prose"), reply("", key="ef" * 32, problem="refused"), reply()]
     for one in replies:
-        files.append("batch-0001", KeptReply.of(one, "q01", "d1", "2026-01-31"))
+        files.append("batch-0001", as_kept(one))
         assert path.read_bytes().startswith(written)
         written = path.read_bytes()
     assert [Reply(**one.model_dump(include=set(Reply.model_fields))) for one in files.read("batch-0001")] == replies

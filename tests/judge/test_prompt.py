@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from runner.base.canonical import json_line
 from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
-from runner.eval_set.shapes.labels import Answer
+from runner.eval_set.shapes.labels import Label
+from runner.judge.models.client import Reply
 from runner.judge.models.prompt import LONGEST_REASON, SCHEMA, UnreadableReply, asks_of, instructions, parse
-from runner.judge.models.requests import Reply
 from tests.support.judge_rows import JUDGE, PROMPT, SERVED, row, said
 
 SYSTEM = "Grade it."
+DAY = "2026-01-31"
 characters = st.characters(exclude_categories=["Cs"])
 texts = st.text(characters, max_size=80)
 
@@ -26,7 +27,7 @@ def ask_of(one):
 
 
 def read(text, one=None, **more):
-    return parse(Reply(key="k", text=text, model=SERVED, **more), one or row(), JUDGE)
+    return parse(Reply(key="k", text=text, model=SERVED, **more), one or row(), JUDGE, DAY)
 
 
 def fenced(user):
@@ -147,21 +148,25 @@ def test_the_schema_uses_only_what_services_enforce():
     assert not words & {"minimum", "maximum", "maxLength", "minItems", "maxItems", "pattern"}
 
 
-def test_a_reply_becomes_an_answer_bound_to_its_row():
+def test_a_reply_becomes_a_label_bound_to_its_row_whose_round_is_still_to_be_found():
     one = row()
-    assert read(f"\n {said(passages=[2, 1, 2])} \n") == Answer(
-        query_id="q01",
-        doc_id="d1",
-        grade=2,
-        reason="Section 4 counts them.",
-        judge=JUDGE,
-        model=SERVED,
-        passages=[1, 2],
-        batch="batch-0001",
-        version="demo v1",
-        prompt_sha256=PROMPT,
-        evidence_sha256=one.evidence_sha256,
-    )
+    spans = [[passage.start, passage.end] for passage in one.evidence]
+    assert dict(read(f"\n {said(passages=[2, 1, 2])} \n")) == {
+        "query_id": "q01",
+        "doc_id": "d1",
+        "grade": 2,
+        "reason": "Section 4 counts them.",
+        "judge": JUDGE,
+        "model": SERVED,
+        "spans": spans,
+        "batch": "batch-0001",
+        "prompt_sha256": PROMPT,
+        "evidence_sha256": one.evidence_sha256,
+        "round": 0,
+        "judged_on": DAY,
+        "void": False,
+        "host": "",
+    }
 
 
 BAD = {
@@ -228,7 +233,7 @@ def test_a_reason_is_one_line_that_a_terminal_may_be_shown():
 
 
 def test_the_model_that_was_asked_stands_where_a_service_does_not_say_which_answered():
-    assert parse(Reply(key="k", text=said()), row(), JUDGE).model == JUDGE
+    assert parse(Reply(key="k", text=said()), row(), JUDGE, DAY).model == JUDGE
 
 
 junk = st.recursive(
@@ -253,6 +258,7 @@ def test_any_text_is_a_valid_answer_or_an_unreadable_reply(text):
     assert type(found["grade"]) is int
     assert answer.grade == found["grade"]
     assert 0 <= answer.grade <= 3
-    assert set(answer.passages) == set(found["passages"]) <= {1, 2}
+    assert len(answer.spans) == len(set(found["passages"])) <= 2
+    assert set(found["passages"]) <= {1, 2}
     assert len(answer.reason) <= LONGEST_REASON
-    json_line(answer.model_dump()).encode()
+    Label.model_validate_json(json_line({**answer.model_dump(), "round": 1}))

@@ -12,6 +12,7 @@ import pytest
 
 from chunkers.registry import CHUNKERS
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from tests.support.loopback import Loopback, Request, Wire, as_json, served
 from tests.support.small_collection import external_version, write_collection
 
 COPIED = ("runner", "chunkers", "samplers", "templates", "bin", "pyproject.toml")
@@ -236,9 +237,10 @@ def test_a_gpu_is_a_row(checkout):
     said = checkout.run(
         "-c",
         """
-from runner.embed.cost.prices import RemoteOptions, default_rate
+from runner.embed.cost.estimate import rate
+from runner.embed.cost.prices import RemoteOptions
 
-print(RemoteOptions(gpu="b300").price, default_rate("mxbai-large-v1", "B300"))
+print(RemoteOptions(gpu="b300").price, rate("mxbai-large-v1", "B300", []).tokens_per_second)
 """,
     )
     assert said.split() == ["0.0020131", "100000"]
@@ -295,61 +297,62 @@ def _alphabet(trials: Trials) -> list[Ints]:
     assert checkout.changed == named == steps("A null")
 
 
+class Echo(Loopback):
+    """A server that sends back what it was sent."""
+
+    def answer(self, request: Request) -> Wire:
+        return as_json(request.body)
+
+
 def test_a_judges_service_is_a_client_its_name_and_where_it_is_opened(checkout):
     checkout.write(
         "runner/judge/models/parrot.py",
         '''"""A model that says what it is told."""
 
 from runner.base.canonical import JSON
-from runner.base.http_client import Client, Service
-from runner.judge.models.client import JudgeClient
-from runner.judge.models.requests import Ask, Reply
-from runner.judge.models.client import (JUDGE_KEY, URL_FLAG, judge_address)
-
-URL = "https://parrot.example.org/v1"
-PARROT = Service(URL_FLAG, JUDGE_KEY, "Look for the parrot.")
+from runner.base.http_client import Service
+from runner.judge.models.client import JUDGE_KEY, URL_FLAG, Ask, JudgeClient, Reply
 
 
 class Parrot(JudgeClient):
     """The model."""
 
-    def connected(self) -> tuple[Client, str]:
-        """Its perch."""
-        return Client(self.way.timeout, self.way.patience, PARROT, judge_address(URL)), URL
+    service = Service(URL_FLAG, JUDGE_KEY, "Look for the parrot.")
 
-    def send(self, ask: Ask) -> JSON:
-        """The ask's own words."""
+    def endpoint(self, url: str) -> str:
+        """Return its perch."""
+        return url + "/say"
+
+    def request(self, ask: Ask) -> JSON:
+        """Return the ask's own words."""
         return {"text": ask.user}
 
     def read(self, ask: Ask, answer: JSON) -> Reply:
-        """The reply in them."""
+        """Return the reply in them."""
         return Reply(key=ask.key, text=answer["text"], model=self.model)
 ''',
     )
     checkout.replace("runner/eval_set/shapes/labels.py", r"^APIS = \(", 'APIS = ("parrot", ')
     path = "runner/judge/models/api.py"
-    checkout.insert(path, "from runner.judge.models.prices", "from runner.judge.models.parrot import Parrot\n")
-    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, meter, way)\n'
-    checkout.insert(path, "    if is_chat:\n        return OpenAIChat", opened)
+    checkout.insert(path, "from runner.judge.models.openai_chat", "from runner.judge.models.parrot import Parrot\n")
+    opened = '    if spec.api == "parrot":\n        return Parrot(spec.model, budget, price, way)\n'
+    checkout.insert(path, '    if spec.api == "openai":\n        return OpenAIChat', opened)
     priced = '    if spec.api == "parrot":\n        return Price(2.0, 4.0)\n'
-    checkout.insert(path, '    if spec.api == "openai" and (not url', priced)
-    said = checkout.run(
-        "-c",
-        """
+    checkout.insert(path, "    if spec.by_file:\n        return BY_FILE", priced)
+    program = """
+import sys
 from pathlib import Path
 from runner.eval_set.shapes.labels import JudgeSpec
-from runner.judge.models.api import model_price, open_model
-from runner.judge.models.requests import Ask
+from runner.judge.models.api import JudgeOptions, open_model
+from runner.judge.models.client import Ask
 
-spec = JudgeSpec(api="parrot", model="grey")
-with open_model(spec, "messages", None, Path("work"), 1.0) as model:
+with open_model(JudgeSpec(api="parrot", model="grey"), JudgeOptions(url=sys.argv[1]), Path("work")) as model:
     print([(reply.key, reply.text, reply.model) for reply in model.replies([Ask("k", "", "hello", {}, 9)])])
-    print(model.meter.usd())
-print(model_price(spec).is_free)
-""",
-    )
-    answer, cost, is_free = said.splitlines()
-    assert (answer, is_free) == ("[('k', 'hello', 'grey')]", "False")
+    print(model.budget.spent())
+"""
+    with served(Echo()) as server:
+        answer, cost = checkout.run("-c", program, server.url).splitlines()
+    assert answer == "[('k', 'hello', 'grey')]"
     assert float(cost) > 0
     assert checkout.changed == {"runner/judge/models/parrot.py", "runner/eval_set/shapes/labels.py", path}
     assert checkout.changed <= steps("A judge's service")

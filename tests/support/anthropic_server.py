@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
-from runner.judge.models.requests import Ask
+from runner.embed.cost.prices import Usage
+from runner.judge.models.client import Ask
 from tests.support.loopback import Loopback, Request, Wire, as_json, served
 
 __all__ = ["Wire", "as_json", "served"]
@@ -21,8 +22,8 @@ SCHEMA = {
     "type": "object",
     "properties": {
         "grade": {"enum": [0, 1, 2, 3]},
-        "reason": {"type": "string", "maxLength": 300},
-        "passages": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+        "reason": {"type": "string"},
+        "passages": {"type": "array", "items": {"type": "integer"}},
     },
     "required": ["grade", "reason", "passages"],
     "additionalProperties": False,
@@ -31,6 +32,12 @@ SCHEMA = {
 
 def ask(number=0, text="harbor dues", max_tokens=300):
     return Ask(f"key {number}", "Grade the document.", f"{text} {number}", SCHEMA, max_tokens)
+
+
+def worst_usd(asked, price):
+    """What a client holds for one request of these texts."""
+    n_bytes = len(asked.system.encode()) + len(asked.user.encode()) + len(json.dumps(dict(asked.schema)))
+    return price.usd(Usage(cache_written=n_bytes + 600, written=asked.max_tokens))
 
 
 def asks(count, text="harbor dues"):

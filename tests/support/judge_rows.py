@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError
 from runner.base.records import Document, Span
+from runner.embed.cost.prices import Usage
 from runner.eval_set.batches import batch_files, make_row, read_batch, rebound, write_batches
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.shapes.labels import BatchRow
 from runner.eval_set.version import Version, load_queries
-from runner.judge.models.requests import Ask, Reply, Usage
+from runner.judge.models.client import Ask, Reply
 
 PROMPT = "ab" * 32
 JUDGE = "claude-example-1"

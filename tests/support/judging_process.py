@@ -6,17 +6,17 @@ from itertools import count
 from pathlib import Path
 
 from runner.base.http_client import Patience
-from runner.embed.cost.ledger import SPEND
+from runner.embed.cost.ledger import SPEND, Budget
+from runner.embed.cost.prices import price_of
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.version import Version
-from runner.judge.answers import import_rows
-from runner.judge.models.anthropic.batches import AnthropicBatches
-from runner.judge.models.anthropic.client import AnthropicMessages
+from runner.judge.answers import Importer
 from runner.judge.models.api import RECORDS
-from runner.judge.models.client import JudgeClient, JudgeMeter, Way
+from runner.judge.models.claude import ClaudeMessages
+from runner.judge.models.claude_batches import ClaudeBatches
+from runner.judge.models.client import JudgeClient, Way
 from runner.judge.models.judging import Judged, judge_batches
 from runner.judge.models.openai_chat import OpenAIChat
-from runner.judge.models.prices import price_of
 from tests.support.small_set import make_version
 
 MODEL = "claude-sonnet-4-6"
@@ -29,19 +29,17 @@ HURRIED = Patience(sleep=lambda _: None)
 def model_of(version: Version, how: str, url: str, *, timeout: float = 20.0) -> JudgeClient:
     """The model, asked through `how`: messages, batches, chat."""
     price, way = price_of(MODEL), Way(url=url, timeout=timeout, patience=HURRIED)
-    meter = JudgeMeter(version.work / SPEND, DOLLARS, MODEL, price.in_batches() if how == "batches" else price)
-    if how == "chat":
-        return OpenAIChat(MODEL, meter, way)
-    if how == "messages":
-        return AnthropicMessages(MODEL, meter, way)
-    return AnthropicBatches(MODEL, meter, way, version.work / RECORDS, poll_seconds=0.001)
+    budget = Budget(version.work / SPEND, DOLLARS)
+    if how == "batches":
+        return ClaudeBatches(MODEL, budget, price.in_batches(), way, version.work / RECORDS, poll_seconds=0.001)
+    return (OpenAIChat if how == "chat" else ClaudeMessages)(MODEL, budget, price, way)
 
 
 def judge(version: Version, how: str, url: str, *, timeout: float = 20.0) -> Judged:
     """All exported batches of the version judged and imported."""
     batches = {path.stem: read_batch(path) for path in batch_files(version.judging)}
     with model_of(version, how, url, timeout=timeout) as model:
-        return judge_batches(version, batches, model, lambda given: import_rows(version, given), today=lambda: DAY)
+        return judge_batches(version, batches, model, lambda given: Importer(version).take(given), today=lambda: DAY)
 
 
 def judge_in(folder: Path, how: str, url: str, last: int | None, total: Path) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from runner.base.store import Store
 from runner.embed import embed_chunks
-from runner.embed.cost.budget import Meter
+from runner.embed.cost.ledger import Budget
 from runner.embed.cost.prices import RemoteOptions
+from runner.embed.cost.rental import Rentals
 from runner.embed.embed_chunks import embed
 from runner.embed.modal import app as modal_app
 from runner.embed.modal import encoder as modal_encoder
@@ -119,7 +120,7 @@ def holds(text):
 
 def backend(folder, **options):
     remote = RemoteOptions(**{"gpu": "cpu", "containers": 2, **options})
-    return ModalBackend(Meter.of(folder / "spend", remote), remote)
+    return ModalBackend(Rentals(Budget(folder / "spend", remote.max_usd), remote))
 
 
 def local_rows(folder):

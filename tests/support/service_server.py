@@ -9,7 +9,8 @@ import numpy as np
 
 from chunkers.tokens import count_tokens
 from runner.base.http_client import Patience
-from runner.embed.over_http.service import PerToken, ServiceEncoder, ServiceMeter
+from runner.embed.cost.ledger import Budget
+from runner.embed.over_http.service import ServiceEncoder
 from runner.eval_set.catalog import EncoderSpec
 from tests.support.loopback import NOTHING_HERE, Loopback, Request, Wire, as_json
 from tests.support.small_set import SmallEncoder, _direction
@@ -95,8 +96,7 @@ def spec(server: ServiceServer, **more: Any) -> EncoderSpec:
 def encoder(server: ServiceServer, folder: Any, *, max_usd: float = 5.0, **more: Any) -> ServiceEncoder:
     """Its encoder, charged to a ledger in `folder`; waits take no time."""
     asked = spec(server, **more)
-    meter = ServiceMeter(folder, max_usd, "own", PerToken(asked.usd_per_million_tokens))
-    return ServiceEncoder(asked, meter, Patience(lambda _: None))
+    return ServiceEncoder(asked, Budget(folder, max_usd), Patience(lambda _: None))
 
 
 def block(server: ServiceServer, price: float = 10.0) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import yaml
 from huggingface_hub import constants
+from runner.judge.models.prices import Price
 
 from runner.base.checks import INSTALL, examine
 from runner.base.errors import PackageMissing
@@ -26,8 +27,7 @@ from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archive_path, archived_documents
 from runner.eval_set.preregistration import preregister
 from runner.evening.costs import Asked
-from runner.judge.models.prices import Price
-from runner.judge.models.run_judges import JudgeOptions
+from runner.judge.models.api import JudgeOptions
 from runner.tools.doctor.source import SourceChecks
 from tests.support import anthropic_server as api
 from tests.support.embedding_server import Server
@@ -304,8 +304,8 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     sent = [text for one in made.server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
     assert len(sent) >= 8
     assert containers == [1, 1]
-    rows = Ledger(version.work / "spend").rows()
-    assert {row.kind for row in rows} == {"embed", "judge"}
+    entries = Ledger(version.work / "spend").entries()
+    assert {each.kind for each in entries} == {"app", "embed", "judge"}
     assert cli.main([*command[:-1], "--max-usd=0.5", "--yes"]) == 1
     said = capsys.readouterr().out
     assert "1 of 8 checks failed: total" in said

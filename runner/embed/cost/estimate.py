@@ -1,20 +1,20 @@
-"""What embedding a matrix of cells would cost on rented machines, from stored chunks or else from characters.
+"""What a version has left to pay for, before anything starts: from stored chunks or else from characters.
 
 Nothing is started, asked or written.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from chunkers.registry import limit_of
 from runner.base.progress import duration
 from runner.base.records import RUN_DEPTH, WITHOUT_VECTORS, CrossCell, parse_cell
-from runner.embed.cost.budget import IDLE_SECONDS
-from runner.embed.cost.ledger import BudgetError, LedgerRow
-from runner.embed.cost.prices import PRICE_SOURCE, Rate, RemoteOptions, rate, shown, size, weights_price
-from runner.eval_set.catalog import NO_OWN, RERANKERS, EncoderSpec
+from runner.embed.cost.ledger import BudgetError, Entry
+from runner.embed.cost.prices import CORES, CPU, GPUS, PRICE_SOURCE, RemoteOptions, known_gpu, shown, weights_price
+from runner.embed.cost.rental import IDLE_SECONDS
+from runner.eval_set.catalog import ENCODERS, NO_OWN, RERANKERS, EncoderSpec
 from runner.eval_set.catalog import encoder as known_encoder
 from runner.eval_set.version import NOISE_FLOOR_CELL
 
@@ -39,6 +39,14 @@ class TokenCount(NamedTuple):
     source: str
 
 
+class Estimate(NamedTuple):
+    """What one part of an evening would cost: lines for whoever asks, dollars, and what is held at once beyond them."""
+
+    lines: list[str]
+    usd: float = 0.0
+    held: float = 0.0
+
+
 @dataclass(frozen=True)
 class Corpus:
     """What is known of a version's texts: characters per document and of all queries, and chunks counted already."""
@@ -57,7 +65,7 @@ def planned_tokens(
     current: Collection[str],
     own: Mapping[str, EncoderSpec] = NO_OWN,
 ) -> dict[str, TokenCount]:
-    """What each encoder of the cells, the plan's `own` among them, still has to read; `current` cells are left out.
+    """Return what each encoder of the cells, the plan's `own` among them, has to read beside the `current` cells.
 
     Cells of one encoder and chunker share their vectors. The baseline is embedded once more, in other batches, unless
     it is "" or NOISE_FLOOR_CELL is current. From characters, only whole documents are cut at the encoder's limit.
@@ -80,27 +88,22 @@ def planned_tokens(
 
 
 def _tokens(most: int, chunker: str, corpus: Corpus) -> TokenCount:
-    """Tokens of one chunker's chunks, each cut at `most` if it is not 0, counted or from characters."""
+    """Return the tokens of one chunker's chunks, each cut at `most` if it is not 0, counted or from characters."""
     if (stored := corpus.stored(chunker, most)) is not None:
         return TokenCount(stored, "counted chunks")
-    limit = most if not limit_of(chunker) else 0
-    tokens = sum(min(chars / CHARACTERS_PER_TOKEN, limit or chars) for chars in corpus.document_chars)
-    return TokenCount(round(tokens * _overlap(chunker)), "from characters")
-
-
-def _overlap(chunker: str) -> float:
-    """How often a chunker's chunks hold a token of the text, on the average."""
+    narrow = limit_of(chunker)
+    # How often a chunk holds a token of the text, on the average.
     if match := re.match(r"fixed_token_(\d+)_(\d+)", chunker):
-        return int(match[1]) / (int(match[1]) - int(match[2]))
-    if not limit_of(chunker):
-        return 1.0
-    return NARROW_SHARE if limit_of(chunker) == 256 else STRUCTURE_SHARE
+        share = int(match[1]) / (int(match[1]) - int(match[2]))
+    else:
+        share = 1.0 if not narrow else NARROW_SHARE if narrow == 256 else STRUCTURE_SHARE
+    limit = 0 if narrow else most
+    tokens = sum(min(chars / CHARACTERS_PER_TOKEN, limit or chars) for chars in corpus.document_chars)
+    return TokenCount(round(tokens * share), "from characters")
 
 
 def reranked_tokens(cells: Sequence[str], corpus: Corpus, current: Collection[str]) -> dict[str, TokenCount]:
-    """What each cross-encoder of the cells still has to read: at most RUN_DEPTH full chunks a query, each with the
-    query before it.
-    """
+    """Return what each cross-encoder has to read: at most RUN_DEPTH full chunks a query, each with the query."""
     planned: dict[str, TokenCount] = {}
     depth = min(RUN_DEPTH, len(corpus.document_chars))
     for cell in (parse_cell(cell) for cell in cells if cell not in current):
@@ -113,8 +116,19 @@ def reranked_tokens(cells: Sequence[str], corpus: Corpus, current: Collection[st
     return planned
 
 
+# On this machine
+
+LOCAL_GFLOP_PER_SECOND = 150.0
+"""What two cores of a shared EPYC (AVX2, no GPU) reach with MiniLM over full chunks; taken until a cell is measured."""
+
+
+def size(encoder: str) -> EncoderSpec:
+    """Return the row that says how large an encoder is; of a name without one, the catalog's largest."""
+    return (ENCODERS | RERANKERS).get(encoder, ENCODERS["arctic-l-v2.0"])
+
+
 def rerank_lines(planned: Mapping[str, TokenCount], measured: float | None) -> list[str]:
-    """How long re-ranking takes on this machine at most, a line per model; it runs here whatever embeds."""
+    """Return how long re-ranking takes on this machine at most, a line per model; it runs here whatever embeds."""
     pace = measured or LOCAL_GFLOP_PER_SECOND
     return [
         f"re-ranking: {duration(count.tokens * size(model).gflop_per_token / pace)} at most for {model} to read "
@@ -123,12 +137,8 @@ def rerank_lines(planned: Mapping[str, TokenCount], measured: float | None) -> l
     ]
 
 
-LOCAL_GFLOP_PER_SECOND = 150.0
-"""What two cores of a shared EPYC (AVX2, no GPU) reach with MiniLM over full chunks; taken until a cell is measured."""
-
-
 def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str:
-    """How long it takes to embed what is left on this machine, at the measured GFLOP per second or a default."""
+    """Return how long it takes to embed what is left here, at the measured GFLOP per second or a default."""
     tokens = sum(count.tokens for count in planned.values())
     if not tokens:
         return "time: nothing is left to embed"
@@ -139,26 +149,37 @@ def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str
     return f"time: {duration(gflop / pace)} to embed {tokens:,} tokens ({sources}) here ({pace:,.0f} GFLOP/s, {origin})"
 
 
-def service_usd(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> dict[str, float]:
-    """Dollars by each service's own price of what it still has to read; without encoders that are no service's."""
-    priced = {name: own[name] for name in planned if name in own and own[name].api}
-    return {name: planned[name].tokens * service.usd_per_million_tokens / 1e6 for name, service in priced.items()}
+# By services, at the plan's own price
 
 
-def service_lines(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> list[str]:
-    """A line a service, and their sum; none if the plan names no service."""
-    usd = service_usd(planned, own)
-    if not usd:
-        return []
-    lines = []
-    for name, dollars in usd.items():
-        service, count = own[name], planned[name]
-        lines.append(
-            f"  {name}: {count.tokens:,} tokens of cl100k_base ({count.source}) sent to {service.url} at "
-            f"${service.usd_per_million_tokens:g} a million, as the plan has it: {shown(dollars)}"
-        )
-    return [*lines, f"cost: {shown(sum(usd.values()))} for embedding by services"]
+def of_services(planned: Mapping[str, TokenCount], own: Mapping[str, EncoderSpec]) -> Estimate:
+    """Return what the services of a plan have to read, a line each and their sum; nothing if it names none."""
+    lines, usd = [], 0.0
+    for name, count in planned.items():
+        if name in own and own[name].api:
+            service = own[name]
+            dollars = count.tokens * service.usd_per_million_tokens / 1e6
+            usd += dollars
+            lines.append(
+                f"  {name}: {count.tokens:,} tokens of cl100k_base ({count.source}) sent to {service.url} at "
+                f"${service.usd_per_million_tokens:g} a million, as the plan has it: {shown(dollars)}"
+            )
+    return Estimate([*lines, f"cost: {shown(usd)} for embedding by services"] if lines else [], usd)
 
+
+# On rented machines
+
+UTILISATION = 0.3
+"""Share of the peak that encoders reach: batches are padded, and an L4 throttles at 72 W long before its peak."""
+
+_CORE_GFLOPS = 15
+"""Single precision, of one rented core."""
+
+CEILING = 100_000
+"""No default is above this: one core's tokeniser and the way back of the rows then hold up the device."""
+
+MEASURED_SECONDS = 5.0
+"""A rental counts as a measurement from this many busy container-seconds on; shorter ones measure the network."""
 
 START_SECONDS = 60.0
 """To start a container, load the model and probe it; nothing is read meanwhile, and it is billed."""
@@ -166,74 +187,58 @@ START_SECONDS = 60.0
 _DOWNLOAD_GB_PER_SECOND = 0.04
 
 
-@dataclass(frozen=True)
-class EncoderEstimate:
-    """One encoder's part.
+class Rate(NamedTuple):
+    """Tokens a second of one container, and where the figure is from: "default" or "measured on DATE"."""
 
-    `seconds` are container-seconds, starting and idling included, `reading` those of work; `download` is how long its
-    weights take before that, 0 if they are there.
+    tokens_per_second: float
+    label: str
+
+
+def rate(encoder: str, gpu: str, entries: Iterable[Entry]) -> Rate:
+    """Return what the newest rental of this encoder on this GPU measured; a default if none did."""
+    of_it = [entry for entry in entries if (entry.kind, entry.what, entry.gpu) == ("embed", encoder, gpu)]
+    measured = [entry for entry in of_it if entry.busy_seconds >= MEASURED_SECONDS and entry.busy_tokens]
+    if measured:
+        newest = max(measured, key=lambda entry: entry.on)
+        return Rate(newest.busy_tokens / newest.busy_seconds, f"measured on {newest.on[:10]}")
+    # By the encoder's arithmetic and the device's peak.
+    name = known_gpu(gpu)
+    gflops = CORES["cpu"] * _CORE_GFLOPS if name == CPU else 1000 * UTILISATION * GPUS[name].peak_tflops
+    needed = size(encoder).gflop_per_token
+    return Rate(min(CEILING, gflops / needed) if needed else CEILING, "default")
+
+
+def of_rented(planned: Mapping[str, TokenCount], remote: RemoteOptions, entries: Collection[Entry]) -> Estimate:
+    """Return what reading so many tokens costs, weights included; `entries` may have measured a rate.
+
+    Every container that may start is taken to start, to share the work evenly, and to idle at the end. Nothing is said
+    where nothing is left to read.
     """
-
-    encoder: str
-    planned: TokenCount
-    rate: Rate
-    seconds: float
-    reading: float
-    embedding_usd: float
-    download: float
-
-    @property
-    def weights_usd(self) -> float:
-        """Dollars of downloading its weights."""
-        return self.download * weights_price()
-
-    @property
-    def line(self) -> str:
-        """As a dry run shows it."""
-        return (
-            f"  {self.encoder}: {self.planned.tokens:,} tokens ({self.planned.source}) at "
-            f"{self.rate.tokens_per_second:,.0f} tokens/s ({self.rate.label}): {self.seconds:,.0f} container-seconds, "
-            f"{shown(self.embedding_usd)}"
+    fetched = {entry.what for entry in entries if entry.kind == "weights" and entry.ended}
+    lines, usd, clock = [], 0.0, 0.0
+    for encoder, count in planned.items():
+        if not count.tokens:
+            continue
+        pace = rate(encoder, remote.gpu, entries)
+        reading = count.tokens / pace.tokens_per_second
+        seconds = reading + remote.containers * (START_SECONDS + IDLE_SECONDS)
+        download = 0.0 if encoder in fetched else START_SECONDS + size(encoder).weights_gb / _DOWNLOAD_GB_PER_SECOND
+        dollars = seconds * remote.price + download * weights_price()
+        lines.append(
+            f"  {encoder}: {count.tokens:,} tokens ({count.source}) at {pace.tokens_per_second:,.0f} tokens/s "
+            f"({pace.label}): {seconds:,.0f} container-seconds{' and its weights' if download else ''}, "
+            f"{shown(dollars)}"
         )
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What it would cost by list price to do what is left."""
-
-    encoders: tuple[EncoderEstimate, ...]
-    remote: RemoteOptions
-
-    @property
-    def embedding_usd(self) -> float:
-        """Dollars of embedding."""
-        return sum(each.embedding_usd for each in self.encoders)
-
-    @property
-    def weights_usd(self) -> float:
-        """Dollars of downloading weights, once per encoder."""
-        return sum(each.weights_usd for each in self.encoders)
-
-    @property
-    def usd(self) -> float:
-        """Dollars of everything."""
-        return self.embedding_usd + self.weights_usd
-
-    @property
-    def seconds(self) -> float:
-        """By the clock: one encoder after the other, each in all its containers at once."""
-        return sum(each.download + START_SECONDS + each.reading / self.remote.containers for each in self.encoders)
-
-    @property
-    def lines(self) -> list[str]:
-        """A line per encoder, the sum, and how long it takes."""
-        remote = self.remote
-        return [
-            *(each.line for each in self.encoders),
-            f"cost: {shown(self.embedding_usd)} for embedding on {remote.gpu} (${remote.price:.6f} a container-second, "
-            f"{PRICE_SOURCE}) and {shown(self.weights_usd)} for downloading weights",
-            f"time: {duration(self.seconds)} by these figures, {remote.containers} containers at once",
+        usd += dollars
+        # One encoder after the other, each in all its containers at once.
+        clock += download + START_SECONDS + reading / remote.containers
+    if lines:
+        lines += [
+            f"cost: {shown(usd)} for embedding on {remote.gpu} (${remote.price:.6f} a container-second, "
+            f"{PRICE_SOURCE}), weights included",
+            f"time: {duration(clock)} by these figures, {remote.containers} containers at once",
         ]
+    return Estimate(lines, usd)
 
 
 HEADROOM = 0.1
@@ -242,15 +247,16 @@ HEADROOM = 0.1
 
 @dataclass(frozen=True)
 class Total:
-    """All that one ceiling has to hold until the decision, in dollars by list price."""
+    """All that one ceiling has to hold until the decision, in dollars by list price.
+
+    `embedding` is by services and on rented machines, `held` what judging sets aside at once beyond its likely cost.
+    """
 
     max_usd: float
     spent: float = 0.0
     embedding: float = 0.0
-    """By services and on rented machines, weights included."""
     judging: float = 0.0
     held: float = 0.0
-    """What judging sets aside at once beyond what it is likely to cost."""
 
     @property
     def headroom(self) -> float:
@@ -281,36 +287,9 @@ class Total:
         """Raise BudgetError, before anything starts, unless the ceiling holds it; `lines` say where the sum is from."""
         if self.is_affordable:
             return
+        enough = (int((self.spent + self.usd) * 100) + 1) / 100
         figures = "\n".join((*lines, self.line))
         raise BudgetError(
             f"What is left would cost more than is allowed, and nothing was started.\n{figures}\nAllow "
-            f"--max-usd {next_cents(self.spent + self.usd):.2f} or more, or ask for less: another --gpu, a cheaper "
-            "judge, fewer queries."
+            f"--max-usd {enough:.2f} or more, or ask for less: another --gpu, a cheaper judge, fewer queries."
         )
-
-
-def estimate(planned: Mapping[str, TokenCount], remote: RemoteOptions, sessions: Collection[LedgerRow]) -> Estimate:
-    """The dollars for reading so many tokens; `sessions` are earlier ones, which may have measured a rate.
-
-    Every container that may start is taken to start, to share the work evenly, and to idle at the end.
-    """
-    here = {row.what for row in sessions if row.kind == "weights" and row.ended}
-    parts = []
-    for encoder, count in planned.items():
-        if not count.tokens:
-            continue
-        pace = rate(encoder, remote.gpu, sessions)
-        reading = count.tokens / pace.tokens_per_second
-        seconds = reading + remote.containers * (START_SECONDS + IDLE_SECONDS)
-        download = 0.0 if encoder in here else _download_seconds(encoder)
-        parts.append(EncoderEstimate(encoder, count, pace, seconds, reading, seconds * remote.price, download))
-    return Estimate(tuple(parts), remote)
-
-
-def _download_seconds(encoder: str) -> float:
-    return START_SECONDS + size(encoder).weights_gb / _DOWNLOAD_GB_PER_SECOND
-
-
-def next_cents(usd: float) -> float:
-    """The next amount of whole cents that is enough."""
-    return (int(usd * 100) + 1) / 100

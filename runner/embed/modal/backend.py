@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from runner.base.errors import BackendError
 from runner.base.progress import say
 from runner.embed.backends import Backend, BackendName, Work
-from runner.embed.cost.ledger import Ledger
-from runner.embed.cost.prices import CPU
+from runner.embed.cost.ledger import Entry, moment
+from runner.embed.cost.prices import PRICE_SOURCE
 from runner.embed.modal.encoder import ModalEncoder, Placement
 from runner.embed.modal.service import ModalService, check_installed
 from runner.embed.weights import download_mark
@@ -20,9 +20,9 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:
-    from runner.embed.cost.budget import Meter
     from runner.embed.cost.estimate import Estimate, Total
     from runner.embed.cost.prices import RemoteOptions
+    from runner.embed.cost.rental import Rentals
 
 _REPORTED_AFTER = timedelta(hours=1)
 
@@ -38,8 +38,10 @@ class ModalBackend(Backend):
     name: BackendName = "modal"
     concurrent = True
 
-    def __init__(self, meter: "Meter", options: "RemoteOptions") -> None:
-        self.meter, self.options = meter, options
+    def __init__(self, rentals: "Rentals") -> None:
+        self.rentals = rentals
+        self.budget, self.options = rentals.budget, rentals.options
+        options = self.options
         self.rented: RemoteOptions | None = options
         self.max_usd: float | None = options.max_usd
         self.placement = Placement(options.gpu, options.containers)
@@ -52,12 +54,12 @@ class ModalBackend(Backend):
 
     def __enter__(self) -> Self:
         check_installed()
-        self.meter.on_exhausted(lambda: self.service.stop("the budget is used up"))
+        self.rentals.on_exhausted(lambda: self.service.stop("the budget is used up"))
         return self
 
     def __exit__(self, *_: object) -> None:
         self.service.close()
-        self.meter.close()
+        self.rentals.close()
 
     def encoder_of(self, spec: EncoderSpec) -> "ModalEncoder":
         """The encoder of any row, nothing started yet."""
@@ -78,21 +80,21 @@ class ModalBackend(Backend):
 
     def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
-        from runner.embed.cost.estimate import TokenCount, Total, estimate
-        from runner.embed.cost.ledger import all_sessions
+        from runner.embed.cost.estimate import TokenCount, Total, of_rented
+        from runner.embed.cost.ledger import all_entries
 
         planned = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
-        self._expected = estimate(planned, self.options, all_sessions(self.meter.folder))
-        if not self._expected.encoders:
+        self._expected = of_rented(planned, self.options, all_entries(self.budget.folder))
+        if not self._expected.lines:
             return
-        later = judging or Total(self.meter.max_usd)
-        total = replace(later, spent=self.meter.spent(), embedding=later.embedding + self._expected.usd)
+        later = judging or Total(self.budget.max_usd)
+        total = replace(later, spent=self.budget.spent(), embedding=later.embedding + self._expected.usd)
         total.check(self._expected.lines)
         say("\n".join([*self._expected.lines, total.line]))
 
     def dollars(self, encoder: str) -> float:
         """What all sessions of the encoder cost by list price, those of earlier attempts included."""
-        return self.meter.spent_on(encoder)
+        return self.budget.spent(encoder)
 
     def embedder(self, spec: EncoderSpec) -> Any:  # noqa: ANN401  # Modal's handle of a class
         """The remote object that embeds with an encoder, its weights fetched; one for all calls: they share warm
@@ -115,30 +117,32 @@ class ModalBackend(Backend):
         return self._embedders[spec.name]
 
     def _remember(self) -> None:
-        """Put this run beside the ledger, once, so that a later command can ask what was billed for it."""
+        """Put this run into the ledger, once, so that a later command can ask what was billed for it."""
         if self._remembered:
             return
-        from runner.embed.cost.ledger import Attempt, remember_attempt
-
-        attempt = Attempt(
-            run_id=self.service.run_id,
-            began_on=datetime.now(UTC).isoformat(timespec="seconds"),
+        entry = Entry(
+            id=secrets.token_hex(8),
+            kind="app",
+            what=self.service.run_id,
+            on=moment(),
+            usd=0.0,
+            ended=True,
             estimate_usd=self._expected.usd if self._expected else None,
-            max_usd=self.meter.max_usd,
-            price_source=self.meter.price_source,
+            max_usd=self.budget.max_usd,
+            price_source=PRICE_SOURCE,
         )
-        remember_attempt(self.meter.folder, attempt)
+        self.budget.write(entry)
         self._remembered = True
 
     def _fetch(self, modal_app: Any, spec: EncoderSpec) -> None:  # noqa: ANN401  # a module
         """Download the weights into the Volume, unless its mark says that they are there."""
         if download_mark(spec) in self.service.stored():
             return
-        with self.meter.session(spec.name, CPU, 1, "weights") as session:
+        with self.rentals.session(spec.name, "weights"):
             try:
                 self.service.result(lambda: modal_app.fetch.remote.aio(spec.name, spec.revision, **own_row(spec)))
             except BackendError as error:
-                session.check()
+                self.rentals.check()
                 raise BackendError(
                     f"{spec.name}: {spec.model} at revision {spec.revision} could not be fetched to Modal. {error}"
                 ) from error
@@ -150,7 +154,7 @@ class ModalBackend(Backend):
         the run is in it.
         """
         asked = now or datetime.now(UTC)
-        ended = max([began, *(row.ended_on for row in Ledger(self.meter.folder).rows())])
+        ended = max([began, *(entry.moment for entry in self.budget.entries())])
         if asked - ended < _REPORTED_AFTER:
             return None
         start, whole = (when.astimezone(UTC).replace(minute=0, second=0, microsecond=0) for when in (began, asked))

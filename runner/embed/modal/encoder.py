@@ -19,7 +19,7 @@ from runner.embed.weights import tokenizer_folder
 from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:
-    from runner.embed.cost.budget import Meter, MeteredSession
+    from runner.embed.cost.rental import Rental, Rentals
 
 GPU_FORWARD_TOKENS = 32_768
 GPU_REQUEST_TOKENS = 262_144
@@ -64,7 +64,7 @@ class Rented(Protocol):
     """The containers that a backend rents."""
 
     placement: Placement
-    meter: "Meter"
+    rentals: "Rentals"
     service: ModalService
 
     def embedder(self, spec: EncoderSpec) -> Any:  # noqa: ANN401  # Modal's handle of a class
@@ -126,8 +126,8 @@ class ModalEncoder:
         """Answers in any order, metered until the last of them; reaching the ceiling ends the embedding."""
         if not batches:
             return
-        placement, meter = self._placement, self._rented.meter
-        meter.check()  # before anything is built or fetched
+        rentals = self._rented.rentals
+        rentals.check()  # before anything is built or fetched
         embedder = self._rented.embedder(self.spec)
 
         def remote() -> AsyncIterator[Any]:
@@ -137,16 +137,16 @@ class ModalEncoder:
             )
             return answers
 
-        with meter.session(self.spec.name, placement.gpu, placement.containers, "embed") as session:
+        with rentals.session(self.spec.name, "embed") as rental:
             try:
                 for result in self._rented.service.results(remote):
-                    yield self._answer(result, session)
-                    session.check()
+                    yield self._answer(result, rental)
+                    rentals.check()
             except BackendError:
-                session.check()  # a ceiling that is reached breaks the connection, and is the reason to be told
+                rentals.check()  # a ceiling that is reached breaks the connection, and is the reason to be told
                 raise
 
-    def _answer(self, result: Any, session: "MeteredSession") -> Answer:  # noqa: ANN401  # whatever came back
+    def _answer(self, result: Any, rental: "Rental") -> Answer:  # noqa: ANN401  # whatever came back
         if isinstance(result, BaseException):
             if not of_the_method(result):
                 raise self._not_ready(described(result))
@@ -155,7 +155,7 @@ class ModalEncoder:
         answer = _decoded(said)
         n_tokens = np.zeros(0, np.int64) if answer.n_tokens is None else answer.n_tokens
         n_read = np.minimum(n_tokens, self.spec.max_tokens or n_tokens)
-        session.seen(str(said.get("container", "")), int(n_read.sum()), len(n_read))
+        self._rented.rentals.answered(rental, str(said.get("container", "")), int(n_read.sum()))
         if refusal := said.get("refusal"):
             raise self._not_ready(without_secrets(str(refusal)))
         return answer

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from chunkers.tokens import count_tokens
 from runner.base.canonical import JSON
 from runner.base.http_client import Client, Patience, Response, Service, Unusable, parsed, plain_address
 from runner.base.records import PromptSide
-from runner.embed.cost.request_meter import RequestMeter
+from runner.embed.cost.ledger import Budget, Hold
 from runner.embed.over_http.dialects import address_at, tokens_billed
 from runner.embed.over_http.encoder import Clip, Clipped, HttpEncoder
 from runner.eval_set.catalog import EncoderSpec
@@ -23,34 +22,6 @@ CONNECTIONS = 4
 TOKENIZER = "cl100k_base, in place of the service's own tokenizer"
 
 
-class Read(NamedTuple):
-    """What an answer says was charged."""
-
-    tokens: int
-
-
-class PerToken(NamedTuple):
-    """Dollars of a million tokens; of a request at most every byte of its body is one."""
-
-    usd_per_million_tokens: float
-
-    @property
-    def is_free(self) -> bool:
-        """Whether nothing is charged."""
-        return self.usd_per_million_tokens == 0
-
-    def worst_usd(self, n_bytes: int, /) -> float:
-        """Dollars of so many bytes."""
-        return self.usd_per_million_tokens * n_bytes / 1e6
-
-    def usd(self, usage: Read, /) -> float:
-        """Dollars of so many tokens."""
-        return self.usd_per_million_tokens * usage.tokens / 1e6
-
-
-ServiceMeter = RequestMeter[int, Read]
-
-
 class ServiceEncoder(HttpEncoder):
     """A plan's own encoder of a service. Its owner closes it. Each try is metered.
 
@@ -58,7 +29,7 @@ class ServiceEncoder(HttpEncoder):
     are of cl100k_base, for batches and estimates alone.
     """
 
-    def __init__(self, spec: EncoderSpec, meter: ServiceMeter, patience: Patience | None = None) -> None:
+    def __init__(self, spec: EncoderSpec, budget: Budget, patience: Patience | None = None) -> None:
         url = f"encoders.{spec.name}.url"
         place = plain_address(spec.url, url, spec.key_env)
         words = Service(
@@ -69,18 +40,16 @@ class ServiceEncoder(HttpEncoder):
         )
         where = address_at(place, spec.api)
         super().__init__(spec, where, Client(TIMEOUT, patience or Patience(), words, place), CONNECTIONS, Clip(spec))
-        self.meter = meter
+        self.budget, self._usd_per_token = budget, spec.usd_per_million_tokens / 1e6
 
     def close(self) -> None:
-        """Let go of the connections, and write down what was spent."""
-        try:
-            self._client.close()
-        finally:
-            self.meter.close()
+        """Let go of the connections."""
+        self._client.close()
 
     def check(self) -> bool:
         """As HttpEncoder has it; the word is charged as the most that it can cost."""
-        return self.meter.once(64, super().check, lambda _: None)
+        with self._held(64):
+            return super().check()
 
     def identity(self) -> dict[str, JSON]:
         """The plan's block, address and grouping; nothing is sent."""
@@ -100,14 +69,22 @@ class ServiceEncoder(HttpEncoder):
         url = self._where.endpoint
 
         def once() -> Response:
-            return self.meter.once(len(body), lambda: self._client.once("POST", url, body, longest), _charged)
+            with self._held(len(body)) as hold:
+                answer = self._client.once("POST", url, body, longest)
+                if (tokens := _charged(answer)) is not None:
+                    hold.cost = tokens * self._usd_per_token
+            return answer
 
         return self._client.patiently(once, stopped, url)
 
+    def _held(self, n_bytes: int) -> Hold:
+        """Return what a request costs at most, set aside: every byte of its body is a token."""
+        return self.budget.hold(n_bytes * self._usd_per_token, "embed", self.spec.name)
 
-def _charged(answer: Response) -> Read | None:
+
+def _charged(answer: Response) -> int | None:
+    """Return the tokens that an answer says were charged, None if it does not say."""
     try:
-        tokens = tokens_billed(parsed(answer.body))
+        return tokens_billed(parsed(answer.body))
     except Unusable:
         return None
-    return None if tokens is None else Read(tokens)

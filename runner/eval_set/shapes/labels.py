@@ -1,6 +1,7 @@
 """The shape of judging: judges in the plan, batches, answers, labels.jsonl."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -9,6 +10,19 @@ from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 Grade = Annotated[int, Field(ge=0, le=3)]
 CharacterSpan = Annotated[list[Count], Field(min_length=2, max_length=2)]
 """[start, end] in characters of the document."""
+
+
+_DATED = re.compile(r"-\d{8}$")
+
+
+def undated(model: str) -> str:
+    """Return a model's id without the date at its end."""
+    return _DATED.sub("", model)
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """Return whether one id stands for the other: they differ by a date at most."""
+    return asked == answered or (undated(asked) == undated(answered) and asked in (undated(asked), undated(answered)))
 
 
 APIS = ("anthropic", "openai", "files")
@@ -74,9 +88,14 @@ class BatchRow(FrozenModel):
     evidence_sha256: Sha256
     row_sha256: Sha256
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Query and document."""
+        return (self.query_id, self.doc_id)
+
 
 class Answer(FrozenModel):
-    """A row of a judge's answer file.
+    """A row of a judge's answer file: what a label says, as far as the judge says it.
 
     Supporting passages are named by their numbers in the batch (`passages`), or as characters of the document
     (`spans`). `batch`, `version`, `prompt_sha256` and `evidence_sha256` may repeat what the batch says; then they are
@@ -124,6 +143,19 @@ class Label(Sparse):
     def key(self) -> tuple[str, str, str, int]:
         """What may occur once in a version."""
         return (self.query_id, self.doc_id, self.judge, self.round)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """Query and document."""
+        return (self.query_id, self.doc_id)
+
+    @classmethod
+    def answering(cls, row: BatchRow, **fields: Any) -> Self:  # noqa: ANN401  # the other fields
+        """Return the label of an exported row, bound to what was shown; a round of 0 is still to be found."""
+        bound = {
+            name: getattr(row, name) for name in ("query_id", "doc_id", "prompt_sha256", "evidence_sha256", "batch")
+        }
+        return cls.model_construct(None, **bound, **fields)
 
 
 class LabelPrefix(FrozenModel):

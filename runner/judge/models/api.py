@@ -1,6 +1,6 @@
 """The language model that a plan names, opened."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -8,15 +8,14 @@ from typing import Literal
 from runner.base.errors import InputError
 from runner.base.http_client import is_own
 from runner.base.progress import say
-from runner.embed.cost.ledger import SPEND
+from runner.embed.cost.ledger import SPEND, Budget
+from runner.embed.cost.prices import BY_FILE, FREE, MAX_USD, PRICE_FLAG, Price, price_of
 from runner.eval_set.shapes.labels import JudgeSpec
-from runner.judge.models.anthropic.batches import AnthropicBatches
-from runner.judge.models.anthropic.client import AnthropicMessages
-from runner.judge.models.client import JudgeClient, JudgeMeter, Way, judge_address
+from runner.judge.models.claude import ClaudeMessages
+from runner.judge.models.claude_batches import ClaudeBatches
+from runner.judge.models.client import JudgeClient, Way, judge_address
 from runner.judge.models.openai_chat import OpenAIChat
-from runner.judge.models.prices import BY_FILE, FREE, PRICE_FLAG, Price, price_of
 
-How = Literal["messages", "batches"]
 BATCH_TIMEOUT = 300.0
 """Seconds that handing in a message batch, or fetching its results, may take."""
 
@@ -24,59 +23,61 @@ RECORDS = Path("judging", "message-batches")
 """Where a version's work keeps the records of its message batches."""
 
 
-def open_model(
-    spec: JudgeSpec,
-    how: How,
-    url: str | None,
-    folder: Path,
-    max_usd: float,
-    price: Price | None = None,
-) -> JudgeClient:
-    """Return the model, to be closed as a context; `folder` is the version's work, `price` one that the operator gave.
+@dataclass(frozen=True)
+class JudgeOptions:
+    """What the operator says of judging through an API; `price` is None for the table's."""
+
+    how: Literal["messages", "batches"] = "messages"
+    url: str | None = None
+    max_usd: float = MAX_USD
+    price: Price | None = None
+
+
+def open_model(spec: JudgeSpec, options: JudgeOptions, folder: Path) -> JudgeClient:
+    """Return the model, to be closed as a context; `folder` is the version's work.
 
     Nothing is sent yet. An InputError for a judge that answers by file, for a missing or bad key or address, for a key
     that would go unencrypted to a public one, and for an unknown price; a BudgetError for a ledger
     that cannot be read.
     """
+    url = options.url
     if spec.by_file:
         raise InputError(f"{spec.model} answers by file (api: files in the plan); there is no service to ask.")
-    is_chat = spec.api == "openai"
-    if how == "batches" and spec.api != "anthropic":
+    if options.how == "batches" and spec.api != "anthropic":
         raise InputError(f"--judge batches: {spec.api} has no message batches. Give --judge messages.")
-    if is_chat and not url:
+    if spec.api == "openai" and not url:
         raise InputError(f"{spec.model} is asked through an OpenAI-compatible server; give its base as --judge-url.")
-    charged = model_price(spec, url) if price is None else price
-    if is_chat and url and price is None:
+    if spec.api == "openai" and url and options.price is None and is_own(judge_address(url).host):
         _say_uncounted(judge_address(url).url)
-    meter = JudgeMeter(folder / SPEND, max_usd, spec.model, charged.in_batches() if how == "batches" else charged)
-    way = Way(url=url or "")
-    if is_chat:
-        return OpenAIChat(spec.model, meter, way)
+    price = model_price(spec, options)
+    budget, way = Budget(folder / SPEND, options.max_usd), Way(url=url or "")
+    if spec.api == "openai":
+        return OpenAIChat(spec.model, budget, price, way)
     if spec.api != "anthropic":
         raise InputError(f"{spec.model}: no client speaks api: {spec.api}; nothing else is asked in its place.")
-    if how == "batches":
-        return AnthropicBatches(spec.model, meter, replace(way, timeout=BATCH_TIMEOUT), folder / RECORDS)
-    return AnthropicMessages(spec.model, meter, way)
+    if options.how == "batches":
+        return ClaudeBatches(spec.model, budget, price, replace(way, timeout=BATCH_TIMEOUT), folder / RECORDS)
+    return ClaudeMessages(spec.model, budget, price, way)
 
 
-def model_price(spec: JudgeSpec, url: str | None = None) -> Price:
-    """Return what a judge's service charges.
+def model_price(spec: JudgeSpec, options: JudgeOptions) -> Price:
+    """Return what a judge's service charges: the operator's price, or the table's for an Anthropic model.
 
-    The table's price for an Anthropic model, BY_FILE for one that answers by file, FREE for an OpenAI-compatible
-    server at a private address, or none yet. An InputError for any other service, which may charge, and for a model
-    that the table does not have.
+    BY_FILE for one that answers by file, FREE for an OpenAI-compatible server at a private address, or none yet. An
+    InputError for any other service, which may charge, and for a model that the table does not have.
     """
     if spec.by_file:
         return BY_FILE
-    if spec.api == "anthropic":
-        return price_of(spec.model)
-    if spec.api == "openai" and (not url or is_own(judge_address(url).host)):
+    if options.price is None and spec.api == "openai" and (not options.url or is_own(judge_address(options.url).host)):
         return FREE
-    where = f" at {judge_address(url).url}" if url else ""
-    raise InputError(
-        f"What {spec.model} costs{where} is not known, and --max-usd could not hold it. Give {PRICE_FLAG} IN,OUT, in "
-        f"dollars a million tokens read and written, or {PRICE_FLAG} 0,0 for a server that charges nothing."
-    )
+    if options.price is None and spec.api != "anthropic":
+        where = f" at {judge_address(options.url).url}" if options.url else ""
+        raise InputError(
+            f"What {spec.model} costs{where} is not known, and --max-usd could not hold it. Give {PRICE_FLAG} IN,OUT, "
+            f"in dollars a million tokens read and written, or {PRICE_FLAG} 0,0 for a server that charges nothing."
+        )
+    price = price_of(spec.model) if options.price is None else options.price
+    return price.in_batches() if options.how == "batches" else price
 
 
 @cache

@@ -1,25 +1,92 @@
-"""What the clients of all judges' services share: address, keys, and the JSON they send.
+"""A language model as a judge: what it is asked, what it replies, and what every client of a service shares.
 
-A new one says how it sends an ask and how it reads the answer.
+A new service says where it is, what an ask is as its JSON, and how a reply is read from its answer.
 """
 
 import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import unquote
+
+from pydantic import Field
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Busy, Patience, Place, Unusable, parsed, plain_address, without_keys
+from runner.base.http_client import (
+    Busy,
+    Client,
+    Patience,
+    Place,
+    Service,
+    Unusable,
+    parsed,
+    patiently,
+    plain_address,
+    without_keys,
+)
+from runner.base.schema import FrozenModel
 from runner.base.threads import in_threads
-from runner.embed.cost.ledger import Kind
-from runner.embed.cost.request_meter import RequestMeter
-from runner.judge.models.requests import Ask, Reply, Usage, unique
+from runner.embed.cost.ledger import Budget
+from runner.embed.cost.prices import Price, Usage
+
+FORM_TOKENS = 600
+"""What a request may hold beside its texts and schema: the service's own words about them."""
+
+IN_A_ROW = 5
+"""Requests that come to nothing one after another before the service is taken to be down, or the way to it wrong."""
+
+MAX_BYTES = 4_000_000
+"""Of an answer."""
+
+DEEPEST = 50
+"""Lists and objects within one another; no answer needs a tenth of it."""
+
+MOST_TOKENS = 10**9
+"""A count beyond it is none."""
+
+ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
+
+JUDGE_KEY = "PSE_JUDGE_API_KEY"
+"""Variables of the environment that hold judges' keys."""
+
+URL_FLAG = "--judge-url"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request; `key` is unique within a call, `system` the same for all of it.
+
+    `schema` is the JSON schema of the answer, one JSON object of at most `max_tokens`.
+    """
+
+    key: str
+    system: str
+    user: str
+    schema: Mapping[str, Any]
+    max_tokens: int
+
+
+class Reply(FrozenModel):
+    """What came back for one ask: `text` is what the model wrote, `raw` the whole answer as received, without secrets.
+
+    `usage` is None if nobody says. `problem` says why there is no text to use (refused, cut off, the request failed
+    again and again), "" for none; `final` that asking again would not help, `astray` that others may share the problem.
+    """
+
+    key: str
+    text: str = ""
+    model: str = ""
+    usage: Usage | None = None
+    raw: dict[str, Any] = Field(default_factory=dict)
+    problem: str = ""
+    final: bool = Field(default=False, exclude=True)
+    astray: bool = Field(default=False, exclude=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,59 +99,41 @@ class Way:
     patience: Patience = field(default_factory=Patience)
 
 
-class JudgeMeter(RequestMeter[Ask, Usage]):
-    """A session's spending on one judge."""
-
-    kind: Kind = "judge"
-    doing = "judging"
-
-
-IN_A_ROW = 5
-"""Requests that come to nothing one after another before the service is taken to be down, or the way to it wrong."""
-
-
-class Astray(Unusable):
-    """An answer that others may share the fault of, such as another model's; `reply` is what came."""
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__(reply.problem)
-        self.reply = reply
-
-
-@dataclass(eq=False)
 class JudgeClient(ABC):
-    """A language model behind an API; closing it lets go of its connections and of what it has running there.
+    """A language model behind an API; closing it lets go of its connections.
 
-    A new client writes `connected`, `send` and `read`, and `check` if the service can be asked about its key; the
-    threads, the tries and the costs are here. What one try may cost at most is held in `meter` before it is sent.
+    Threads, tries and costs are here: what a try may cost at most is held in `budget` before it is sent. An InputError
+    for a bad address, and for a key that would go in clear to a public one.
     """
 
-    model: str
-    meter: JudgeMeter
-    way: Way
+    service: ClassVar[Service]
+    home: ClassVar[str] = ""
+    """The service's own address, where none is given."""
+    longest: ClassVar[int] = MAX_BYTES
 
-    def __post_init__(self) -> None:
+    def __init__(self, model: str, budget: Budget, price: Price, way: Way) -> None:
+        self.model, self.budget, self.price, self.way = model, budget, price, way
+        place = judge_address(way.url or self.home)
+        self.http = Client(way.timeout, way.patience, self.service, place, self.headers())
+        self.url = self.endpoint(place.url)
         self.lock = threading.Lock()
         self._in_a_row = 0
-        self.http, self.url = self.connected()
 
     @abstractmethod
-    def connected(self) -> tuple[Any, str]:
-        """Return a connection like http_client.Client, nothing sent yet, and where the model is, as messages name it.
-
-        An InputError for a bad address, for a missing key, and for one that would go in clear to a public address.
-        """
+    def endpoint(self, url: str) -> str:
+        """Return where asks are posted, of a service at that address."""
 
     @abstractmethod
-    def send(self, ask: Ask) -> JSON:
-        """Return the whole answer to one try.
-
-        Busy if it may be tried again, Unusable if this ask has no answer, BackendError if no other would have one.
-        """
+    def request(self, ask: Ask) -> JSON:
+        """Return the JSON that is posted for an ask."""
 
     @abstractmethod
     def read(self, ask: Ask, answer: JSON) -> Reply:
         """Return the reply in an answer; its usage is None if the answer does not say its cost. Nothing is raised."""
+
+    def headers(self) -> dict[str, str]:
+        """Return what requests are sent with beside the usual headers."""
+        return {}
 
     def check(self) -> None:  # noqa: B027  # not every service can be asked
         """Raise BackendError if the service says already that it refuses the key; called before anything long."""
@@ -93,9 +142,13 @@ class JudgeClient(ABC):
         """Return the ask as it is sent and paid, such as with more tokens to answer."""
         return ask
 
-    def accepted(self, reply: Reply) -> Reply:
-        """Return the reply, marked if another model than was asked sent it; Astray if the others will be like it."""
-        return reply
+    def worst_usd(self, ask: Ask) -> float:
+        """Return the dollars that one request costs at most: its whole prompt written to the cache, the longest answer.
+
+        Every byte counts as a token, the most that any tokenizer makes of a text: tables of digits come near it.
+        """
+        n_bytes = len(ask.system.encode()) + len(ask.user.encode()) + len(json.dumps(dict(ask.schema)))
+        return self.price.usd(Usage(cache_written=n_bytes + FORM_TOKENS, written=ask.max_tokens))
 
     def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """Yield one reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids.
@@ -108,52 +161,49 @@ class JudgeClient(ABC):
         yield from in_threads(asks[:1], self._reply, 1)
         yield from in_threads(asks[1:], self._reply, self.way.parallel)
 
+    def got(self, method: str, url: str, body: JSON = None) -> str:
+        """Return the text of an answer without the key; raises as `Client.once` does."""
+        content = b"" if body is None else json.dumps(body).encode()
+        answer = self.http.once(method, url, content, self.longest)
+        return self.http.secret.without(answer.body.decode("utf-8", "replace"))
+
     def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
         """Return what becomes of one ask, tried again while the service is busy; an Unusable is a problem."""
         sent = self.sent(ask)
+
+        def once() -> Reply:
+            with self.budget.hold(self.worst_usd(sent), "judge", self.model) as hold:
+                reply = self.read(sent, received(self.got("POST", self.url, self.request(sent))))
+                hold.cost = None if reply.usage is None else self.price.usd(reply.usage)
+            return reply
+
         try:
-            reply = self.accepted(self.http.patiently(lambda: self._once(sent), stopped, self.url))
+            reply = patiently(lambda _: once(), self.way.patience, stopped)
         except Unusable as error:
-            self._count_nothing(error)
-            if isinstance(error, Astray):
-                return error.reply
             # Refused, so that asking again would not help; a busy server may answer yet.
             is_final = not (error.is_charged or isinstance(error, Busy))
-            return Reply(key=ask.key, problem=str(error), final=is_final)
+            reply = Reply(key=ask.key, problem=str(error), final=is_final, astray=True)
         with self.lock:
-            self._in_a_row = 0
-        return reply
-
-    def _once(self, ask: Ask) -> Reply:
-        """Return the reply of one try, its cost held before and counted after it."""
-        return self.meter.once(ask, lambda: self.read(ask, self.send(ask)), lambda reply: reply.usage)
-
-    def _count_nothing(self, error: Unusable) -> None:
-        """Raise BackendError if IN_A_ROW requests have come to nothing."""
-        with self.lock:
-            self._in_a_row += 1
+            self._in_a_row = self._in_a_row + 1 if reply.astray else 0
             if self._in_a_row >= IN_A_ROW:
                 raise BackendError(
-                    f"{self.url}: {IN_A_ROW} requests in a row came to nothing, the last one: {error}. What was "
-                    "answered is kept. Run the command again when that is mended."
-                ) from None
-
-    def close(self) -> None:
-        """Let go of the connections, and write down what was spent."""
-        try:
-            self.http.close()
-        finally:
-            self.meter.close()
+                    f"{self.url}: {IN_A_ROW} requests in a row came to nothing, the last one: {reply.problem}. What "
+                    "was answered is kept. Run the command again when that is mended."
+                )
+        return reply
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+        self.http.close()
 
 
-DEEPEST = 50
-"""Lists and objects within one another; no answer needs a tenth of it."""
+def unique(asks: Sequence[Ask]) -> None:
+    """Raise a ValueError if a key would name two replies."""
+    repeated = [key for key, count in Counter(ask.key for ask in asks).items() if count > 1]
+    if repeated:
+        raise ValueError(f"{len(repeated)} keys name several asks, such as {repeated[0]!r}")
 
 
 def received(text: str) -> JSON:
@@ -175,12 +225,14 @@ def _is_shallow(value: JSON, levels: int) -> bool:
     return levels > 0 and all(_is_shallow(item, levels - 1) for item in items)
 
 
-ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
+def as_object(value: JSON) -> dict[str, JSON]:
+    """Return a JSON object as it is, and an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
 
-JUDGE_KEY = "PSE_JUDGE_API_KEY"
-"""Variables of the environment that hold judges' keys."""
 
-URL_FLAG = "--judge-url"
+def token_count(value: JSON) -> int | None:
+    """Return a number of tokens, None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
 def judge_address(url: str) -> Place:

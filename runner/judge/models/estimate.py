@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from statistics import mean
-from typing import NamedTuple
 
-from runner.embed.cost.prices import shown
+from runner.embed.cost.estimate import Estimate
+from runner.embed.cost.prices import Usage, shown
 from runner.eval_set.batches import batch_files
 from runner.eval_set.labels import version_labels
 from runner.eval_set.plan import MIN_QUERIES
@@ -12,18 +12,19 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_queries
-from runner.judge.models.anthropic.batch_records import records
-from runner.judge.models.anthropic.batches import FEWEST_REQUESTS
-from runner.judge.models.api import RECORDS, model_price
-from runner.judge.models.client import Way
+from runner.judge.models.api import RECORDS, JudgeOptions, model_price
+from runner.judge.models.claude_batches import FEWEST_REQUESTS, under_way
+from runner.judge.models.client import FORM_TOKENS, Way
 from runner.judge.models.kept_replies import ReplyFiles
-from runner.judge.models.prices import FORM_TOKENS, LIKELY_BYTES, LIKELY_WRITTEN
 from runner.judge.models.prompt import MAX_TOKENS
-from runner.judge.models.requests import Usage
-from runner.judge.models.run_judges import JudgeOptions, named_judges
+from runner.judge.models.run_judges import named_judges
 from runner.judge.prep_labels import EVIDENCE_CHARS
 from runner.judge.second_reading import judges_of
 from runner.retrieve.pool import pool, unjudged
+
+LIKELY_BYTES = 3.5
+LIKELY_WRITTEN = 150
+"""Bytes of English a token as a rule (tokenizers of 2026 cut it 30 % finer), and tokens of a judgment."""
 
 ROW_CHARS = 600
 """Query, title, numbers of the passages and the form of the answer, about."""
@@ -32,15 +33,7 @@ OVERLAP = 0.45
 """A query pools about depth x cells ^ OVERLAP documents: at depth 10 over 9 cells 26 in the demo, 24 on real bills."""
 
 
-class Judging(NamedTuple):
-    """The cost of judging what is left: a line per judge, dollars, and what is held at once beyond them."""
-
-    lines: list[str]
-    usd: float
-    held: float
-
-
-def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents: Sequence[int]) -> Judging:
+def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents: Sequence[int]) -> Estimate:
     """Return what is left for the plan's judges, if each pair is shown as much as may be and asked once.
 
     `documents` are the characters of each, none if nothing is sampled. InputError for a plan without judges, or for a
@@ -56,7 +49,7 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
     n_again = max(0, round(judges.second.share * n_pooled) - read_twice - _paid(version, judges.second.model))
     second = _of_one(judges.second, n_again, f"second readings, {judges.second.share:.0%}", tokens, options)
     # One is asked after the other, so what they hold does not add up.
-    return Judging([*first.lines, *second.lines], first.usd + second.usd, max(first.held, second.held))
+    return Estimate([*first.lines, *second.lines], first.usd + second.usd, max(first.held, second.held))
 
 
 def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
@@ -67,17 +60,15 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
     return pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
 
 
-def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions) -> Judging:
+def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions) -> Estimate:
     """Return one judge's part; held is what its requests under way may cost at most, less what they are likely to."""
-    price = (not judge.by_file and options.price) or model_price(judge, options.url)
-    if options.how == "batches":
-        price = price.in_batches()
+    price = model_price(judge, options)
     likely = price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
     worst = price.usd(Usage(cache_written=round(tokens * LIKELY_BYTES) + 2 * FORM_TOKENS, written=MAX_TOKENS))
     at_once = min(n_pairs, FEWEST_REQUESTS if options.how == "batches" else Way().parallel)
     usd = n_pairs * likely
     line = f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(usd)} ({price.source})"
-    return Judging([line], usd, at_once * (worst - likely))
+    return Estimate([line], usd, at_once * (worst - likely))
 
 
 def _tokens_read(version: Version, documents: Sequence[int]) -> int:
@@ -92,10 +83,10 @@ def _paid(version: Version, model: str) -> int:
     files = ReplyFiles(version.judging, model)
     names = [path.stem for kind in ("batch", "double") for path in batch_files(version.judging, kind)]
     replied = {(kept.query_id, kept.doc_id) for name in names for kept in files.read(name) if not kept.problem}
-    under_way = [kept.record for kept in records(version.work / RECORDS) if not kept.record.delivered]
     if replied:
-        replied -= {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == model}
-    return len(replied) + sum(len(record.custom_ids) for record in under_way if record.model == model)
+        replied -= {label.pair for label in version_labels(version) if label.judge == model}
+    records = [kept.record for kept in under_way(version.work / RECORDS)]
+    return len(replied) + sum(len(record.custom_ids) for record in records if record.model == model)
 
 
 def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, str]:
@@ -110,6 +101,6 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
         return likely, likely, f"about, for {MIN_QUERIES} queries"
     asked = {query.query_id for query in load_queries(version.queries_path)}
     likely = round(len(asked) * a_query)
-    judged = len({(label.query_id, label.doc_id) for label in version_labels(version) if label.query_id in asked})
+    judged = len({label.pair for label in version_labels(version) if label.query_id in asked})
     less = f"; those among the {judged:,} judged already are not asked again" if judged else ""
     return likely, likely, f"about, before the cells are run{less}"

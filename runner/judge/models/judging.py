@@ -1,21 +1,20 @@
-"""Has a language model grade exported batches: every reply is kept, and answers are imported batch by batch."""
+"""Has a language model grade exported batches: every reply is kept, and labels are imported batch by batch."""
 
 import shlex
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runner.base.canonical import file_sha256, json_line, today
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.places import DRIVER
 from runner.base.progress import Progress, Report, say
 from runner.base.store import FULL
-from runner.eval_set.shapes.labels import BatchRow
+from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.version import Version
-from runner.judge.answers import Given
+from runner.judge.models.client import Ask, JudgeClient, Reply
 from runner.judge.models.kept_replies import KeptReply, ReplyFiles
 from runner.judge.models.prompt import UnreadableReply, asks_of, instructions, parse
-from runner.judge.models.requests import Ask, LanguageModel, Reply
 
 ASKED_AGAIN = 2
 """How often a pair without a usable reply is asked about once more."""
@@ -29,12 +28,11 @@ NAMED = 10
 NO_REPLY = "no reply came"
 
 
-Importer = Callable[[Sequence[Given]], object]
-"""Takes the answers of a few batches in the order of their rows; one imported before must change nothing."""
+Desk = Callable[[Sequence[tuple[str, Label]]], object]
+"""Takes labels, each with its place for messages, in the order of their rows; one taken before must change nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(NamedTuple):
     """What a call of `judge_batches` did: pairs answered, and how many of them by replies of earlier attempts."""
 
     pairs: int
@@ -42,83 +40,82 @@ class Judged:
     requests: int
 
 
+class _Row(NamedTuple):
+    """A row on its way to the model."""
+
+    batch: str
+    row: BatchRow
+    ask: Ask
+
+
 def judge_batches(
     version: Version,
     batches: Mapping[str, Sequence[BatchRow]],
-    model: LanguageModel,
-    importer: Importer,
+    model: JudgeClient,
+    desk: Desk,
     *,
     report: Report | None = None,
     today: Callable[[], str] = today,
 ) -> Judged:
-    """Have every row graded, and the answers imported in the order of the batches, whatever the order of replies.
+    """Have every row graded, and the labels taken in the order of the batches, whatever the order of replies.
 
-    No pair with a usable kept reply is asked about again. Once all others are imported, a BackendError names the pairs
+    No pair with a usable kept reply is asked about again. Once all others are taken, a BackendError names the pairs
     without an answer. If the asking ends early (budget, Ctrl-C, a refused key), replies beyond the complete batches
     wait for the next run. An InputError if a row was exported for another prompt.
     """
-    job = _Job(version, model, importer, report, today)
-    for name, rows in batches.items():
-        job.add(name, rows)
-    return job.run()
+    return _Job(version, batches, model, desk, report, today).run()
 
 
-@dataclass
 class _Job:
-    """One call. Everything is known by the ask's key."""
+    """One call. Rows, labels and troubles are known by the ask's key."""
 
-    version: Version
-    model: LanguageModel
-    importer: Importer
-    report: Report | None
-    today: Callable[[], str]
-    asks: dict[str, Ask] = field(default_factory=dict)
-    rows: dict[str, tuple[str, BatchRow]] = field(default_factory=dict)
-    """The name of the batch, and the row."""
-    batches: dict[str, list[str]] = field(default_factory=dict)
-    """Keys of each batch's rows, in order."""
-    answers: dict[str, Given] = field(default_factory=dict)
-    troubles: dict[str, str] = field(default_factory=dict)
-    """Why the last reply was no answer."""
-    final: set[str] = field(default_factory=set)
-    n_requests: int = 0
-    n_complete: int = 0
-    n_imported: int = 0
-    """Batches that are complete and that are imported, from the first one on."""
-
-    def __post_init__(self) -> None:
-        self.system = instructions(self.version.judge_path)
-        self.bound_to = (self.version.number_name, file_sha256(self.version.judge_path))
-        self.files = ReplyFiles(self.version.judging, self.model.model)
-
-    def add(self, name: str, rows: Sequence[BatchRow]) -> None:
-        """Make a batch's asks; InputError unless its rows belong to this version and prompt."""
-        if any((row.version, row.prompt_sha256) != self.bound_to for row in rows):
-            raise InputError(
-                f"{name} was exported for another version or judge prompt than {self.bound_to[0]} has now. Delete "
-                f"{self.version.judging / name}.jsonl and `run` again: it is exported anew. Nothing was asked."
-            )
-        asks = asks_of(rows, self.system, self.model.model)
-        self.asks |= {ask.key: ask for ask in asks}
-        self.rows |= {ask.key: (name, row) for ask, row in zip(asks, rows, strict=True)}
-        self.batches[name] = list(dict.fromkeys(ask.key for ask in asks))
+    def __init__(
+        self,
+        version: Version,
+        batches: Mapping[str, Sequence[BatchRow]],
+        model: JudgeClient,
+        desk: Desk,
+        report: Report | None,
+        today: Callable[[], str],
+    ) -> None:
+        self.version, self.model, self.desk, self.report, self.today = version, model, desk, report, today
+        self.files = ReplyFiles(version.judging, model.model)
+        self.rows: dict[str, _Row] = {}
+        self.batches: dict[str, list[str]] = {}
+        """Keys of each batch's rows, in order."""
+        self.labels: dict[str, tuple[str, Label]] = {}
+        self.troubles: dict[str, str] = {}
+        """Why the last reply was no answer."""
+        self.final: set[str] = set()
+        self.n_requests = self.n_complete = self.n_imported = 0
+        """Batches that are complete and that are imported, from the first one on."""
+        system, bound_to = instructions(version.judge_path), (version.number_name, file_sha256(version.judge_path))
+        for name, rows in batches.items():
+            if any((row.version, row.prompt_sha256) != bound_to for row in rows):
+                raise InputError(
+                    f"{name} was exported for another version or judge prompt than {bound_to[0]} has now. Delete "
+                    f"{version.judging / name}.jsonl and `run` again: it is exported anew. Nothing was asked."
+                )
+            asks = asks_of(rows, system, model.model)
+            self.rows |= {ask.key: _Row(name, row, ask) for ask, row in zip(asks, rows, strict=True)}
+            self.batches[name] = list(dict.fromkeys(ask.key for ask in asks))
 
     def run(self) -> Judged:
-        """Ask until every pair has an answer or its tries are used up, and import; then say which have none."""
+        """Ask until every pair has a label or its tries are used up, and import; then say which have none."""
         for name, keys in self.batches.items():
             wanted = set(keys)
             for kept in self.files.read(name):
-                if kept.key in wanted and kept.key not in self.answers:
+                if kept.key in wanted and kept.key not in self.labels:
                     self._read(kept)
-        n_kept = len(self.answers)
+        n_kept = len(self.labels)
         self._import_complete()
         self._report()
         stopped = self._ask_all()
         self._import(len(self.batches))
-        if len(self.answers) < len(self.asks):
+        if len(self.labels) < len(self.rows):
             error, why = (type(stopped), f"{stopped}\n") if stopped else (BackendError, "")
             raise error(f"{why}{self._unanswered()}") from stopped
-        return Judged(len(self.answers), n_kept, self.n_requests)
+        return Judged(len(self.labels), n_kept, self.n_requests)
 
     def _ask_all(self) -> BackendError | None:
         """Ask up to 1 + ASKED_AGAIN times about each pair.
@@ -127,58 +124,57 @@ class _Job:
         it before is raised.
         """
         for attempt in range(1 + ASKED_AGAIN):
-            wanted = [ask for key, ask in self.asks.items() if key not in self.answers and key not in self.final]
+            wanted = [row.ask for key, row in self.rows.items() if key not in self.labels and key not in self.final]
             if not wanted:
                 return None
             if attempt:
                 say(
-                    f"{self.model.model}: asking once more about {len(wanted)} of {len(self.asks)} pairs (the first: "
+                    f"{self.model.model}: asking once more about {len(wanted)} of {len(self.rows)} pairs (the first: "
                     f"{self.troubles.get(wanted[0].key, NO_REPLY)})"
                 )
             try:
                 self._ask(wanted)
             except BackendError as error:
-                if self.asks.keys() - self.answers.keys() - self.troubles.keys():
+                if self.rows.keys() - self.labels.keys() - self.troubles.keys():
                     raise
                 return error
         return None
 
     def _ask(self, asks: Sequence[Ask]) -> None:
-        """Call the model once; every reply to a pair that has no answer yet is kept before it is read."""
-        unreadable = 0
+        """Call the model once; every reply to a pair that has no label yet is kept before it is read."""
+        n_unreadable = 0
         with closing(self._received(asks)) as replies:
             for reply in replies:
-                if reply.key not in self.asks or reply.key in self.answers:
+                if reply.key not in self.rows or reply.key in self.labels:
                     continue
                 self.n_requests += 1
-                name, row = self.rows[reply.key]
-                kept = KeptReply.of(reply, row.query_id, row.doc_id, self.today())
-                self.files.append(name, kept)
+                batch, row, _ = self.rows[reply.key]
+                kept = KeptReply(**dict(reply), query_id=row.query_id, doc_id=row.doc_id, received_on=self.today())
+                self.files.append(batch, kept)
                 if reply.final:
                     self.final.add(reply.key)
                 if self._read(kept):
                     self._import_complete(many=True)
                     self._report()
                 elif not reply.problem:
-                    unreadable += 1
-                if unreadable >= MANY_UNREADABLE and not self.answers:
+                    n_unreadable += 1
+                if n_unreadable >= MANY_UNREADABLE and not self.labels:
                     raise BackendError(
-                        f"{self.model.model} does not keep to the form: {unreadable} replies and no answer among them. "
-                        f"The last: {self.troubles[reply.key]}. The replies are kept in {self.files.folder}. Choose a "
-                        "model, or a server, that keeps to a JSON schema."
+                        f"{self.model.model} does not keep to the form: {n_unreadable} replies and no answer among "
+                        f"them. The last: {self.troubles[reply.key]}. The replies are kept in {self.files.folder}. "
+                        "Choose a model, or a server, that keeps to a JSON schema."
                     )
         self._import_complete()
 
     def _read(self, kept: KeptReply) -> bool:
-        """Return whether a kept reply is an answer, which it then becomes."""
-        name, row = self.rows[kept.key]
-        where = f"{self.files.path(name)} (query {row.query_id} and {row.doc_id})"
+        """Return whether a kept reply is an answer, which then becomes a label."""
+        batch, row, _ = self.rows[kept.key]
         try:
-            answer = parse(kept, row, self.model.model)
+            label = parse(kept, row, self.model.model, kept.received_on)
         except UnreadableReply as error:
             self.troubles[kept.key] = str(error)
             return False
-        self.answers[kept.key] = Given(where, answer, kept.received_on)
+        self.labels[kept.key] = f"{self.files.path(batch)} (query {row.query_id} and {row.doc_id})", label
         return True
 
     def _received(self, asks: Sequence[Ask]) -> Generator[Reply]:
@@ -198,7 +194,7 @@ class _Job:
         """Import what is complete, and return what is kept, in words."""
         self._import_complete()
         return (
-            f"{len(self.answers)} of {len(self.asks)} pairs are answered and kept; run the command again and only the "
+            f"{len(self.labels)} of {len(self.rows)} pairs are answered and kept; run the command again and only the "
             "others are asked about."
         )
 
@@ -208,7 +204,7 @@ class _Job:
         Every import reads all batches.
         """
         names = list(self.batches)
-        while self.n_complete < len(names) and self.answers.keys() >= set(self.batches[names[self.n_complete]]):
+        while self.n_complete < len(names) and self.labels.keys() >= set(self.batches[names[self.n_complete]]):
             self.n_complete += 1
         if not many or self.n_complete >= 2 * self.n_imported:
             self._import(self.n_complete)
@@ -216,28 +212,28 @@ class _Job:
     def _import(self, n_batches: int) -> None:
         """Import what is answered of the first batches, so many, and was not yet."""
         keys = [key for name in list(self.batches)[self.n_imported : n_batches] for key in self.batches[name]]
-        if given := [self.answers[key] for key in keys if key in self.answers]:
-            self.importer(given)
+        if given := [self.labels[key] for key in keys if key in self.labels]:
+            self.desk(given)
         self.n_imported = n_batches
 
     def _report(self) -> None:
         if self.report is not None:
-            self.report(Progress(len(self.answers), len(self.asks), len(self.answers), len(self.asks)))
+            self.report(Progress(len(self.labels), len(self.rows), len(self.labels), len(self.rows)))
 
     def _unanswered(self) -> str:
         """Return which pairs have no answer, why, and what to do."""
-        missing = [(key, *self.rows[key]) for key in self.asks if key not in self.answers]
+        missing = [(key, row) for key, row in self.rows.items() if key not in self.labels]
         lines = [
-            f"  {name}: query {row.query_id} and {row.doc_id}: {self.troubles.get(key, NO_REPLY)}"
-            for key, name, row in missing[:NAMED]
+            f"  {batch}: query {row.query_id} and {row.doc_id}: {self.troubles.get(key, NO_REPLY)}"
+            for key, (batch, row, _) in missing[:NAMED]
         ]
         if len(missing) > NAMED:
             lines.append(f"  and {len(missing) - NAMED} more")
-        _, name, row = missing[0]
+        batch, row, _ = missing[0][1]
         example = json_line({"query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"})
-        file = shlex.quote(str(self.version.judging / f"{name}.answers.jsonl"))
+        file = shlex.quote(str(self.version.judging / f"{batch}.answers.jsonl"))
         return (
-            f"Pairs without an answer by {self.model.model}: {len(missing)} of {len(self.asks)}.\n"
+            f"Pairs without an answer by {self.model.model}: {len(missing)} of {len(self.rows)}.\n"
             + "\n".join(lines)
             + f"\nAll others are imported, and every reply is kept in {self.files.folder}. Run the command again to "
             f"ask about these once more, or judge them by file, one line a pair:\n  {example}\n"

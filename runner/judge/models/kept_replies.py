@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, BinaryIO, Self
+from typing import Annotated, BinaryIO
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from runner.base.canonical import slug
 from runner.base.errors import InputError
 from runner.base.schema import Sha256, checked
 from runner.base.store import disk_errors
-from runner.judge.models.requests import Reply, Usage
+from runner.judge.models.client import Reply
 
 
 class KeptReply(Reply):
@@ -21,13 +21,6 @@ class KeptReply(Reply):
     query_id: str
     doc_id: str
     received_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-    usage: Usage
-
-    @classmethod
-    def of(cls, reply: Reply, query_id: str, doc_id: str, received_on: str) -> Self:
-        """Return a reply about a pair, as it is kept; what nobody says the use of is kept as no use."""
-        fields = {**dict(reply), "usage": reply.usage or Usage()}
-        return cls(**fields, query_id=query_id, doc_id=doc_id, received_on=received_on)
 
 
 class ReplyFiles:
@@ -44,37 +37,32 @@ class ReplyFiles:
     def read(self, batch: str) -> list[KeptReply]:
         """Return all attempts as they arrived; a torn last line is passed over, any other damaged one an InputError."""
         path = self.path(batch)
-        if not path.exists():
-            return []
-        whole = path.read_bytes().split(b"\n")[:-1]
-        return [_kept(line, f"{path}:{number}") for number, line in enumerate(whole, start=1)]
+        whole = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+        replies = []
+        for number, line in enumerate(whole, start=1):
+            where = f"{path}:{number}"
+            try:
+                replies.append(checked(KeptReply, json.loads(line), where))
+            except (ValueError, RecursionError, InputError) as error:
+                raise InputError(
+                    f"{where}: not a kept reply ({error}). Delete the line; its pair is asked about again."
+                ) from error
+        return replies
 
     def append(self, batch: str, kept: KeptReply) -> None:
-        """Put an attempt at the end of a batch's file; one process at a time may."""
+        """Put an attempt at the end of a batch's file, over what a kill left of one; one process at a time may."""
         # ASCII, and NaN as Python has it: what a service sent is kept, be it Unicode and strict JSON or not.
         line = json.dumps(kept.model_dump(), sort_keys=True) + "\n"
         path = self.path(batch)
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a+b") as stream:
-                _cut_torn_line(stream)
+                if stream.tell() and _last_byte(stream) != b"\n":
+                    stream.seek(0)
+                    stream.truncate(stream.read().rfind(b"\n") + 1)
                 stream.write(line.encode())
 
 
-def _kept(line: bytes, where: str) -> KeptReply:
-    try:
-        return checked(KeptReply, json.loads(line), where)
-    except (ValueError, RecursionError, InputError) as error:
-        raise InputError(
-            f"{where}: not a kept reply ({error}). Delete the line; its pair is asked about again."
-        ) from error
-
-
-def _cut_torn_line(stream: BinaryIO) -> None:
-    """Drop a half-written last line left by a killed process."""
-    if not stream.tell():
-        return
+def _last_byte(stream: BinaryIO) -> bytes:
     stream.seek(-1, os.SEEK_END)
-    if stream.read(1) != b"\n":
-        stream.seek(0)
-        stream.truncate(stream.read().rfind(b"\n") + 1)
+    return stream.read(1)

@@ -9,8 +9,8 @@ from runner.base.canonical import digest, sha256
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import parsed, printable
 from runner.base.schema import FrozenModel, checked
-from runner.eval_set.shapes.labels import Answer, BatchRow, Grade
-from runner.judge.models.requests import Ask, Reply
+from runner.eval_set.shapes.labels import BatchRow, Grade, Label
+from runner.judge.models.client import Ask, Reply
 
 LONGEST_REASON = 300
 """Characters of a reason that a label keeps; the whole stands in the kept reply."""
@@ -111,8 +111,8 @@ class _Written(FrozenModel):
     passages: list[int]
 
 
-def parse(reply: Reply, row: BatchRow, judge: str) -> Answer:
-    """Return the answer to a row of a judge, named as it was asked.
+def parse(reply: Reply, row: BatchRow, judge: str, judged_on: str) -> Label:
+    """Return the label of a row by a judge, named as it was asked.
 
     An UnreadableReply if the text is not SCHEMA's object. A reason is put on one line, and cut visibly
     if it is too long.
@@ -120,21 +120,18 @@ def parse(reply: Reply, row: BatchRow, judge: str) -> Answer:
     if reply.problem:
         raise UnreadableReply(printable(reply.problem))
     written = _written(reply.text)
-    known = {passage.number for passage in row.evidence}
-    if unknown := [number for number in written.passages if number not in known]:
-        raise UnreadableReply(f"it names passage {printable(str(unknown[0]), 20)}, of {len(known)} that it was shown")
-    return Answer(
-        query_id=row.query_id,
-        doc_id=row.doc_id,
+    shown = {passage.number: [passage.start, passage.end] for passage in row.evidence}
+    if unknown := [number for number in written.passages if number not in shown]:
+        raise UnreadableReply(f"it names passage {printable(str(unknown[0]), 20)}, of {len(shown)} that it was shown")
+    return Label.answering(
+        row,
         grade=written.grade,
         reason=_short(written.reason),
         judge=judge,
         model=printable(reply.model) or judge,
-        passages=sorted(set(written.passages)),
-        batch=row.batch,
-        version=row.version,
-        prompt_sha256=row.prompt_sha256,
-        evidence_sha256=row.evidence_sha256,
+        spans=sorted(shown[number] for number in set(written.passages)),
+        round=0,
+        judged_on=judged_on,
     )
 
 

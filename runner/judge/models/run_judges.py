@@ -1,42 +1,24 @@
 """Has the plan's language models judge: the first one all missing pairs, the second one its share of them."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from runner.base.canonical import file_sha256
+from runner.base.canonical import file_sha256, today
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.progress import bars, say
 from runner.base.records import Document, Span
-from runner.embed.cost.prices import MAX_USD
 from runner.eval_set.batches import Pair, RawRow, batch_files, make_row, raw_rows, rounds
 from runner.eval_set.labels import version_labels
-from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
+from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
-from runner.judge.answers import import_rows
-from runner.judge.models.api import How, open_model
-from runner.judge.models.client import JudgeClient, judge_address
+from runner.judge.answers import Importer
+from runner.judge.models.api import JudgeOptions, open_model
+from runner.judge.models.client import judge_address
 from runner.judge.models.judging import judge_batches
-from runner.judge.models.prices import Price
 from runner.judge.models.prompt import asks_of, instructions, parse
 from runner.judge.second_reading import export_doubles, judges_of
-
-
-@dataclass(frozen=True)
-class JudgeOptions:
-    """What the operator says of judging through an API; `price` is None for the table's."""
-
-    how: How = "messages"
-    url: str | None = None
-    max_usd: float = MAX_USD
-    price: Price | None = None
-
-    def opened(self, judge: JudgeSpec, work: Path) -> JudgeClient:
-        """Return the judge's model, to be closed; `work` is the version's. Raises as `open_model` does."""
-        return open_model(judge, self.how, self.url, work, self.max_usd, self.price)
 
 
 def named_judges(version: Version, plan: Plan) -> Judges:
@@ -67,7 +49,7 @@ def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOp
     Called before anything long. Nothing is charged. An InputError or a BackendError says what to mend.
     """
     for judge in judges:
-        with options.opened(judge, version.work) as model:
+        with open_model(judge, options, version.work) as model:
             model.check()
 
 
@@ -84,9 +66,9 @@ def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
     document = Document("trial", TRIAL_TEXT, "Rural Bridges Act", "", "trial", "")
     row = make_row(version.number_name, file_sha256(prompt), TRIAL_QUERY, document, [Span(0, len(TRIAL_TEXT))])
     (ask,) = asks_of([row], instructions(prompt), judge.model)
-    with replace(options, how="messages").opened(judge, version.work) as model:
+    with open_model(judge, replace(options, how="messages"), version.work) as model:
         (reply,) = model.replies([ask])
-    return parse(reply, row, judge.model).grade
+    return parse(reply, row, judge.model, today()).grade
 
 
 EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic, model: ID, share: 0.1}}"
@@ -98,7 +80,7 @@ def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], optio
     A BackendError names pairs that could not be had.
     """
     judge = named_judges(version, plan).first
-    mine = {(label.query_id, label.doc_id) for label in version_labels(version) if label.judge == judge.model}
+    mine = {label.pair for label in version_labels(version) if label.judge == judge.model}
     rows = [row for row in raw_rows(version.judging) if row.batch.startswith("batch-")]
     rounds_of = rounds((row.batch, row.pair) for row in rows)
     wanted = [row for row in rows if row.pair in missing or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)]
@@ -126,8 +108,8 @@ def _judge(
 ) -> None:
     """Have the judge grade the rows that it has not graded yet."""
     own = [label for label in version_labels(version) if label.judge == judge.model]
-    known = {((label.query_id, label.doc_id), label.round) for label in own}
-    answered = {((label.query_id, label.doc_id), label.batch) for label in own}
+    known = {(label.pair, label.round) for label in own}
+    answered = {(label.pair, label.batch) for label in own}
     batches: dict[str, list[BatchRow]] = {}
     for row in rows:
         if (row.pair, rounds_of[row.batch, row.pair]) not in known and (row.pair, row.batch) not in answered:
@@ -137,6 +119,11 @@ def _judge(
     n_pairs = sum(map(len, batches.values()))
     say(f"{judge.model} judges {n_pairs} pairs, with planted repeats (batches: {len(batches)})")
 
-    importer = partial(import_rows, version, host=judge_address(options.url).host if options.url else "")
-    with options.opened(judge, version.work) as model, bars("pairs") as bar:
-        judge_batches(version, batches, model, importer, report=bar(judge.model, model.meter.usd))
+    host = judge_address(options.url).host if options.url else ""
+
+    def take(given: Sequence[tuple[str, Label]]) -> None:
+        Importer(version, host=host).take(given)
+
+    with open_model(judge, options, version.work) as model, bars("pairs") as bar:
+        report = bar(judge.model, lambda: model.budget.spent(judge.model))
+        judge_batches(version, batches, model, take, report=report)
