@@ -15,7 +15,7 @@ setup: $(VENV)/.stamp
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$$(grep -o 'torch==[0-9.]*' pyproject.toml)"
-	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,judge,export,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,export,dev]'
 	touch $@ $(VENV)/.demo
 
 # Neither torch nor an extra: the packaged model runs in onnxruntime.

@@ -12,7 +12,7 @@ from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
-from runner.embed.cost.ledger import BudgetError
+from runner.embed.cost.ledger import LEDGER, BudgetError
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
@@ -276,9 +276,9 @@ def test_what_a_server_costs_is_not_known(tmp_path):
 
 def test_a_damaged_ledger_of_another_version_is_left_out_of_rates_and_said(tmp_path, caplog):
     version = begin(tmp_path)
-    damaged = version.work.parents[1] / "bills" / "v1" / "spend" / "a.json"
+    damaged = version.work.parents[1] / "bills" / "v1" / "spend" / LEDGER
     damaged.parent.mkdir(parents=True)
-    damaged.write_text("{")
+    damaged.write_text("{\n")
     assert "(default)" in cost_lines(version, RemoteOptions())[0]
     assert str(damaged) in caplog.text
 
@@ -302,8 +302,8 @@ def test_before_there_are_documents_the_cost_is_not_guessed(tmp_path):
 def test_a_damaged_ledger_ends_a_dry_run_with_its_name(tmp_path):
     version = begin(tmp_path)
     (version.work / "spend").mkdir(parents=True)
-    (version.work / "spend" / "a.json").write_bytes(b"{")
-    with pytest.raises(BudgetError, match=r"a\.json"):
+    (version.work / "spend" / LEDGER).write_bytes(b"{\n")
+    with pytest.raises(BudgetError, match=LEDGER):
         describe(version, asked=Asked(RemoteOptions()))
 
 

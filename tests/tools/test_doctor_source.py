@@ -2,14 +2,12 @@
 
 import json
 import shutil
-import sys
 from collections import namedtuple
 from dataclasses import replace
 
 import pytest
 import yaml
 from huggingface_hub import constants
-from runner.judge.models.prices import Price
 
 from runner.base.checks import INSTALL, examine
 from runner.base.errors import PackageMissing
@@ -17,7 +15,7 @@ from runner.base.places import CACHE_VARIABLE
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import Ledger
-from runner.embed.cost.prices import RemoteOptions
+from runner.embed.cost.prices import Price, RemoteOptions
 from runner.embed.modal import backend as modal_backend
 from runner.embed.modal.app import WEIGHTS_VOLUME
 from runner.embed.over_http.encoder import HttpBackend
@@ -341,12 +339,3 @@ def test_what_was_frozen_and_changed_ends_it(version, capsys):
     version.judge_path.write_text("other words")
     assert cli.main(["doctor", "demo", f"--eval-set-path={version.folder.parent}"]) == 4
     assert "judge-v1.md changed" in capsys.readouterr().err
-
-
-def test_where_a_library_is_not_installed_the_advice_is_to_install_it(version, judge, monkeypatch):
-    asked = {"api": "anthropic", "model": "claude-opus-4-6"}
-    with_judges(version, asked, {"api": "files", "model": "claude"})
-    monkeypatch.setitem(sys.modules, "anthropic", None)
-    outcome = looked(checks_of(version, judge=JudgeOptions(url=judge.url)), "judges' keys")
-    assert "needs the package anthropic" in outcome.result
-    assert outcome.next_step == INSTALL
