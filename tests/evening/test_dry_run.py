@@ -22,7 +22,7 @@ from runner.eval_set.version import load_corpus, load_results
 from runner.evening.costs import Asked
 from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
-from runner.judge.models.run_judges import JudgeOptions
+from runner.judge.models.api import JudgeOptions
 from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
 from tests.eval_set.test_version import label

@@ -285,7 +285,7 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     monkeypatch.setattr(
         modal_backend,
         "ModalBackend",
-        lambda meter, remote: containers.append(remote.containers) or opened(meter, remote),
+        lambda rentals: containers.append(rentals.options.containers) or opened(rentals),
     )
     monkeypatch.setattr(SourceChecks, "_encoders", property(lambda checks: [SPEC.name]))
     where = f"--eval-set-path={version.folder.parent}"
