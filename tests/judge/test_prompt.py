@@ -190,7 +190,7 @@ BAD = {
     "grade null": (said(None), "grade: input should be a valid integer (found None)"),
     "grade 4": (said(4), "grade: input should be less than or equal to 3 (found 4)"),
     "grade -1": (said(-1), "grade: input should be greater than or equal to 0 (found -1)"),
-    "grade NaN": (said(float("nan")), "NaN is no number of JSON"),
+    "grade NaN": (said(float("nan")), "NaN is not a number of JSON"),
     "grade twice": ('{"grade": 0, "reason": "", "passages": [], "grade": 3}', "a field occurs twice"),
     "unknown field": (said(confidence=0.9), "confidence: extra inputs are not permitted (found 0.9)"),
     "reason not text": (said(reason=7), "reason: input should be a valid string (found 7)"),
