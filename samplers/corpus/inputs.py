@@ -126,14 +126,14 @@ def _on_disk(entry: os.DirEntry[str], folder: Path) -> CorpusFile:
     path = Path(entry.path)
     place = printable(path.relative_to(folder).as_posix())
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         if error.errno not in _NO_FILE:
             raise
         return CorpusFile(place, 0, partial(_from_disk, path), is_regular=False)
-    is_regular = stat.S_ISREG(found.st_mode)
+    is_regular = stat.S_ISREG(status.st_mode)
     leads_out = is_regular and entry.is_symlink() and not path.resolve().is_relative_to(folder.resolve())
-    return CorpusFile(place, found.st_size, partial(_from_disk, path), is_regular, leads_out)
+    return CorpusFile(place, status.st_size, partial(_from_disk, path), is_regular, leads_out)
 
 
 def _from_disk(path: Path) -> bytes:
@@ -205,8 +205,8 @@ def _rows(database: sqlite3.Connection, path: Path, table: str) -> Iterator[Corp
     columns = {row[1] for row in database.execute(f'PRAGMA table_info("{table}")')}
     names = [name for name in ("path", "name") if name in columns]
     if not names or not {"doc_id", "raw"} <= columns or "rowid" in map(str.lower, columns):
-        found = database.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
-        tables = ", ".join(printable(row[0]) for row in found) or "none"
+        listed = database.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
+        tables = ", ".join(printable(row[0]) for row in listed) or "none"
         has = f"has the columns {', '.join(sorted(columns))}" if columns else "is not there"
         raise InputError(
             f"{path}: the table {table} {has}. Documents are read from a table {table} with the columns doc_id, path "

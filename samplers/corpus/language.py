@@ -26,6 +26,6 @@ def language_of(texts: Iterable[str]) -> str:
             break
     lists = {"english": stopwords.STOPWORDS_EN_PLUS}
     lists |= {name: getattr(stopwords, f"STOPWORDS_{name.upper()}") for name in sorted(LANGUAGES.values())}
-    found = {name: sum(counts[word] for word in set(words)) for name, words in lists.items()}
-    best = max(found, key=lambda name: found[name])
-    return best if found[best] > _LEAST * counts.total() else ""
+    n_stop_words = {name: sum(counts[word] for word in set(words)) for name, words in lists.items()}
+    best = max(n_stop_words, key=lambda name: n_stop_words[name])
+    return best if n_stop_words[best] > _LEAST * counts.total() else ""

@@ -76,8 +76,8 @@ def members(clusters: Mapping[str, str]) -> list[tuple[str, ...]]:
     by_cluster: dict[str, list[str]] = defaultdict(list)
     for doc_id in sorted(clusters):
         by_cluster[clusters[doc_id]].append(doc_id)
-    found = [tuple(ids) for ids in by_cluster.values() if len(ids) > 1]
-    return sorted(found, key=lambda ids: (-len(ids), ids))
+    clusters_of_several = [tuple(ids) for ids in by_cluster.values() if len(ids) > 1]
+    return sorted(clusters_of_several, key=lambda ids: (-len(ids), ids))
 
 
 def jaccard(first: Hashes, second: Hashes) -> float:
@@ -107,6 +107,7 @@ def _sets(documents: Iterable[Document]) -> Iterator[Hashes]:
     for document in documents:
         tokens = document.text.lower().split()
         each = np.fromiter(map(words.__getitem__, tokens), np.uint64, len(tokens))
+        # A polynomial over the hashes of SHINGLE words, of all runs at once.
         n = len(tokens) - SHINGLE + 1
         runs = np.zeros(n, np.uint64)
         for offset in range(SHINGLE):
@@ -175,6 +176,7 @@ class _Groups:
 
 def _buckets(band: Hashes) -> Iterator[NDArray[np.int64]]:
     """Give the indices of rows that are equal, two or more together, each ascending."""
+    # Rows are compared by one number each: a collision only proposes a pair that is then not alike.
     keys = np.zeros(len(band), np.uint64)
     for column in band.T:
         keys = keys * _MIX + column
@@ -199,6 +201,7 @@ def _proposed(
     date.
     """
     for place, i in enumerate(bucket[:-1]):
+        # The budget: the next ones in order of ids, as many as this set may still be compared with.
         others = bucket[place + 1 : place + 1 + max(left[i], 0)]
         others = others[labels[others] != labels[i]]
         if len(others):

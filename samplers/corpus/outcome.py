@@ -58,8 +58,8 @@ def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) 
         context = multiprocessing.get_context("spawn")  # a fork would take the locks of our threads along
         pool = ProcessPoolExecutor(n_processes, context, initializer=_begin)
         try:
-            for found in pool.map(read, files, chunksize=1 + len(files) // (8 * n_processes)):
-                yield found
+            for held in pool.map(read, files, chunksize=1 + len(files) // (8 * n_processes)):
+                yield held
                 n_read += 1
         except BrokenProcessPool:
             pass  # most of all for want of memory

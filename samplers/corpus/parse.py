@@ -90,10 +90,11 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         reading.n_files = len(read)
         # Members of an archive and rows of a database are read by way of a handle, which one process has.
         in_turn = (outcome(source, options, file) for file in read)
-        found = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112  # as corpus_files asks
+        held = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112  # as corpus_files asks
+        # Of two files with one id the first place wins, so they are taken in order, whoever read them.
         places: dict[str, tuple[Document, str]] = {}
-        for file, file_outcome in zip(read, found, strict=True):
-            _take(reading, places, file, file_outcome)
+        for file, outcome_of_file in zip(read, held, strict=True):
+            _take(reading, places, file, outcome_of_file)
         documents = _newest([places[doc_id][0] for doc_id in sorted(places)], row)
         reading.n_superseded = len(places) - len(documents)
         reading.documents = tuple(_enriched(reading, documents, sidecars, row))
@@ -207,10 +208,12 @@ def _enriched(
 
 
 def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Path) -> None:
+    # A file may have several faults, but it is one file of the share.
     n_places = len({place for place, _ in quarantined})
     if n_places <= QUARANTINE_LIMIT * n_files:
         return
-    others = Counter(found[1] for _, reason in quarantined if (found := NOT_ITS_SOURCE.match(reason)))
+    # If most are of one other source, that is the mistake, and ten reasons would hide it.
+    others = Counter(match[1] for _, reason in quarantined if (match := NOT_ITS_SOURCE.match(reason)))
     if others and others.total() > n_places / 2:
         source, n_of_it = others.most_common(1)[0]
         raise InputError(

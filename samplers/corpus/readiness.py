@@ -63,6 +63,7 @@ def boilerplate_share(documents: Sequence[Document]) -> float:
     counts: Counter[int] = Counter()
     for document in documents:
         counts.update({hash(line) for line in _filled_lines(document)})
+    # In a small corpus a twentieth is less than one document.
     least = max(BOILERPLATE_DOCUMENTS, int(BOILERPLATE_SHARE * len(documents)) + 1)
     frequent = {key for key, n in counts.items() if n >= least}
     total = repeated = 0

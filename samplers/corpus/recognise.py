@@ -54,10 +54,10 @@ class Recognised(NamedTuple):
 
 def named_elsewhere(data: bytes, name: str, source: str) -> str:
     """Return what a file is that is not read as one of `source`, in words; "" if it should be or is unknown."""
-    found = recognised(data, name)
-    if found.unread or found.source in ("", source):
-        return found.unread
-    return f"this is a {found.source} file ({found.clue}), not one of {source}"
+    kind = recognised(data, name)
+    if kind.unread or kind.source in ("", source):
+        return kind.unread
+    return f"this is a {kind.source} file ({kind.clue}), not one of {source}"
 
 
 NOT_ITS_SOURCE = re.compile(r"this is a (\w+) file \(")
@@ -72,6 +72,7 @@ def recognised(data: bytes, name: str) -> Recognised:
         stem = name.rpartition("/")[2]
         source = next((source for pattern, source in _PDF_NAMES if pattern.search(stem)), "")
         return Recognised(source, "a PDF of that name", "" if source else unread_name)
+    # XML: the root decides, and below it nothing is looked at.
     root = _root(head)
     if root in _UNREAD_ROOTS:
         return Recognised("", "", _UNREAD_ROOTS[root])
@@ -80,6 +81,7 @@ def recognised(data: bytes, name: str) -> Recognised:
         identifier = _IDENTIFIER.search(head)
         by_identifier = _IDENTIFIERS.get(identifier[1].decode(), "") if identifier else ""
         return Recognised(_ROOTS.get(root, by_identifier), f"root <{root[:40]}>")
+    # Text: of all publishers' words the first in the file decides.
     head = b"\n" + head
     lines = [(match, source, not_read) for pattern, source, not_read in _FIRST_LINES if (match := pattern.search(head))]
     if not lines:

@@ -130,6 +130,7 @@ def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list
         stratum[family] = min(counts, key=lambda name: (-counts[name], name))
         sizes[stratum[family]] += len(members)
     left = allotment(sizes, size, seed)
+    # First round: whole families into the seats of their own stratum.
     drawn: dict[str, list[Document]] = {}
     begun: set[str] = set()
     for family in ordered:
@@ -138,6 +139,7 @@ def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list
             drawn[family] = members[:seats]
             left[stratum[family]] -= len(drawn[family])
         begun.add(stratum[family])
+    # Second round: what no family of a stratum fitted goes to any family that fits.
     spare = sum(left.values())
     for family in ordered:
         if family not in drawn and len(families[family]) <= spare:

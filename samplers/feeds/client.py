@@ -265,8 +265,8 @@ def _check_content(kind: Kind, data: bytes, place: str) -> None:
     if kind == "json":
         return
     head, tail = _plain(data[:_HEAD]), _plain(data[-_TAIL:])
-    found = _ROOT.search(head)
-    root = found[1] if found else b"?"
+    match = _ROOT.search(head)
+    root = match[1] if match else b"?"
     is_markup = head.startswith(b"<")
     is_page = root.lower() == b"html" or _DOCTYPE.search(head) is not None
     is_due = data.startswith(b"PK") if kind == "zip" else is_markup and is_page == (kind != "xml")

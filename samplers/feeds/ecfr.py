@@ -80,15 +80,15 @@ def locate_sections(client: Client, doc_ids: Iterable[str]) -> Located:
 
 def part_of(unit: str) -> str:
     """Return the part that a section's number ("60-1.4") or an appendix's slug ("51-appendix-a") names, "" for none."""
-    found = next(filter(None, (pattern.search(unit) for pattern in _UNITS)), None)
-    return found[1] if found else ""
+    match = next(filter(None, (pattern.search(unit) for pattern in _UNITS)), None)
+    return match[1] if match else ""
 
 
 def _part(doc_id: str) -> Item | str:
-    found = _OF_A_DAY.fullmatch(doc_id)
-    part = part_of(found[2]) if found else ""
+    match = _OF_A_DAY.fullmatch(doc_id)
+    part = part_of(match[2]) if match else ""
     return (
-        _item(int(found[1]), part, found[3]) if found and part else "its id does not say which part of the CFR it is in"
+        _item(int(match[1]), part, match[3]) if match and part else "its id does not say which part of the CFR it is in"
     )
 
 

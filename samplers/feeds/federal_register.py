@@ -72,11 +72,11 @@ def locate_documents(client: Client, doc_ids: Iterable[str]) -> Located:
 
 
 def _found(client: Client, doc_id: str) -> Item | str:
-    found = re.fullmatch(f"FR-({_NUMBER})", doc_id)
-    if not found:
+    number = re.fullmatch(f"FR-({_NUMBER})", doc_id)
+    if not number:
         return "its id is no document number"
     try:
-        row = listing(client, f"{_API}/{found[1]}.json?{urlencode(_FIELDS)}", _Document)
+        row = listing(client, f"{_API}/{number[1]}.json?{urlencode(_FIELDS)}", _Document)
     except Refused as error:
         return str(error)
     return row.item or "the Federal Register has no text of it in XML"
@@ -89,6 +89,7 @@ def _published(client: Client, types: list[str], first: date, last: date) -> Ite
         raise BackendError(
             f"The Federal Register lists {page.count:,} documents of {first}, more than a query can show."
         )
+    # The count is capped as the results are, so that a full window may hide any number.
     if page.count >= WINDOW:
         middle = first + (last - first) // 2
         yield from _published(client, types, first, middle)

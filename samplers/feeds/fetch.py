@@ -76,6 +76,7 @@ def _drawn(files: "Downloads", name: str, feed: Feed, request: FetchRequest) -> 
         "congresses": sorted(request.congresses),
         "options": sorted(request.options),
     }
+    # A run that was stopped goes on with the draw that it began, whatever is listed by now.
     draw = files.target.selection(header)
     if draw is None:
         draw = feed.draw(files.client, request, files.say)
@@ -117,6 +118,7 @@ class Downloads:
             for note in report.notes:
                 self.say(note)
         self._take(items)
+        # What was lost may not be lost by chance, and the rest would not stand for the draw.
         if len(report.failed) > LOST_SHARE * len(items):
             raise BackendError(
                 f"{len(report.failed)} of {len(items)} files cannot be had, more than {LOST_SHARE:.0%}, the first one "
@@ -157,8 +159,8 @@ class Downloads:
         """
         if self.source != "bills" or not self.format.sidecar:
             return
-        found = [STATUS.item(item.path.removesuffix(".xml")) for item in items]
-        statuses = {item.path: item for item in found if item and re.search(self.format.sidecar, item.path)}
+        companions = [STATUS.item(item.path.removesuffix(".xml")) for item in items]
+        statuses = {item.path: item for item in companions if item and re.search(self.format.sidecar, item.path)}
         files = Downloads(self.client, self.source, self.target, self.say)
         try:
             files._take([statuses[path] for path in sorted(statuses)], "files of bill status")
@@ -186,20 +188,20 @@ class Downloads:
                 lost[doc_id] = item
             else:
                 items.setdefault(item, set()).add(doc_id)
-        found: dict[str, str] = {}  # how each document differs, "" if not at all
+        differences: dict[str, str] = {}  # how each document differs, "" if not at all
         for number, (item, wanted) in enumerate(items.items(), start=1):
-            if not wanted <= found.keys():
-                self._compare(item, wanted, request, found, lost)
+            if not wanted <= differences.keys():
+                self._compare(item, wanted, request, differences, lost)
             if number % SAID_EVERY == 0 or number == len(items):
                 self.say(f"checked {number:,} of {len(items):,} files")
         self._take_statuses([item for item in items if item.path in self.target.rows])
         report.n_listed, report.n_files = len(documents), len(items)
-        report.changed = sorted((doc_id, how) for doc_id, how in found.items() if how)
-        report.missing = [(name, lost[name]) for name in sorted(documents.keys() - found.keys())]
+        report.changed = sorted((doc_id, how) for doc_id, how in differences.items() if how)
+        report.missing = [(name, lost[name]) for name in sorted(documents.keys() - differences.keys())]
         self.target.differ([*report.changed, *report.missing])
 
     def _compare(
-        self, item: Item, wanted: set[str], request: FetchRequest, found: dict[str, str], lost: dict[str, str]
+        self, item: Item, wanted: set[str], request: FetchRequest, differences: dict[str, str], lost: dict[str, str]
     ) -> None:
         """Fetch a file, unless it is here as recorded, and compare the documents in it that are wanted."""
         report, here = self.report, self.target.read(item)
@@ -223,7 +225,7 @@ class Downloads:
             elif listed is not None and listed.sha256 != sha256(answer.data):
                 how = f"the same text, but {item.path} has other bytes than the manifest names"
             # Of a document that is in two volumes, a difference in either counts.
-            found[doc_id] = how or found.get(doc_id, "")
+            differences[doc_id] = how or differences.get(doc_id, "")
         if differing:
             self.target.set_aside(item, answer.data)
         elif digests:

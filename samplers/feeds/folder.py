@@ -118,10 +118,10 @@ def _recorded(path: Path) -> dict[str, Fetched]:
         os.truncate(path, whole)
     rows = {}
     for number, row in read_jsonl(path):
-        found = Fetched(**row) if row.keys() == set(Fetched._fields) else None
-        if found is None or not isinstance(found.bytes, int):
+        fetched = Fetched(**row) if row.keys() == set(Fetched._fields) else None
+        if fetched is None or not isinstance(fetched.bytes, int):
             raise InputError(f"{path}:{number} is not a row of a fetch. Remove the line and run the command again.")
-        rows[str(found.path)] = found
+        rows[str(fetched.path)] = fetched
     return rows
 
 

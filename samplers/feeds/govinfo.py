@@ -84,10 +84,10 @@ class Bulk:
             inside = [f"{path}/{entry.name}" for entry in entries if entry.folder]
             folders += [folder for folder in reversed(inside) if self._enters(folder[1:], request)]
             files = [self._item(path, entry.name) for entry in entries if not entry.folder]
-            found = [item for item in files if item]
-            if found:
-                say(f"listed {self.collection}{path}: {len(found)} files")
-            yield from found
+            items = [item for item in files if item]
+            if items:
+                say(f"listed {self.collection}{path}: {len(items)} files")
+            yield from items
 
     def _enters(self, path: str, request: FetchRequest) -> bool:
         """Return whether a folder of the Congresses and days asked for can be below this path."""
@@ -132,13 +132,13 @@ def granules(client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
 def published(client: Client, collection: str, request: FetchRequest, say: Say) -> list[str]:
     """Return the ids of the packages that were issued in the time asked for."""
     since, until = request.since or FIRST_DAY, request.until or client.clock.utc().date()
-    found = []
+    packages = []
     for congress in request.congresses or (0,):
         query = {"collection": collection, "offsetMark": "*", "pageSize": PAGE_SIZE}
         query |= {"congress": congress} if congress else {}
-        found += [row.name for row in rows_of(client, f"{_API}/published/{since}/{until}?{urlencode(query)}")]
-    say(f"listed {len(found):,} packages of {collection}, issued {since} to {until}")
-    return found
+        packages += [row.name for row in rows_of(client, f"{_API}/published/{since}/{until}?{urlencode(query)}")]
+    say(f"listed {len(packages):,} packages of {collection}, issued {since} to {until}")
+    return packages
 
 
 def entries_of(client: Client, place: str) -> list[_Entry]:
@@ -150,6 +150,7 @@ def rows_of(client: Client, url: str) -> Iterator[Row]:
     """Give every row of a listing, page by page; raise a BackendError if it is short or never ends."""
     place, seen, n_stated, n_found = without_key(url), set[str](), 0, 0
     while url:
+        # A listing that leads in circles would never end.
         if url in seen or len(seen) >= MAX_PAGES:
             raise BackendError(f"{place}: the listing leads back to a page that was read.")
         seen.add(url)

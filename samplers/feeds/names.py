@@ -32,11 +32,11 @@ class Name(NamedTuple):
 
     def item(self, name: str) -> Item | None:
         """Return the file of this name, None for a name of another kind."""
-        found = re.fullmatch(self.pattern, name)
-        if not found:
+        match = re.fullmatch(self.pattern, name)
+        if not match:
             return None
         words = {
-            key: _WORDS[key].get(text, "other") if key in _WORDS else text for key, text in found.groupdict().items()
+            key: _WORDS[key].get(text, "other") if key in _WORDS else text for key, text in match.groupdict().items()
         }
         said = {"id": name, **words}
         url = self.url.format(**said)
@@ -102,6 +102,6 @@ def first_item(names: Iterable[Name], name: str) -> Item | None:
 
 def package_file(source: str, doc_id: str) -> PackageFile | None:
     """Return the publisher's file that holds this document and no other, None if nothing says so."""
-    found = re.fullmatch(_BILL, doc_id) if source == "bills" else None
+    match = re.fullmatch(_BILL, doc_id) if source == "bills" else None
     item = BILL.item(doc_id)
-    return PackageFile(doc_id, found["stage"], item.url) if found and item else None
+    return PackageFile(doc_id, match["stage"], item.url) if match and item else None

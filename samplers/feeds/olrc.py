@@ -23,15 +23,15 @@ MAX_ENTRIES = 100
 def titles(client: Client, _: FetchRequest, say: Say) -> list[Item]:
     """Return all titles at the current release point; raise a BackendError unless the page names exactly one."""
     page = client.page(f"{_SITE}/download.shtml")
-    found = sorted(set(_LINK.findall(page)))
-    points = {(congress, law) for _, congress, law in found}
+    links = sorted(set(_LINK.findall(page)))
+    points = {(congress, law) for _, congress, law in links}
     if len(points) != 1:
         raise BackendError(
             f"{_SITE}/download.shtml names {len(points)} release points where one is due. Run it again later."
         )
     congress, law = points.pop()
-    say(f"listed {len(found)} titles at release point {congress}-{law}")
-    return [_item(title, congress, law) for title, *_ in found]
+    say(f"listed {len(links)} titles at release point {congress}-{law}")
+    return [_item(title, congress, law) for title, *_ in links]
 
 
 def locate_titles(_: Client, doc_ids: Iterable[str]) -> Located:

@@ -33,9 +33,9 @@ class Feed(NamedTuple):
         draw = drawn(self.listed(client, request, say), request.files_wanted(self.per_file), request.seed)
         if self.address_of is None:
             return draw
-        found = tuple(item for one in draw.items if (item := self.address_of(client, one)))
-        say(f"{len(draw.items) - len(found)} of {len(draw.items)} files drawn have no address and are left out")
-        return Draw(found, draw.n_listed)
+        located = tuple(item for one in draw.items if (item := self.address_of(client, one)))
+        say(f"{len(draw.items) - len(located)} of {len(draw.items)} files drawn have no address and are left out")
+        return Draw(located, draw.n_listed)
 
 
 class SourceFeeds(NamedTuple):

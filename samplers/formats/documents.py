@@ -119,13 +119,15 @@ def reader(layout: Layout) -> Reader:
 def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileContent:
     words, lines, facts = _lines(data, name, layout)
     if re.search(r"\b404\b|not\s+found", facts.get("title", ""), re.I) and facts["format"] == "html":
-        return FileContent((), {ERROR_PAGE: visible(words)}, {ERROR_PAGE: 1})  # nobody can repair it
+        # Nobody can repair it, so it is counted and not quarantined.
+        return FileContent((), {ERROR_PAGE: visible(words)}, {ERROR_PAGE: 1})
     lines = [line._replace(text=_CONTROL.sub("", line.text)) for line in lines]
     facts = {key: on_one_line(_CONTROL.sub("", value)) for key, value in facts.items()}
+    # The facts: of patterns that have one group, the first that is found counts.
     said = "\n".join((f"file: {name}", *(f"{key}: {value}" for key, value in facts.items()), *(x.text for x in lines)))
     for pattern in layout.facts:
-        if found := re.search(pattern, said[:_FACTS_IN], re.M):
-            facts |= {key: on_one_line(value) for key, value in found.groupdict().items() if value and key not in facts}
+        if match := re.search(pattern, said[:_FACTS_IN], re.M):
+            facts |= {key: on_one_line(value) for key, value in match.groupdict().items() if value and key not in facts}
     if layout.needs and not re.search(layout.needs, said, re.M):
         raise DocumentError(name, "does not say what every document of this source says")
 
@@ -143,6 +145,7 @@ def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileC
         if facts["format"] == "json":
             return FileContent((), account, {NO_TEXT: 1})
         raise DocumentError(name, "has no text but what is on every page")
+    # The document: the first heading is looked for in the page's own head too, where a saved page has its title.
     heading = next((line.text for line in lines if line.rank), "")
     facts |= {"length": bucket(len(text))} | ({"heading": on_one_line(heading)} if heading else {})
     document = Document(
@@ -264,7 +267,7 @@ def _typed(lines: Sequence[str], layout: Layout, *, is_pdf: bool = False) -> Ite
         if not above or is_heading or was_heading:
             separator = "\n\n"
         elif _BROKEN.search(above):
-            separator = ""
+            separator = ""  # the hyphen stays, for most are the word's own ("non-defense")
         elif is_pdf and (len(above) < widest or (above[-1] in ".:" and line[-1:] != "." and is_title(line))):
             separator = "\n\n"
         elif len(above) < widest:
@@ -344,6 +347,7 @@ def _body(lines: Sequence[Line], layout: Layout, left_out: Counter[str]) -> tupl
 def _ranked(lines: Sequence[Line], layout: Layout, entries: frozenset[str]) -> list[Line]:
     """Return the lines with a rank for each that is a heading, from the last one on: it depends on what is below."""
     ranked: list[Line] = []
+    # Backwards, since a title right above a heading is one too.
     for above, line in reversed([*pairwise((Line(""), *lines))]):
         below = ranked[-1] if ranked else Line("", "")
         ranked.append(line._replace(rank=line.rank or _rank(above, line, below, layout, entries)))
@@ -367,8 +371,8 @@ def _rank(above: Line, line: Line, below: Line, layout: Layout, entries: frozens
 
 def _number_rank(text: str, layout: Layout) -> int:
     """Return the rank that a line's number gives it, 0 for none."""
-    found = re.fullmatch(layout.headings, text.rstrip(": ")) if len(text) <= LONGEST_HEADING else None
-    return 1 + (found.groupdict().get("number") or "").count(".") if found else 0
+    match = re.fullmatch(layout.headings, text.rstrip(": ")) if len(text) <= LONGEST_HEADING else None
+    return 1 + (match.groupdict().get("number") or "").count(".") if match else 0
 
 
 def _written(lines: Sequence[Line]) -> tuple[str, tuple[Any, ...]]:

@@ -102,14 +102,14 @@ def collection_files(folder: Path) -> CollectionFiles:
     """Return the three files of a collection; raise an InputError that says which are not there."""
     if not folder.is_dir():
         raise InputError(f"{display(folder)} is not a folder. Give --corpus-path the folder of a collection.")
-    found = [name for name in QRELS_FILES if (folder / name).is_file()]
+    qrels = [name for name in QRELS_FILES if (folder / name).is_file()]
     missing = [name for name in ("corpus.jsonl", "queries.jsonl") if not (folder / name).is_file()]
-    if missing or not found:
-        lacking = [*missing, *([] if found else [" or ".join(QRELS_FILES)])]
+    if missing or not qrels:
+        lacking = [*missing, *([] if qrels else [" or ".join(QRELS_FILES)])]
         raise InputError(f"{display(folder)} has no {' and no '.join(lacking)}. BEIR's layout has them.")
-    if len(found) > 1:
-        raise InputError(f"{display(folder)} has both {' and '.join(found)}. Keep the one to score with.")
-    return CollectionFiles(folder / "corpus.jsonl", folder / "queries.jsonl", folder / found[0])
+    if len(qrels) > 1:
+        raise InputError(f"{display(folder)} has both {' and '.join(qrels)}. Keep the one to score with.")
+    return CollectionFiles(folder / "corpus.jsonl", folder / "queries.jsonl", folder / qrels[0])
 
 
 def collection_digests(folder: Path) -> CollectionDigests:
@@ -196,6 +196,7 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
         if len(query_id.split()) != 1 or len(doc_id.split()) != 1:
             raise InputError(f"{where}: an id is empty or has white space; {_QRELS_HINT}.")
         grades = qrels.setdefault(query_id, {})
+        # Some collections write grades as 1.0.
         value = int(float(grade))
         if value >= 0 and grades.setdefault(doc_id, value) != value:
             raise InputError(f"{where}: query {printable(query_id)} has {printable(doc_id)} twice, graded differently.")
