@@ -32,6 +32,7 @@ def main() -> None:
         cut = CHUNKERS[name].cut
         rounds = []
         for _ in range(sized(9, 1)):
+            # Both sides in one round, so that a slow moment of the machine hits both.
             peer = fastest(lambda: [encode(document.text) for document in documents], 1, time.process_time)[0]
             ours = fastest(lambda cut=cut: [cut(document) for document in documents], 1, time.process_time)[0]
             rounds.append((peer / ours, ours, peer))

@@ -46,6 +46,7 @@ def main() -> None:
             took, theirs = fastest(
                 lambda texts=texts: model.encode(texts, normalize_embeddings=True), 1, time.process_time
             )
+            # A store of its own, or the second round would find the vectors of the first.
             with tempfile.TemporaryDirectory() as folder:
                 store = Store(Path(folder))
                 probed(store, encoder)

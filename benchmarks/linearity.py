@@ -31,7 +31,7 @@ def sections(n: int) -> str:
 
 
 def long_heading(n: int) -> str:
-    """One heading of n words over n / 50 sections, each of which has it as context."""
+    """Return one heading of n words over n / 50 sections, each of which has it as context."""
     inner = "".join(section(k, "some words " * 100) for k in range(n // 50))
     return bill(f"<title><enum>I</enum><header>{'Heading ' * n}</header>{inner}</title>")
 
@@ -63,7 +63,7 @@ def read_and_chunk(source: str, name: str, data: bytes) -> None:
 
 
 def small_bill(number: int) -> str:
-    """A bill of 60 words of which three are its own: alike, and not alike enough to be one cluster."""
+    """Return a bill of 60 words of which three are its own: alike, and not alike enough to be one cluster."""
     words = [f"word{k}" for k in range(60)]
     for k in range(3):
         words[(number * (k + 7) + 20 * k) % 60] = f"own{number}x{k}"
@@ -85,6 +85,7 @@ def compare(what: str, once: float, four: float) -> None:
 def main() -> None:
     for name, (source, file, make, most) in FILES.items():
         n = sized(most, 50)
+        # Once before, so that imports and tables are not timed.
         read_and_chunk(source, file, make(n).encode())
         once, four = (
             fastest(lambda data=data, s=source, f=file: read_and_chunk(s, f, data), 1, time.process_time)[0]

@@ -22,6 +22,7 @@ def ndcg(retrieved: list[str], gold: str, rel: int) -> float:
 
 
 def main() -> None:
+    # Every gold once or so, and an engine that has it among its ten for six queries in ten.
     rng = np.random.default_rng(2026)
     pool = [f"document-{i:06}" for i in range(N_POOL)]
     golds = [pool[i] for i in rng.integers(N_POOL, size=N_QUERIES)]
@@ -30,6 +31,7 @@ def main() -> None:
         if rng.random() < 0.6 and gold not in found:
             found[int(rng.integers(DEPTH))] = gold
     bench, settings = (rows, golds, [3] * N_QUERIES), {"item_pool": pool, "n_trials": TRIALS}
+    # The peer is given its own measure and the same settings.
     peer = fastest(
         lambda: falsify_eval.four_null_gate(*bench, ndcg, k=DEPTH, **settings), sized(2, 1), time.process_time
     )[0]

@@ -50,7 +50,7 @@ PEERS: dict[str, Callable[[bytes], object]] = {
 
 
 def read_all(source: str, files: Files) -> list[Document]:
-    """The documents of all files that can be read."""
+    """Return the documents of all files that can be read."""
     read = source_format(source).read
     documents: list[Document] = []
     for data, name in files:

@@ -10,7 +10,7 @@ NO_BENCHMARKS = ("run.py", "measuring.py", "worlds.py")
 
 
 def benchmarks() -> list[Path]:
-    """The files of this folder that print rows of the table."""
+    """Return the files of this folder that print rows of the table."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return [path for path in files if path.name not in NO_BENCHMARKS and not path.name.startswith("simulate_")]
 

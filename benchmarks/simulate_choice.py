@@ -62,7 +62,7 @@ class Evening(NamedTuple):
 
 
 def as_it_is(collection: str, *, but: str = "none") -> World:
-    """A public collection; without the cells of one encoder."""
+    """Return a public collection; without the cells of one encoder."""
     rows = [place for place, cell in enumerate(list(scores(collection))[1:]) if not cell.startswith(but)]
     gains, recalls = differences(collection)[rows], differences(collection, "recall10")[rows]
     means = gains.mean(axis=1)
@@ -91,7 +91,7 @@ def evenings(world: World, n_queries: int, runs: int) -> Iterator[Evening]:
 
 
 def chosen(evening: Evening, prior: Prior | None, cost: float) -> int | None:
-    """The cell that is recommended, None for the baseline; without a prior the best that meets criterion 5."""
+    """Return the cell that is recommended, None for the baseline; without a prior the best that meets criterion 5."""
     means = evening.gains.mean(axis=1)
     eligible = [i for i, gain in enumerate(means) if meets_criterion_5(gain, evening.recalls[i], RULE)]
     if prior is None:
@@ -112,7 +112,7 @@ class Found(NamedTuple):
 
     @classmethod
     def of(cls, world: World, n_queries: int, runs: int, prior: Prior | None = PRIOR, cost: float = COST) -> "Found":
-        """The figures of so many evenings."""
+        """Return the figures of so many evenings."""
         regrets, switched, harmed = [], 0, 0
         for evening in evenings(world, n_queries, runs):
             cell = chosen(evening, prior, cost)
@@ -131,7 +131,7 @@ class Planted(NamedTuple):
     level: Floats | None = None
 
     def evening(self, rng: np.random.Generator, n_queries: int, gain: float) -> Evening:
-        """An evening whose first cell gains so much."""
+        """Return an evening whose first cell gains so much."""
         if self.level is None:
             own, shared = rng.normal(size=(1 + self.n_others, n_queries)), rng.normal(size=n_queries)
             drawn = 0.2 * (own + shared) / 2**0.5
@@ -142,7 +142,7 @@ class Planted(NamedTuple):
 
 
 def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
-    """The tier, and whether the first cell is confirmed; gate and judges taken as passed."""
+    """Return the tier, and whether the first cell is confirmed; gate and judges taken as passed."""
     units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
     ps = [one.p for one in gain_tests(units, 1, draws=999, seed=seed)]
     means = evening.gains.mean(axis=1).tolist()
@@ -159,7 +159,7 @@ def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
 
 
 def planted_worlds() -> dict[str, Planted]:
-    """What stands beside a first challenger."""
+    """Return what stands beside a first challenger."""
     gains = differences("scifact")
     level = gains - gains.mean(axis=1, keepdims=True)
     return {
@@ -171,7 +171,7 @@ def planted_worlds() -> dict[str, Planted]:
 
 
 def print_equal(runs: int, prior: Prior) -> None:
-    """How often the baseline is recommended where nothing gains."""
+    """Print how often the baseline is recommended where nothing gains."""
     print(f"\nNothing gains, baseline recommended; {told(prior)}; {runs:,} evenings each\n")
     print("| others | 25 | 50 | 100 |\n|---|---|---|---|")
     for name, kind in planted_worlds().items():
@@ -204,7 +204,7 @@ def print_planted(runs: int) -> None:
 
 
 def share(count: int, of: int) -> str:
-    """A percentage with its Monte Carlo standard error."""
+    """Return a percentage with its Monte Carlo standard error."""
     found = count / of
     return f"{found:.1%} ± {math.sqrt(found * (1 - found) / of):.1%}"
 

@@ -64,7 +64,7 @@ def real(means: Floats | None = None, *, ties: float = 0.0, sign: int = 1) -> Dr
 
 
 def permuted(rng: np.random.Generator, n_queries: int) -> Evening:
-    """Every query's scores dealt out to the cells at random."""
+    """Return every query's scores dealt out to the cells at random."""
     both = [np.array(list(scores("scifact", measure).values())) for measure in ("ndcg10", "recall10")]
     chosen = rng.integers(both[0].shape[1], size=n_queries)
     order = rng.permuted(np.tile(np.arange(len(both[0]))[:, None], n_queries), axis=0)
@@ -88,7 +88,7 @@ def skewed(shape: float, *, ties: float = 0.0) -> Draw:
 
 
 def means_of(gain: float, n_cells: int = 8) -> Floats:
-    """A gain of the first challenger alone."""
+    """Return a gain of the first challenger alone."""
     return np.array([gain] + [0.0] * (n_cells - 1))
 
 
@@ -104,14 +104,14 @@ NULLS: dict[str, Draw] = {
 
 
 def confirmed(evening: Evening, first: int, seed: int) -> list[bool]:
-    """Which cells are."""
+    """Return which cells are."""
     p = [one.p for one in gain_tests(evening.gains, first, draws=DRAWS, seed=seed)]
     figures = map(mean, evening.gains), map(mean, evening.recall), p
     return [not unmet_criteria(CellFigures(*each, "pass", 1.0), RULE, ALPHA) for each in zip(*figures, strict=True)]
 
 
 def evenings(draw: Draw, n_queries: int, runs: int) -> list[tuple[int, Evening]]:
-    """The evenings of a world, each with the seed of its tests."""
+    """Return the evenings of a world, each with the seed of its tests."""
     rngs = (np.random.default_rng(np.random.PCG64(seed)) for seed in range(runs))
     return [(seed + TEST_SEED, draw(rng, n_queries)) for seed, rng in enumerate(rngs)]
 
@@ -148,7 +148,7 @@ def print_errors(runs: int) -> None:
 
 
 def print_power(runs: int) -> None:
-    """How often a true gain is confirmed, in the first challenger and in one of the others."""
+    """Print how often a true gain is confirmed, in the first challenger and in one of the others."""
     rows: list[list[object]] = []
     for gain in (0.03, 0.05, 0.1):
         for n_queries in (*SIZES, 200):
@@ -162,7 +162,7 @@ def print_power(runs: int) -> None:
 
 
 def print_recall(runs: int) -> None:
-    """How often Recall@10 is said not to fall by .02, of a cell that truly changes by so much."""
+    """Print how often Recall@10 is said not to fall by .02, of a cell that truly changes by so much."""
     values = differences("scifact", "recall10")[:1]
     rows: list[list[object]] = []
     for change in (-0.04, -0.02, 0.0, 0.02):

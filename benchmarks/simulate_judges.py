@@ -72,7 +72,7 @@ WITH_SECOND = ("other judge", "by cell", "two-level", "all three")
 
 
 def graded(truth: Comparison, judges: Judges, seed: int) -> tuple[Comparison, Qrels, np.random.Generator]:
-    """The evening as the first judge grades it, what the second judge would say, and what goes on drawing."""
+    """Return the evening as the first judge grades it, what the second judge would say, and what goes on drawing."""
     rng = np.random.default_rng(np.random.PCG64(seed + OTHER))
     first = second = truth.qrels
     if judges.errs:
@@ -89,7 +89,7 @@ def significant(row: CellUnderJudge) -> bool:
 
 
 def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[str], seed: int) -> dict[str, bool]:
-    """Whether each safeguard, alone and together, leaves any of the confirmed cells confirmed."""
+    """Return whether each safeguard, alone and together, leaves any of the confirmed cells confirmed."""
     noise = two_level(comparison, doubles, draws=DRAWS, seed=seed)
     others = {"second": under_judge(comparison, doubles)[0]}
     rows = favours(doubles, comparison.runs, comparison.plan.baseline, alpha=ALPHA, seed=seed, draws=999)

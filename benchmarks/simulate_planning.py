@@ -43,13 +43,13 @@ PLAN = plan_of(CHALLENGER)
 
 
 def confirmed(values: Floats, seed: int) -> NDArray[np.bool_]:
-    """Which rows are, the first of them being the first challenger."""
+    """Return which rows are, the first of them being the first challenger."""
     p = np.array([one.p for one in gain_tests(units(values), 1, draws=DRAWS, seed=TEST_SEED + seed)])
     return (p <= PLAN.significance.alpha) & (values.mean(axis=1) >= PLAN.rule.min_gain)
 
 
 def first_is(place: int, values: Floats) -> Floats:
-    """The rows with one of them moved to the front."""
+    """Return the rows with one of them moved to the front."""
     return np.vstack([values[[place]], np.delete(values, place, axis=0)])
 
 

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def share(count: int, of: int) -> str:
-    """A percentage with its Monte Carlo standard error; that of a source's share takes sources as independent."""
+    """Return a percentage with its Monte Carlo standard error, for which sources are taken as independent."""
     found = count / of
     return f"{found:.1%} ± {math.sqrt(found * (1 - found) / of):.1%}"
 

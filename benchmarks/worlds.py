@@ -21,14 +21,14 @@ TEST_SEED = 1_000_000
 
 @cache
 def scores(collection: str, measure: str = "ndcg10") -> dict[str, Floats]:
-    """Every cell's scores by query, (queries,), the baseline first and the challenger next; "ndcg10" or "recall10"."""
+    """Return every cell's scores by query (queries,), the baseline first, then the challenger."""
     files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((RUNS / collection).glob("*.json"))]
     found = {file["cell"]: np.array([row[measure] for row in file["perQuery"]]) for file in files}
     return {cell: found[cell] for cell in sorted(found, key=lambda cell: (cell != BASELINE, cell != CHALLENGER, cell))}
 
 
 def differences(collection: str, measure: str = "ndcg10") -> Floats:
-    """Every other cell's scores less the baseline's, (cells, queries), the challenger first."""
+    """Return every other cell's scores less the baseline's, (cells, queries), the challenger first."""
     baseline, *others = scores(collection, measure).values()
     return np.array(others) - baseline
 
@@ -56,13 +56,13 @@ def units(values: Floats) -> Ints:
 
 
 def percent(found: float, of: int) -> str:
-    """A share in per cent with its Monte Carlo standard error."""
+    """Return a share in per cent with its Monte Carlo standard error."""
     p = found / of
     return f"{100 * p:.1f} ({100 * (p * (1 - p) / of) ** 0.5:.1f})"
 
 
 def print_table(title: str, heads: list[str], rows: list[list[object]]) -> None:
-    """A Markdown table."""
+    """Print a Markdown table."""
     print(f"\n{title}\n")
     for row in (heads, ["---"] * len(heads), *rows):
         print("|", " | ".join(map(str, row)), "|", flush=True)

@@ -27,7 +27,7 @@ _DESIGNATION = re.compile(r"(?:(?:§+|[^\W\d]+\.?)\s+)?(?:\d[\w–-]*(?:\.\d[\w�
 
 @lru_cache(maxsize=4096)
 def shortened(text: str, max_tokens: int) -> str:
-    """The text on one line, cut at a word with "…" if it has more than `max_tokens` tokens.
+    """Return the text on one line, cut at a word with "…" if it has more than `max_tokens` tokens.
 
     A first word that is too long by itself is cut inside.
     """
@@ -35,6 +35,7 @@ def shortened(text: str, max_tokens: int) -> str:
     if count_tokens(line) <= max_tokens:
         return line
     tokens = tokenize(line)
+    # From the longest beginning down, since a cut at a word can change the count of tokens.
     for kept in range(max_tokens - 1, 0, -1):
         head = line[: tokens.floor[kept]]
         whole_words = head if line.startswith(" ", len(head)) else head.rpartition(" ")[0] or head
@@ -45,24 +46,26 @@ def shortened(text: str, max_tokens: int) -> str:
 
 
 def title_context(title: str) -> str:
-    """The context of a chunker that knows no structure: the title within TITLE_TOKENS."""
+    """Return the context of a chunker that knows no structure: the title within TITLE_TOKENS."""
     return shortened(title, TITLE_TOKENS)
 
 
 @lru_cache(maxsize=4096)
 def path_context(title: str, labels: tuple[str, ...]) -> str:
-    """The title and the headings from the outermost to the innermost, within PATH_TOKENS.
+    """Return the title and the headings from the outermost to the innermost, within PATH_TOKENS.
 
     Empty headings and those that repeat the one before are left out.
 
     If the path is too long, the title keeps its first 48 tokens, every heading its first 40, and the headings
     between the title and the innermost one are replaced by "…", outermost first, as many as needed.
     """
+    # A heading that repeats the one above it says nothing.
     parts = [part for part, _ in groupby(filter(None, map(_on_one_line, (title, *labels))))]
     # A heading of megabytes is met once per section in it: it must not be copied each time.
     is_countable = sum(map(len, parts)) <= PATH_TOKENS * LONGEST_TOKEN
     if is_countable and count_tokens(whole := SEPARATOR.join(parts)) <= PATH_TOKENS:
         return whole
+    # Too long: title and headings are shortened first, then the outer headings go.
     head = shortened(parts[0], TITLE_TOKENS)
     rest = [shortened(part, LABEL_TOKENS) for part in parts[1:]]
     path = SEPARATOR.join((head, *rest))
@@ -78,7 +81,7 @@ def _on_one_line(text: str) -> str:
 
 
 def label_range(labels: Sequence[str]) -> str:
-    """What names several neighbours at once: "Sec. 3 – Sec. 5", the label itself if only one has any, or ""."""
+    """Return what names several neighbours at once: "Sec. 3 – Sec. 5", the label itself if only one has any, or ""."""
     # From both ends, since the label of a chunk that grows by one section after another is asked for each time.
     first = next((n for n, label in enumerate(labels) if label.strip()), -1)
     last = next((n for n in range(len(labels) - 1, first, -1) if labels[n].strip()), first)
@@ -88,6 +91,6 @@ def label_range(labels: Sequence[str]) -> str:
 
 
 def designation(label: str) -> str:
-    """The number of a heading without its words ("Sec. 3" of "Sec. 3. Grants"); the label if it has none."""
+    """Return the number of a heading without its words ("Sec. 3" of "Sec. 3. Grants"); the label if it has none."""
     found = _DESIGNATION.match(label.strip())
     return found[0] if found else label.strip()

@@ -12,7 +12,7 @@ from runner.base.records import Chunk, Document, Span
 
 
 def from_spans(document: Document, spans: Iterable[tuple[int, int]]) -> list[Chunk]:
-    """The document's chunks at those spans (start included, end excluded), each with the title as its context.
+    """Return the document's chunks at those spans (start included, end excluded), each with the title as its context.
 
     In text order; a span of white space alone, or one that is there already, is left out.
     """
@@ -26,7 +26,7 @@ def from_spans(document: Document, spans: Iterable[tuple[int, int]]) -> list[Chu
 
 
 def chunk_fault(document: Document, chunks: Sequence[Chunk], limit: int) -> str:
-    """What is wrong with a document's chunks, "" if nothing is; `limit` is the most tokens of a chunk, 0 for any.
+    """Return what is wrong with a document's chunks, "" if nothing is; none may exceed `limit` tokens (0: any number).
 
     Chunks are in text order with indices from 0 and no span twice. Each lies within the text and holds more than white
     space, its context is one line, its tokens are counted right. Together they hold every character that is not white
@@ -42,6 +42,7 @@ def chunk_fault(document: Document, chunks: Sequence[Chunk], limit: int) -> str:
     if spans != sorted(set(spans)):
         return "spans are not in text order, each once"
     tokens = tokenize(document.text)
+    # Every chunk marks its characters; what is left unmarked must be white space.
     covered = np.zeros(len(document.text), dtype=bool)
     for chunk in chunks:
         start, end = chunk.span.start, chunk.span.end
@@ -59,7 +60,7 @@ def chunk_fault(document: Document, chunks: Sequence[Chunk], limit: int) -> str:
 
 
 def held_to_contract(document: Document, *, of: PlugIn, cut: object, limit: int) -> list[Chunk]:
-    """A plug-in's chunks of a document; an InputError if it fails, breaks the contract, or cuts otherwise once more."""
+    """Return a plug-in's chunks of a document; InputError if it fails, breaks the contract, or cuts otherwise again."""
     try:
         chunks, again = (list(cut(document)) for _ in range(2))  # type: ignore[operator]  # whatever it is, it is told
     except Exception as error:

@@ -8,7 +8,7 @@ from runner.base.records import Chunk, Document, Span
 
 
 def fixed_token(document: Document, size: int, overlap: int) -> list[Chunk]:
-    """Windows of at most `size` tokens, title included; each begins `overlap` tokens before the last one's end.
+    """Return windows of at most `size` tokens, title included; each begins `overlap` tokens before the last one's end.
 
     A window begins and ends between characters, at most three bytes inside its tokens. The last one may be shorter;
     none lies wholly in the one before it, and windows of white space are left out.
@@ -16,7 +16,9 @@ def fixed_token(document: Document, size: int, overlap: int) -> list[Chunk]:
     context = title_context(document.title)
     used = count_tokens(context)
     tokens = tokenize(document.text)
+    # The title takes its share of every window.
     step = size - used - overlap
+    # No window begins within the last overlap, which the one before it holds already.
     begins = np.arange(0, max(tokens.n_tokens - overlap, 1), step)
     starts = tokens.ceil[begins]
     ends = tokens.floor[np.minimum(begins + step + overlap, tokens.n_tokens)]

@@ -31,20 +31,21 @@ class Narrow:
         self._context = context
 
     def cut(self, piece: Piece) -> list[Piece]:
-        """The piece in parts that fit, in text order; every character but white space is in one of them."""
+        """Return the piece in parts that fit, in text order; every character but white space is in one of them."""
         if self.room(piece) >= 1:
             return [piece]
+        # Sections inside the piece come first, since their boundaries mean something.
         parts = list(self.parts(piece))
         if len(parts) == 1:
             return self.at_breaks(piece)
         return self.packed(part for outer in parts for part in self.cut(outer))
 
     def context(self, piece: Piece) -> str:
-        """What the piece is read with; shortened if it would leave less than half of the limit to the text."""
+        """Return what the piece is read with; shortened if it would leave less than half of the limit to the text."""
         return readable(self._context(piece), self.most // 2 - SPECIAL)
 
     def room(self, piece: Piece) -> float:
-        """How many times over the piece's text fits beside its context: 1 or more if the whole is read."""
+        """Return how many times over the piece's text fits beside its context: 1 or more if the whole is read."""
         context, used = self.context(piece), self.tokens.count(*piece)
         beside = (self.most - count_tokens(context)) / used
         if beside < 1:  # no need to count once more
@@ -53,8 +54,9 @@ class Narrow:
         return min(beside, left / max(1, count_word_pieces(self.text[piece[0] : piece[1]])))
 
     def parts(self, piece: Piece) -> Iterable[Piece]:
-        """The piece at the sections of the innermost one that holds it, and the text between them."""
+        """Yield the piece at the sections of the innermost one that holds it, and the text between them."""
         node = self.root
+        # Down to the innermost section that holds the whole piece.
         while len(touched := node.touched(piece)) == 1 and touched[0].holds(piece):
             node = touched[0]
         position, end = piece
@@ -80,14 +82,16 @@ class Narrow:
         return result
 
     def at_breaks(self, piece: Piece) -> list[Piece]:
-        """The piece at breaks of the text, in parts as long as fit."""
+        """Return the piece at breaks of the text, in parts as long as fit."""
         budget = self.most
         while budget > _LEAST:
             pieces = split_text(self.text, self.tokens, piece, budget)
+            # A budget in one count is a guess in the other: it shrinks by how far the worst piece misses.
             least = min(map(self.room, pieces))
             if least >= 1:
                 return pieces
             budget = max(_LEAST, min(budget - 1, int(budget * least)))
+        # Nothing but a long run of characters is left, which has no break.
         middle = sum(piece) // 2
         halves = filter(None, (trimmed(self.text, (piece[0], middle)), trimmed(self.text, (middle, piece[1]))))
         return [part for half in halves for part in ([half] if self.room(half) >= 1 else self.at_breaks(half))]
@@ -95,7 +99,7 @@ class Narrow:
 
 @lru_cache(maxsize=4096)
 def readable(context: str, most: int) -> str:
-    """The context, or as much of its beginning as has at most so many WordPiece tokens."""
+    """Return the context, or as much of its beginning as has at most so many WordPiece tokens."""
     n_tokens = PATH_TOKENS
     while count_word_pieces(context) > most:
         n_tokens //= 2

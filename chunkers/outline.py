@@ -45,15 +45,15 @@ class Node:
         self.ends.append(child.end)
 
     def holds(self, piece: Piece) -> bool:
-        """Whether the piece lies in this section."""
+        """Return whether the piece lies in this section."""
         return self.start <= piece[0] and piece[1] <= self.end
 
     def touched(self, piece: Piece) -> Sequence["Node"]:
-        """The children that have characters in common with the piece, in text order."""
+        """Return the children that have characters in common with the piece, in text order."""
         return self.children[bisect_right(self.ends, piece[0]) : bisect_left(self.starts, piece[1])]
 
     def parts(self, text: str) -> Iterator["Node | Piece"]:
-        """The children in text order and the text between, before and after them; white space is left out."""
+        """Yield the children in text order and the text between, before and after them; white space is left out."""
         position = self.start
         for child in self.children:
             if gap := trimmed(text, (position, child.start)):
@@ -65,7 +65,7 @@ class Node:
 
 
 def outline(document: Document, containers: frozenset[str], sections: frozenset[str]) -> Node:
-    """The document's sections as a tree, blank ones left out.
+    """Return the document's sections as a tree, blank ones left out.
 
     Kinds in `containers` hold sections even when they are empty; so does everything around a part whose kind is in
     `containers` or `sections`.
@@ -76,10 +76,12 @@ def outline(document: Document, containers: frozenset[str], sections: frozenset[
         body = trimmed(document.text, (section.span.start, section.span.end))
         if body is None:
             continue
+        # Sections that ended before this one begins hold nothing more.
         while path[-1] is not root and path[-1].end <= body[0]:
             path.pop()
         node = Node(*body, section.kind, section.label, holds_sections=section.kind in containers)
         path[-1].add(node)
+        # Whatever lies around a section holds sections, whatever its kind.
         if section.kind in containers or section.kind in sections:
             for outer in path:
                 outer.holds_sections = True
@@ -93,7 +95,7 @@ def stands_nowhere(_: Node, __: Piece) -> bool:
 
 
 def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, Piece], bool] = stands_nowhere) -> str:
-    """The context of a piece: the document's title and the headings of the sections around it.
+    """Return the context of a piece: the document's title and the headings of the sections around it.
 
     Headings of which `stands` says that they stand in the piece itself are left out, and a range whose two ends do.
 
@@ -105,12 +107,14 @@ def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, P
     node = root
     while True:
         touched = node.touched(piece)
+        # One section has the piece, or the part of it that is not a container's heading: further down.
         if len(touched) == 1 and (node.holds_sections or touched[0].holds(piece)):
             node = touched[0]
             if not stands(node, piece):
                 labels.append(node.label)
             continue
         whole = piece[0] <= node.start and node.end <= piece[1]
+        # A piece over several neighbours is named by the first and the last.
         is_range = len(touched) > 1 and (node.holds_sections or not whole)
         if is_range and not (stands(touched[0], piece) and stands(touched[-1], piece)):
             labels.append(label_range([child.label for child in touched]))
@@ -118,7 +122,7 @@ def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, P
 
 
 def is_in_text(text: str, node: Node, piece: Piece) -> bool:
-    """Whether a section begins in a piece with the words of its label, whatever their case and punctuation."""
+    """Return whether a section begins in a piece with the words of its label, whatever their case and punctuation."""
     label = node.bare_label
     if not label:
         return True
@@ -126,7 +130,8 @@ def is_in_text(text: str, node: Node, piece: Piece) -> bool:
 
 
 def is_heading_alone(text: str, root: Node, piece: Piece) -> bool:
-    """Whether a piece is nothing but the headings of sections that begin in it; marks such as "* * *" do not count."""
+    """Return whether a piece is nothing but the headings of sections that begin in it; marks ("* * *") do not count."""
+    # Headings are taken off the front one by one; what is left is text.
     left = _bare(text[piece[0] : piece[1]]) if piece[1] - piece[0] <= LONGEST_HEADING else "text"
     for label in _labels(root, piece):
         left = left.removeprefix(label)
@@ -134,7 +139,7 @@ def is_heading_alone(text: str, root: Node, piece: Piece) -> bool:
 
 
 def _labels(node: Node, piece: Piece) -> Iterator[str]:
-    """The bare labels of the sections that begin in a piece, in text order."""
+    """Yield the bare labels of the sections that begin in a piece, in text order."""
     for child in node.touched(piece):
         if child.start >= piece[0]:
             yield child.bare_label
@@ -142,7 +147,7 @@ def _labels(node: Node, piece: Piece) -> Iterator[str]:
 
 
 def may_open(root: Node, heading: Piece, following: Piece, containers: frozenset[str] | None = None) -> bool:
-    """Whether a heading may begin the piece after it: no container, by default no section at all, ends between them."""
+    """Return whether a heading may begin the piece after it: no container, by default no section, ends between them."""
     return all(
         ((containers is not None and child.kind not in containers) or child.end >= following[1])
         and may_open(child, heading, following, containers)

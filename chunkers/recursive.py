@@ -19,6 +19,7 @@ def recursive_v1(document: Document, most: int = 0) -> list[Chunk]:
     used = count_tokens(context)
     tokens = tokenize(document.text)
     pieces = split_text(document.text, tokens, (0, len(document.text)), MAX_TOKENS - used)
+    # Without sections the whole document is one node.
     if most:
         whole = Node(0, len(document.text), "", "", holds_sections=True)
         narrow = Narrow(document.text, tokens, whole, lambda _: title_context(document.title), most)

@@ -64,7 +64,7 @@ BARE = "-bare"
 
 
 def chunker(name: str) -> Chunker:
-    """The chunker of that name, with or without "-bare"; an InputError names the nearest one.
+    """Return the chunker of that name, with or without "-bare"; an InputError names the nearest one.
 
     One of a plug-in keeps the contract, or its cut is an InputError.
     """
@@ -73,24 +73,25 @@ def chunker(name: str) -> Chunker:
 
 
 def plugged(name: str) -> PlugIn | None:
-    """The plug-in that brings the chunker of that name, with or without "-bare"; None if it is built in or unknown."""
+    """Return the plug-in that brings that chunker, with or without "-bare"; None if it is built in or unknown."""
     base = name.removesuffix(BARE)
     return None if base in BUILT_IN else plug_in("chunkers", base)
 
 
 def limit_of(name: str) -> int:
-    """The most tokens of a chunk by that chunker, with or without "-bare"; 0 for no limit."""
+    """Return the most tokens of a chunk by that chunker, with or without "-bare"; 0 for no limit."""
     return _row(name).limit
 
 
 def uncut(name: str) -> str:
-    """The chunker whose boundaries and rules that one has, without "-bare" and any cut at an encoder's limit."""
+    """Return the chunker whose boundaries and rules that one has, without "-bare" and any cut at an encoder's limit."""
     base = name.removesuffix(BARE)
     return re.sub(r"_\d+(?=_v\d+$)", "", base) if base in NARROWED else base
 
 
 def _row(name: str) -> Row:
     base = name.removesuffix(BARE)
+    # The product's own names win over a plug-in's.
     if base in BUILT_IN:
         return CHUNKERS[base] if base in CHUNKERS else NARROWED[base]
     if found := plugged(name):
@@ -98,6 +99,7 @@ def _row(name: str) -> Row:
         if not isinstance(row, Row):
             raise found.wrong("is not a Row of chunkers.registry")
         return row._replace(cut=partial(held_to_contract, of=found, cut=row.cut, limit=row.limit))
+    # A typing error is the usual cause.
     near = get_close_matches(base, BUILT_IN, n=1)
     hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
     raise InputError(

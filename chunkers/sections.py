@@ -41,11 +41,12 @@ class SectionRules:
 
 
 def by_section(document: Document, rules: SectionRules, most: int = 0) -> list[Chunk]:
-    """The document's sections as chunks of at most `rules.largest` tokens, without white space at their ends.
+    """Return the document's sections as chunks of at most `rules.largest` tokens, without white space at their ends.
 
     With `most`, each is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
     """
     splitter = _Splitter(document, rules)
+    # The source's own sections first, then headings that stand alone, then what an encoder cannot read.
     pieces: Iterable[Piece] = splitter.container(splitter.root, None)
     if not rules.repeats:
         pieces = splitter.with_headings(pieces)
@@ -89,7 +90,7 @@ class _Splitter:
         return count_tokens(self.context(piece)) + self.tokens.count(*piece)
 
     def fits(self, piece: Piece, limit: int) -> bool:
-        """Whether a chunk of the piece stays within the limit; a text that is too long by itself needs no context."""
+        """Return whether a chunk of the piece stays within the limit."""
         return self.tokens.count(*piece) <= limit and self.size(piece) <= limit
 
     def is_whole(self, piece: Piece) -> bool:
@@ -99,10 +100,11 @@ class _Splitter:
         return self.tokens.count(*piece) < self.rules.small
 
     def container(self, node: Node, carried: int | None) -> Iterator[Piece]:
-        """The chunks of a container in text order.
+        """Yield the chunks of a container in text order.
 
         `carried` is where the heading of an outer container starts that the first chunk takes in, None without one.
         """
+        # Sections that stand side by side are merged together; a container or loose text ends the run.
         run: list[tuple[Node, int]] = []
         for part, start in self.openings(node, carried):
             if isinstance(part, Node) and not part.holds_sections:
@@ -117,7 +119,7 @@ class _Splitter:
         yield from self.siblings(run)
 
     def openings(self, node: Node, carried: int | None) -> Iterator[tuple[Node | Piece, int]]:
-        """A container's parts, each with the start of its first chunk.
+        """Yield a container's parts, each with the start of its first chunk.
 
         Short text before a section opens that section's chunk, and a container's short heading opens the first
         chunk inside it; such text is no part of its own.
@@ -126,6 +128,7 @@ class _Splitter:
         for index, part in enumerate(parts):
             begin = part.start if isinstance(part, Node) else part[0]
             start = begin if carried is None else carried
+            # What is carried belongs to the next part alone.
             carried = None
             if not isinstance(part, Node):
                 following = parts[index + 1] if index + 1 < len(parts) else None
@@ -139,12 +142,13 @@ class _Splitter:
             yield part, start
 
     def siblings(self, run: list[tuple[Node, int]]) -> Iterator[Piece]:
-        """Neighbouring sections of one container, each with the start of its chunk: merged, as they are or split."""
+        """Yield neighbouring sections of one container, with the start of their chunks: merged, whole or split."""
         index = 0
         while index < len(run):
             node, start = run[index]
             end = node.end
             index += 1
+            # A small section takes in those after it, first come first served.
             if self.is_small((start, end)):
                 while index < len(run) and self.fits((start, run[index][0].end), self.rules.merged):
                     end = run[index][0].end
@@ -155,16 +159,17 @@ class _Splitter:
                 yield start, end
 
     def split(self, node: Node, start: int) -> list[Piece]:
-        """A section in pieces that fit: at its parts, theirs, and so on, then at breaks of the text."""
+        """Return a section in pieces that fit: at its parts, theirs, and so on, then at breaks of the text."""
         if self.fits((start, node.end), self.rules.largest):
             return [(start, node.end)]
+        # What opens the section and stands before it is cut like text.
         pieces = self.cut((start, node.start)) if start < node.start else []
         for part in node.parts(self.text):
             pieces += self.split(part, part.start) if isinstance(part, Node) else self.cut(part)
         return self.packed(pieces)
 
     def packed(self, pieces: list[Piece]) -> list[Piece]:
-        """Neighbouring pieces of one section joined, first come first served, while they fit.
+        """Return neighbouring pieces of one section joined, first come first served, while they fit.
 
         Each join may change the context, so there is no budget of text alone as in `splitting.packed`.
         """
@@ -185,7 +190,7 @@ class _Splitter:
         return split_text(self.text, self.tokens, piece, self.rules.largest - context)
 
     def with_headings(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """The pieces, of which none is a heading alone if a piece follows that it may begin."""
+        """Yield the pieces, of which none is a heading alone if a piece follows that it may begin."""
         heading: Piece | None = None
         budget = self.rules.largest - PATH_TOKENS
         for piece in pieces:
@@ -195,6 +200,7 @@ class _Splitter:
                 continue
             if heading:
                 yield heading
+            # A heading waits for the piece that it may begin.
             heading = piece if self.is_small(piece) and is_heading_alone(self.text, self.root, piece) else None
             if not heading:
                 yield piece

@@ -31,7 +31,7 @@ SPOKEN_UNDER = "heading"
 
 
 def speaker_turn(document: Document, most: int = 0) -> list[Chunk]:
-    """Each turn by itself, split above 2,048 tokens; text outside turns by its sections, split above 512.
+    """Return each turn by itself, split above 2,048 tokens; text outside turns by its sections, split above 512.
 
     Of a turn that is split, what was inserted above 512 tokens is cut by its sections as text outside turns is.
     With `most`, each chunk is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
@@ -41,7 +41,7 @@ def speaker_turn(document: Document, most: int = 0) -> list[Chunk]:
 
 
 def speaker_exchange(document: Document, most: int = 0) -> list[Chunk]:
-    """Neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
+    """Return neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
     speech = _Speech(document)
     return speech.chunks(speech.exchanges, most)
 
@@ -76,7 +76,8 @@ class _Speech:
         self.contexts: dict[tuple[str, ...], tuple[str, int]] = {}
 
     def chunks(self, said: Callable[[Sequence[_Turn]], Iterator[_Stretch]], most: int) -> list[Chunk]:
-        """The document in chunks; `said` cuts the turns that follow one another in one section."""
+        """Return the document in chunks; `said` cuts the turns that follow one another in one section."""
+        # Turns that follow one another are cut together; everything else by its sections.
         runs = self.runs(self.root, ())
         found: Iterator[_Stretch] = chain.from_iterable(
             said(run) if isinstance(run, list) else self.unspoken(run) for run in runs
@@ -90,19 +91,21 @@ class _Speech:
         ]
 
     def narrowed(self, found: Iterable[_Stretch], most: int) -> Iterator[_Stretch]:
-        """The stretches within `most` tokens as an encoder counts them; the parts of one that was not name its speakers
-        by the path to each.
+        """Yield the stretches within `most` tokens as an encoder counts them.
+
+        The parts of one that was longer name their speakers by the path to each.
         """
         whole: dict[Piece, str] = {}
         narrow = Narrow(self.text, self.tokens, self.root, lambda piece: whole.get(piece) or self.path_to(piece), most)
         for piece, context, _ in found:
+            # A stretch that is not cut keeps the context that names its speakers.
             whole[piece] = context
             for part in narrow.cut(piece):
                 read_with = narrow.context(part)
                 yield part, read_with, count_tokens(read_with) + self.tokens.count(*part)
 
     def with_headings(self, found: Iterable[_Stretch]) -> Iterator[_Stretch]:
-        """The stretches, of which none is the heading alone of a section that goes on outside turns."""
+        """Yield the stretches, of which none is the heading alone of a section that goes on outside turns."""
         heading: _Stretch | None = None
         for stretch in found:
             is_open = stretch[2] <= LARGEST and heading is not None and may_open(self.root, heading[0], stretch[0])
@@ -119,7 +122,7 @@ class _Speech:
             yield heading
 
     def runs(self, node: Node, path: tuple[Node, ...]) -> Iterator[list[_Turn] | Node | Piece]:
-        """The turns of a section that nothing parts, and what stands between them, in text order.
+        """Yield the turns of a section that nothing parts, and what stands between them, in text order.
 
         Short text directly before a turn, in no section by itself, belongs to the turn. An outermost section is taken
         apart if it has parts.
@@ -127,12 +130,14 @@ class _Speech:
         said: list[tuple[int, Node]] = []
         heading: Piece | None = None
         for part in node.parts(self.text):
+            # A turn takes in the heading that stands directly before it.
             if isinstance(part, Node) and part.kind == TURN:
                 said.append((heading[0] if heading else part.start, part))
                 heading = None
                 continue
             yield from filter(None, (self.turns(said, path), heading))
             said, heading = [], None
+            # Short text may be the heading of the turn that follows.
             if not isinstance(part, Node) and self.tokens.count(*part) < SHORT:
                 heading = part
             elif isinstance(part, Node) and (part.holds_sections or (part.children and node is self.root)):
@@ -150,7 +155,7 @@ class _Speech:
         ]
 
     def turn(self, turns: Sequence[_Turn]) -> Iterator[_Stretch]:
-        """Each turn by itself, a long one cut at its parts and breaks."""
+        """Yield each turn by itself, a long one cut at its parts and breaks."""
         for turn in turns:
             context, used = self.context((turn,))
             if used + turn.through - turn.before <= LARGEST_TURN:
@@ -159,7 +164,8 @@ class _Speech:
                 yield from map(self.stretch, self.long_turn(turn))
 
     def long_turn(self, turn: _Turn) -> Iterator[Piece]:
-        """The pieces of a turn: what was inserted by its sections, and what was said before, between and after."""
+        """Yield the pieces of a turn: insertions by their sections, and what was said before, between and after."""
+        # What is said goes on until something long was inserted.
         said = turn.piece[0], turn.node.start
         for part in turn.node.parts(self.text):
             start, end = (part.start, part.end) if isinstance(part, Node) else part
@@ -172,7 +178,7 @@ class _Speech:
         yield from self.spoken(said)
 
     def spoken(self, said: Piece) -> list[Piece]:
-        """What was said at a stretch, cut at its breaks; a heading over it is no piece of its own if there is room."""
+        """Return what was said at a stretch, cut at its breaks; a heading over it joins it if there is room."""
         pieces = split_text(self.text, self.tokens, said, LARGEST_TURN - PATH_TOKENS)
         if len(pieces) > 1 and self.is_heading(pieces[0]):
             joined = pieces[0][0], pieces[1][1]
@@ -183,6 +189,7 @@ class _Speech:
         """Turns joined first come first served; one that nothing joins as by itself."""
         group = [turns[0]]
         for turn in turns[1:]:
+            # Two long turns are never joined: each is a statement of its own.
             may_join = any(one.through - one.before < SHORT for one in (group[-1], turn))
             if may_join and self.joined((*group, turn))[2] <= LARGEST:
                 group.append(turn)
@@ -196,7 +203,7 @@ class _Speech:
         return (group[0].piece[0], group[-1].piece[1]), context, used + group[-1].through - group[0].before
 
     def context(self, group: Sequence[_Turn]) -> tuple[str, int]:
-        """The title, the headings and the speakers in the order in which they first speak; and its tokens."""
+        """Return the title, the headings and the speakers in the order in which they first speak; and its tokens."""
         speakers = " – ".join(dict.fromkeys(turn.node.label for turn in group if turn.node.label.strip()))
         piece = group[0].piece[0], group[-1].piece[1]
         path = (*(node.label for node in group[0].path if not self.stands(node, piece)), speakers)
@@ -221,6 +228,7 @@ class _Speech:
             for piece in self.split(part) if isinstance(part, Node) else self.cut(part):
                 if packed and self.fits((packed[-1][0], piece[1])):
                     packed[-1] = packed[-1][0], piece[1]
+                # A heading is not left behind as a chunk of its own.
                 elif packed and self.is_heading(packed[-1]):
                     packed[-1:] = self.opened(packed[-1], piece)
                 else:
@@ -228,7 +236,7 @@ class _Speech:
         return packed
 
     def is_heading(self, piece: Piece) -> bool:
-        """Whether a piece would be a chunk of headings alone."""
+        """Return whether a piece would be a chunk of headings alone."""
         return self.tokens.count(*piece) < SHORT and is_heading_alone(self.text, self.root, piece)
 
     def opened(self, heading: Piece, piece: Piece) -> list[Piece]:
@@ -247,5 +255,5 @@ class _Speech:
         return heading_path(self.root, self.title, piece, self.stands)
 
     def stands(self, node: Node, piece: Piece) -> bool:
-        """Whether a heading stands in the text of a piece, and so is no part of its context; speakers always are."""
+        """Return whether a heading stands in a piece's text, so that its context can do without; no speaker does."""
         return node.kind not in _SPEAKERS and is_in_text(self.text, node, piece)

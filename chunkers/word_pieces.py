@@ -36,7 +36,7 @@ def count_word_pieces(text: str) -> int:
 
 @cache
 def _tokenizer() -> "Tokenizer":
-    """The packaged tokenizer, checked by its SHA-256; a BackendError if it is not installed or another one."""
+    """Return the packaged tokenizer, checked by its SHA-256; a BackendError if it is not installed or another one."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None or find_spec("tokenizers") is None:
         raise BackendError(f"A chunker that cuts at an encoder's limit needs the package {PACKAGE}. {_INSTALL}")

@@ -76,6 +76,7 @@ class Bench:
         """Return the score of every ranking under every query's judgments (rankings, queries)."""
         row, rank, pair = self._pairs(rankings)
         n_queries = len(self.query_ids)
+        # All (ranking, query) cells at once: each pair adds its discounted grade to one of them.
         gains = np.bincount(
             row * n_queries + self.queries[pair],
             weights=self.grades[pair] * self.by_rank[rank],
@@ -124,6 +125,7 @@ class Bench:
 
         Its rank in such a list, were it as long as the corpus, is uniform on 1 to the corpus' size: one number a list.
         """
+        # Below the depth a gold counts nothing.
         gains = np.append(normalised(self.by_rank, self.by_rank[0]), 0.0)
         totals = np.zeros(draws, np.int64)
         for _ in range(int((self.ideal > 0).sum())):
@@ -164,6 +166,7 @@ class Bench:
         """Return, by ranking and rank, the rows of the bench that are of the document there: ranking, rank, row."""
         ranking, rank = np.nonzero(rankings >= 0)
         document = rankings[ranking, rank]
+        # How many queries judged each document: so many pairs a place stands for.
         n_pairs = self.starts[document + 1] - self.starts[document]
         hit = np.repeat(np.arange(len(document)), n_pairs)
         pair = np.arange(len(hit)) + np.repeat(self.starts[document] - np.cumsum(n_pairs) + n_pairs, n_pairs)
@@ -189,9 +192,11 @@ def bench_of(
         for doc_id, grade in qrels.get(query_id, {}).items()
         if grade > 0
     ]
+    # Documents are numbered by id, so that renaming them in order moves nothing.
     numbers = {doc_id: i for i, doc_id in enumerate(sorted({*lengths, *(doc_id for doc_id, _, _ in pairs)}))}
     rows = sorted((numbers[doc_id], query, grade) for doc_id, query, grade in pairs)
     documents, queries, grades = np.array(rows, np.int64).reshape(-1, 3).T
+    # Rows are sorted by document; each query's are found again by a second order.
     by_query = np.argsort(queries, kind="stable")
     ends = np.searchsorted(queries[by_query], np.arange(1, len(query_ids)))
     return Bench(

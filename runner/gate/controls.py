@@ -20,6 +20,7 @@ def controls(gate: Gate, document_chunks: Mapping[str, int]) -> list[ControlResu
     them, the plainest first. Those that are drawn may pass as often as chance lets them: more passes than `bound` have
     a probability of at most 0.001. "insufficient" is not a pass.
     """
+    # The nulls stand in order of telling; their cheaters from the plainest on.
     cheaters = {name: make for null in reversed(gate.nulls) for name, make in null.controls.items()}
     predictors: dict[str, Predictor] = {"oracle": _oracle, **cheaters}
     chunks = gate.bench.column(document_chunks)
@@ -53,11 +54,12 @@ def _result(gate: Gate, name: str, runs: Iterable[Ints], chunks: Ints) -> Contro
 
 
 def _oracle(trials: Trials) -> list[Ints]:
-    """Each query's graded documents by grade, then doc_id, and others of the corpus down to the last place."""
+    """Return each query's graded documents by grade, then doc_id, and others of the corpus down to the last place."""
     bench = trials.bench
     lists = []
     for own in bench.perfect():
         graded = own[own >= 0]
+        # Down to the last rank with documents that nobody graded.
         others = np.setdiff1d(bench.corpus[: bench.depth + len(graded)], graded)
         lists.append(np.concatenate((graded, others))[: bench.depth])
     return [bench.lists(lists)]

@@ -18,7 +18,7 @@ NOTHING_FOUND = (
 
 
 def diagnosis(run: Run, gate: GateVerdict, alpha: float) -> str:
-    """A sentence on the run and on what the gate says of it; "" if nothing is wrong.
+    """Return a sentence on the run and on what the gate says of it; "" if nothing is wrong.
 
     It begins with the `cause`; then come every null that failed, or where none did, those that could not decide.
     """
@@ -34,7 +34,7 @@ def diagnosis(run: Run, gate: GateVerdict, alpha: float) -> str:
 
 
 def cause(run: Run, gate: GateVerdict, alpha: float) -> str:
-    """What the run shows, else what the most telling failure points at, in a clause; "" if there is neither.
+    """Return what the run shows, else what the most telling failure points at, in a clause; "" if there is neither.
 
     A run shows by itself, whether the gate passes or not, the same documents for half of the queries or more.
     """
@@ -49,7 +49,8 @@ def _failed(gate: GateVerdict) -> list[NullResult]:
 
 
 def sameness(run: Run) -> str:
-    """A clause on the commonest list if half of the queries or more get it, "" otherwise."""
+    """Return a clause on the commonest list if half of the queries or more get it, "" otherwise."""
+    # Lists are compared whole: one document of difference is another list.
     lists = Counter(tuple(hit.doc_id for hit in hits[: len(DISCOUNTS)]) for hits in run.hits.values())
     documents, n_alike = lists.most_common(1)[0]
     n_queries = len(run.hits)
@@ -65,7 +66,7 @@ def sameness(run: Run) -> str:
 
 
 def _most_telling(failed: Sequence[NullResult], alpha: float) -> NullResult:
-    """The first failure; but an order worse than chance explains the constant lists' failures, not they it."""
+    """Return the first failure; but an order worse than chance explains the constant lists' failures, not they it."""
     if BY_NAME[failed[0].name].likely_if_worse:
         return failed[0]
     worse = (null for null in failed if BY_NAME[null.name].likely_if_worse and _is_worse(null, alpha))

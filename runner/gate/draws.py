@@ -56,6 +56,7 @@ def shuffled_totals(bench: Bench, rankings: Ints, draws: int, generator: np.rand
     lengths = (rankings >= 0).sum(axis=1).tolist()
     for query, grades in enumerate(bench.own_grades(rankings)):
         orders = generator.permuted(ranks, axis=1).T
+        # The order of the ranks that a shorter list has.
         if lengths[query] < bench.depth:
             orders = orders[: lengths[query]].argsort(axis=0).argsort(axis=0)
         gains = np.zeros(draws)
@@ -69,6 +70,7 @@ def most_retrieved(rankings: Ints) -> Ints:
     """Return the documents that most rankings hold, as many as fit one; of equal ones the higher ranked, then by id."""
     row, rank = np.nonzero(rankings >= 0)
     documents, which = np.unique(rankings[row, rank], return_inverse=True)
+    # By count, then by the sum of ranks, then by number, which is by id.
     order = np.lexsort((np.bincount(which, weights=rank), -np.bincount(which)))
     return documents[order[: rankings.shape[1]]]
 
@@ -92,6 +94,7 @@ def draw_documents(weights: Ints, rows: int, depth: int, generator: np.random.Ge
     weights = weights[candidates]
     depth = min(depth, len(weights))
     tickets = np.repeat(np.arange(len(weights), dtype=np.int32), weights)
+    # The first tickets of all rows at once; a ticket for a document that the row has is skipped.
     drawn = tickets[generator.integers(len(tickets), size=(_TICKETS, rows))]
     documents = np.full((depth, rows), -1, np.int32)
     n_drawn = np.zeros(rows, np.int64)
@@ -100,6 +103,7 @@ def draw_documents(weights: Ints, rows: int, depth: int, generator: np.random.Ge
         documents[n_drawn[fresh], fresh] = ticket[fresh]
         n_drawn[fresh] += 1
     documents = np.ascontiguousarray(documents.T)
+    # A few rows drew the same few documents again and again.
     short = np.flatnonzero(n_drawn < depth)
     rows_at_once = max(1, _KEYS_AT_ONCE // len(weights))
     for start in range(0, len(short), rows_at_once):

@@ -101,6 +101,7 @@ class Gate:
         for null in self.nulls:
             result, differences = self._against(null, judged, own)
             if not self._passes(null, result):
+                # Would a perfect engine have passed? If not, the failure says nothing about this one.
                 best = null.perfect(self.bench, rankings)
                 perfect, _ = self._against(null, judged._replace(rankings=best), self.bench.own_scores(best))
                 verdict: Verdict = "fail" if self._passes(null, perfect) else "insufficient"
@@ -108,7 +109,7 @@ class Gate:
             yield result, differences
 
     def _passes(self, null: Null, result: NullResult) -> bool:
-        """Whether p and delta suffice, both at the four places that a page shows."""
+        """Return whether p and delta suffice, both at the four places that a page shows."""
         return round4(result.p) <= self.alpha and (null.p_alone or round4(result.delta) >= self.tau)
 
     def _against(self, null: Null, judged: Judged, own: Floats) -> tuple[NullResult, Floats]:
@@ -120,6 +121,7 @@ class Gate:
         ordered = np.sort(drawn.totals) / self._whole
         # The real outcome is one of the draws (Phipson & Smyth 2010).
         n_as_good = int((drawn.totals >= units(own).sum()).sum())
+        # 2.5 % of the draws at either end.
         outside = draws // 40
         low, high = ordered[[outside, draws - 1 - outside]].tolist()
         dots: list[float] = []
@@ -154,7 +156,7 @@ class Gate:
 
 
 def _stands_against(null: NullResult) -> bool:
-    """Whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
+    """Return whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
     p_alone = null.name in BY_NAME and BY_NAME[null.name].p_alone
     return null.verdict == "fail" or (null.verdict == "insufficient" and not p_alone)
 

@@ -117,33 +117,35 @@ class Null:
         """Return the best that could have stood in the run's place: the run's own lists in order, or an oracle's."""
         if not self.p_alone:
             return bench.perfect()
+        # The run's own documents, best grade first; what is past a list's end stays there.
         grades = np.where(run >= 0, bench.own_grades(run), -1)
         return np.take_along_axis(run, np.argsort(-grades, axis=1, kind="stable"), axis=1)
 
 
 def _permuted(trials: Trials, judged: Judged) -> Drawn:
-    """Each ranking under another query's whole judgments, within the group."""
+    """Return each ranking under another query's whole judgments, within the group."""
     return Drawn(trials.bench.exchanged(judged.rankings, trials.permuted)[0])
 
 
 def _random(trials: Trials, judged: Judged) -> Drawn:
-    """Documents drawn by their number of chunks: a longer one has more chances to hold the best chunk."""
+    """Return documents drawn by their number of chunks: a longer one has more chances to hold the best chunk."""
     return Drawn(trials.random(judged.chunks))
 
 
 def _shuffled(trials: Trials, judged: Judged) -> Drawn:
-    """The own first documents in random order."""
+    """Return the own first documents in random order."""
     generator = trials.generator("shuffled top 10")
     return Drawn(shuffled_totals(trials.bench, judged.rankings, trials.draws, generator))
 
 
 def _for_all(trials: Trials, documents: Ints) -> Fixed:
-    """The same list for every query."""
+    """Return the same list for every query."""
     return Fixed(trials.bench.scores(documents[None])[0])
 
 
 def _single_labels(bench: Bench, group: Ints) -> tuple[Ints, Ints]:
     """Return a query for each gold label of the group (labels,), and the number of each query's label (queries,)."""
+    # A label is the document that is right; a query without one has the empty label.
     golds = [bench.documents[bench.rows_of[query]].tobytes() for query in group.tolist()]
     numbers = {gold: number for number, gold in enumerate(dict.fromkeys(golds))}
     own = np.array([numbers[gold] for gold in golds], np.int64)
@@ -194,19 +196,20 @@ def _random_lists(trials: Trials, judged: Judged) -> Drawn:
 
 
 def _constant(trials: Trials) -> list[Ints]:
-    """The document that gains most when it is all that every query gets."""
+    """Return the document that gains most when it is all that every query gets."""
     bench = trials.bench
+    # What a document alone at rank 1 gains, over all queries that want it.
     gains = np.rint(bench.grades / bench.ideal[bench.queries] * SCORE_UNIT).astype(np.int64)
     return [bench.lists([greatest(bench.summed(gains), 1)] * len(bench.query_ids))]
 
 
 def _popularity(trials: Trials) -> list[Ints]:
-    """The documents with the greatest sum of grades."""
+    """Return the documents with the greatest sum of grades."""
     return [_greatest_of_group(trials.bench, [np.arange(len(trials.bench.query_ids))])]
 
 
 def _source_prior(trials: Trials) -> list[Ints]:
-    """Those of the query's own stratum (strata of one query taken together, as for the permuted judgments)."""
+    """Return those of the query's own stratum (strata of one query taken together, as for the permuted judgments)."""
     return [_greatest_of_group(trials.bench, trials.bench.groups)]
 
 
@@ -220,13 +223,13 @@ def _greatest_of_group(bench: Bench, groups: Iterable[Ints]) -> Ints:
 
 
 def _random_control(trials: Trials) -> Iterator[Ints]:
-    """Documents of the corpus."""
+    """Return documents of the corpus."""
     evenly = np.bincount(trials.bench.corpus, minlength=len(trials.bench.numbers))
     return _drawn_lists(evenly, trials.bench, trials.generator("random control"))
 
 
 def _marginal_matched(trials: Trials) -> Iterator[Ints]:
-    """Documents by their share of the summed grades."""
+    """Return documents by their share of the summed grades."""
     graded = trials.bench.summed(trials.bench.grades)
     return _drawn_lists(graded, trials.bench, trials.generator("marginal-matched control"))
 

@@ -171,6 +171,7 @@ class _FunctionBench(Bench):
         totals, expected = np.zeros(assigned.shape[1], np.int64), np.empty(len(rankings))
         for query, row in enumerate(self._rows(rankings)):
             golds = [self.golds[other] for other in assigned[query].tolist()]
+            # Each label once a query, however often it was drawn.
             scores = {gold: self._score(query, row, gold) for gold in dict.fromkeys(golds)}
             values = np.array([scores[gold] for gold in golds])
             totals += units(values)
@@ -242,6 +243,7 @@ def _by_stratum(given: _Given, strata: Sequence[str], alpha: float) -> dict[str,
     """Return each stratum's verdict by itself, at Holm's level among the strata in which every null can decide."""
     places = dict(zip(sorted(set(strata)), stratum_groups(strata), strict=True))
     alone = {name: _graded(given.of(queries), ["" for _ in queries], alpha) for name, queries in places.items()}
+    # A stratum's p is its greatest: all four nulls must be passed.
     able = {name: max(of["p_values"].values()) for name, of in alone.items() if "insufficient" not in _verdicts(of)}
     for name, level in zip(able, holm_levels([*able.values()], alpha), strict=True):
         alone[name] = _graded(given.of(places[name]), ["" for _ in places[name]], level)
@@ -284,6 +286,7 @@ def _bench(given: _Given, groups: Sequence[Ints]) -> tuple[Bench, Ints]:
     depth = given.k if named else max([given.k, *map(len, given.rows)])
     gain = MEASURES[str(given.metric).partition("@")[0]] if named else MEASURES["recall"]
     by_rank = np.array([gain(rank) for rank in range(1, depth + 1)])
+    # Of the pool no more than its size is needed, for null C.
     bench = replace(
         bench_of([*qrels], qrels, dict.fromkeys(keys, 1), groups, by_rank), corpus=np.arange(len(given.pool))
     )

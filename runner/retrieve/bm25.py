@@ -73,7 +73,7 @@ Tokens = Callable[[Sequence[str]], list[list[str]]]
 def bm25_run(
     cell: str, variant: str, queries: Mapping[str, str], chunks: Sequence[Chunk], texts: Sequence[str]
 ) -> Retrieval:
-    """The RUN_DEPTH documents whose best chunk scores highest for each query, and their reading lists.
+    """Return the RUN_DEPTH documents whose best chunk scores highest for each query, and their reading lists.
 
     `texts` are the chunks' readings in the order of `chunks`. Only scores above 0, after rounding to 1e-5, make a hit:
     Okapi's floor can turn negative if most terms are in most chunks. A query without a known term has no hits.
@@ -91,7 +91,7 @@ def bm25_run(
 
 
 def bm25_description(variant: str) -> dict[str, str | float]:
-    """The variant's row of BM25_VARIANTS with the installed version of its library; of a language's the stemmer's."""
+    """Return the variant's row of BM25_VARIANTS with the installed version of its library or, by language, stemmer."""
     from importlib.metadata import version
 
     base, _, code = variant.partition("@")
@@ -108,12 +108,12 @@ def bm25_description(variant: str) -> dict[str, str | float]:
 
 
 def lucene_tokens(texts: Sequence[str]) -> list[list[str]]:
-    """The stemmed terms of each text, without stop words, with repetitions."""
+    """Return the stemmed terms of each text, without stop words, with repetitions."""
     return [stemmed_terms(text) for text in texts]
 
 
 def plain_tokens(texts: Sequence[str]) -> list[list[str]]:
-    """The lower-case words of each text, as bm25s cuts them by default.
+    """Return the lower-case words of each text, as bm25s cuts them by default.
 
     One-character words are left out, as in published figures; they are worth 0.003 nDCG@10 on SciFact.
     """
@@ -126,9 +126,10 @@ def okapi_tokens(text: str) -> list[str]:
 
 
 def _positive(table: ChunkTable, scores: Ints) -> tuple[Ints, Ints]:
-    """Rows that score above 0, and their scores, of every document that can be among the best RUN_DEPTH."""
+    """Return rows that score above 0, and their scores, of every document that can be among the best RUN_DEPTH."""
     if not scores.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
+    # The best chunk of each document decides whether it can be among the first.
     maxima = np.maximum.reduceat(scores[table.order], table.starts[:-1])
     found = np.flatnonzero(maxima > 0)
     rows = table.rows_of(found[leading(maxima[found], RUN_DEPTH)])
@@ -163,6 +164,7 @@ def _okapi(texts: Sequence[str]) -> Index:
     if not any(corpus):
         return Index(lambda query: np.zeros(len(texts)), 0)
     index = BM25Okapi(corpus, k1=K1, b=B)
+    # Postings term by term: which texts have it and how often.
     places = {term: place for place, term in enumerate(index.idf)}
     terms = np.array([places[term] for counts in index.doc_freqs for term in counts])
     counts = np.array([count for counts in index.doc_freqs for count in counts.values()])
@@ -170,6 +172,7 @@ def _okapi(texts: Sequence[str]) -> Index:
     order = np.argsort(terms, kind="stable")
     rows, counts = rows[order], counts[order]
     ends = np.cumsum(np.bincount(terms))
+    # The part of the formula that does not hang on the query.
     norms = K1 * (1 - B + B * np.array(index.doc_len) / index.avgdl)
     gains = counts * (K1 + 1) / (counts + norms[rows])
 

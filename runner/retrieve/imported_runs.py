@@ -35,12 +35,13 @@ def import_runs(version: Version, paths: Sequence[Path]) -> None:
     for run, facts in made:
         _check_namesake(version, run.cell, facts)
     for run, facts in made:
+        # All files were right: only now is anything written.
         write_atomic(version.run_path(run.cell), run_bytes(run))
         write_atomic(version.cell_path(run.cell), json_bytes(facts.model_dump()))
 
 
 def imported_cells(version: Version) -> list[str]:
-    """The cells imported so far, sorted; an InputError if one belongs to other documents or queries."""
+    """Return the cells imported so far, sorted; an InputError if one belongs to other documents or queries."""
     corpus, queries = file_sha256(version.corpus_path), file_sha256(version.queries_path)
     cells = []
     for path in sorted((version.record / "cells").glob(f"{slug(IMPORTED)}-*.json")):
@@ -105,6 +106,7 @@ def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
             f"letter or digit and has at most {LONGEST_NAME} characters."
         )
     query_ids, documents = ground.query_ids, ground.documents
+    # Documents outside the sample are dropped before the run is cut to its depth.
     known = {query_id: [hit for hit in hits if hit.doc_id in documents] for query_id, hits in read.run.hits.items()}
     run = Run(str(ImportedCell(name)), {query_id: _ranked(known.get(query_id, [])) for query_id in query_ids})
     facts = ImportedRun(
@@ -136,7 +138,7 @@ def _check_ids(path: Path, read: TrecRun, ground: _Ground) -> None:
 
 
 def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The first RUN_DEPTH, scored by their place alone: another system's scores say nothing here."""
+    """Return the first RUN_DEPTH, scored by their place alone: another system's scores say nothing here."""
     kept = hits[:RUN_DEPTH]
     return tuple(Hit(hit.doc_id, float(len(kept) - place), hit.span) for place, hit in enumerate(kept))
 

@@ -65,7 +65,7 @@ METHODS = {
 
 
 def method_of(cell: OwnCell) -> str:
-    """How a cell ranks, in words."""
+    """Return how a cell ranks, in words."""
     if isinstance(cell, HybridCell):
         return METHODS[cell.method]
     if isinstance(cell, DenseCell) and cell.variant.isdigit():
@@ -77,7 +77,7 @@ def method_of(cell: OwnCell) -> str:
 
 
 def sparse_description(cell: OwnCell) -> dict[str, str | float] | None:
-    """The settings of a cell's full-text search, None for a cell without one."""
+    """Return the settings of a cell's full-text search, None for a cell without one."""
     return None if isinstance(cell, DenseCell) else bm25_description(cell.variant)
 
 
@@ -119,12 +119,13 @@ class CellRuns:
         self.measured: dict[str, dict[str, float]] = {}
 
     def missing(self, wanted: Iterable[Wanted]) -> list[Wanted]:
-        """The runs that the record does not hold for the present inputs."""
+        """Return the runs that the record does not hold for the present inputs."""
         return [each for each in wanted if not self.is_current(each)]
 
     def announced(self, wanted: Sequence[Wanted]) -> list[Wanted]:
-        """The missing runs, once it is said how many there are, how many are kept, and which place each has."""
+        """Return the missing runs, once it is said how many there are, how many are kept, and which place each has."""
         missing = self.missing(wanted)
+        # What the cache holds needs no embedding, only copying into the record.
         unmade = self.unmade(missing)
         n_cells = sum(not each.noise_floor for each in wanted)
         if missing:
@@ -146,7 +147,7 @@ class CellRuns:
         self.vectors.backend.check(sorted({embedding.encoder for embedding in embeddings if embedding is not None}))
 
     def rerankers(self, unmade: Iterable[Wanted]) -> list[str]:
-        """The cross-encoders that these runs need."""
+        """Return the cross-encoders that these runs need."""
         return sorted({each.cell.model for each in unmade if isinstance(each.cell, CrossCell)})
 
     def chunk(self, wanted: Iterable[Wanted]) -> None:
@@ -183,7 +184,7 @@ class CellRuns:
         return read_run(self._made(windows) / "run.tsv", windows.name, query_ids)
 
     def is_current(self, wanted: Wanted) -> bool:
-        """Whether the record holds the run for the present inputs; an IntegrityError if the run was edited."""
+        """Return whether the record holds the run for the present inputs; an IntegrityError if the run was edited."""
         cell, path = str(wanted.cell), self.version.cell_path(wanted.name)
         if not path.exists():
             return False
@@ -205,7 +206,7 @@ class CellRuns:
         return True
 
     def unmade(self, wanted: Iterable[Wanted]) -> list[Wanted]:
-        """Those that the store does not hold."""
+        """Return those that the store does not hold."""
         return [each for each in wanted if not self.store.holds("run", self._key(each))]
 
     def _made(self, wanted: Wanted) -> Path:
@@ -225,7 +226,7 @@ class CellRuns:
         }
 
     def _identity(self, cell: OwnCell) -> dict[str, JSON] | None:
-        """Of the model that the cell ranks by, None for one without."""
+        """Return of the model that the cell ranks by, None for one without."""
         if isinstance(cell, BM25Cell):
             return None
         if isinstance(cell, CrossCell):
@@ -253,10 +254,11 @@ class CellRuns:
         self.measured[wanted.name] = measured
 
     def _cross(self, cell: CrossCell) -> tuple[Retrieval, Vectors | None]:
-        """The ranking, and the pairs' token counts in the shape of vectors without coordinates; None without a pair."""
+        """Return the ranking, and the pairs' token counts as vectors without coordinates; None without a pair."""
         name, model = str(cell), self.reranker(cell.model)
         sparse = self._sparse(name, cell.variant, cell.chunker)
         chunks, readings = self.vectors.chunks(cell.chunker), self.vectors.readings(cell.chunker)
+        # BM25 names its evidence by span; the cross-encoder reads the chunk of that row.
         places = {(chunk.doc_id, chunk.span): row for row, chunk in enumerate(chunks)}
         picked = {
             query.query_id: np.array(
@@ -267,6 +269,7 @@ class CellRuns:
         pairs = [(query.text, readings[row]) for query in self.queries for row in picked[query.query_id].tolist()]
         with bars() as bar:
             scored = pair_scores(self.store, model, pairs, bar(f"re-ranking: {name}", lambda: None))
+        # Back from one list of pairs to a list a query.
         steps = np.split(quantised(scored.scores), np.cumsum([len(rows) for rows in picked.values()])[:-1])
         ranked = zip(picked, picked.values(), steps, strict=True)
         found = retrieval(name, chunks, self.vectors.table(cell.chunker), ranked, sparse.index_bytes)
@@ -284,6 +287,7 @@ class CellRuns:
             if cell.variant:
                 return variant_run(name, cell.variant, arm, self.store)
             return dense_run(name, arm)
+        # A hybrid adds a sparse arm over whole documents.
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
@@ -331,7 +335,7 @@ class CellRuns:
 
 
 def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:
-    """Where the vectors were made."""
+    """Return where the vectors were made."""
     fixed = identity["backend"]
     return BackendRecord(name=fixed["name"], identity=fixed, served=dict(vectors.facts))
 

@@ -96,13 +96,13 @@ class CellVectors:
         self._left = ""
 
     def _gflop(self, wanted: Embedding) -> float:
-        """What reading the chunks takes, from characters: more than it takes for an encoder that truncates."""
+        """Return what reading the chunks takes, from characters: more than it takes for an encoder that truncates."""
         is_elsewhere = bool(self.encoder(wanted.encoder).spec.api)
         flop = 0.0 if is_elsewhere else size(wanted.encoder).gflop_per_token
         return sum(map(len, self.readings(wanted.chunker))) * (0.01 + flop)
 
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
-        """Of the chunks and of the queries; a BackendError if they were made in two places."""
+        """Return of the chunks and of the queries; a BackendError if they were made in two places."""
         name = self.names.get(wanted, "embedding")
         with bars() as bar:
             label = f"{name}: {wanted.encoder} x {wanted.chunker}{self._left}:"
@@ -131,7 +131,7 @@ class CellVectors:
         return found, asked
 
     def chunks(self, chunker: str) -> list[Chunk]:
-        """The chunks of every document, in document order."""
+        """Return the chunks of every document, in document order."""
         if chunker not in self._chunks:
 
             def build(folder: Path) -> None:
@@ -142,7 +142,7 @@ class CellVectors:
         return self._chunks[chunker]
 
     def readings(self, chunker: str) -> list[str]:
-        """What encoders and BM25 read of every chunk."""
+        """Return what encoders and BM25 read of every chunk."""
         documents = {document.doc_id: document for document in self.documents()}
         return [chunk.reading(documents[chunk.doc_id]) for chunk in self.chunks(chunker)]
 
@@ -155,7 +155,7 @@ class CellVectors:
         return Embeddable(self.store, self.encoder(encoder), [query.text for query in self.queries], "query", order)
 
     def _work(self, encoder: str, wanted: Sequence[Embedding]) -> Work:
-        """What is outstanding of one encoder, texts that several chunkers share counted with each."""
+        """Return what is outstanding of one encoder, texts that several chunkers share counted with each."""
         counts = [self._of_chunks(each).outstanding() for each in wanted]
         for order in dict.fromkeys(each.order for each in wanted):
             counts.append(self._of_queries(encoder, order).outstanding())

@@ -8,13 +8,13 @@ from runner.eval_set.shapes.labels import Label
 
 
 def pool(runs: Iterable[Run], depth: int) -> list[Pair]:
-    """Every (query, document) within `depth` of any run, sorted."""
+    """Return every (query, document) within `depth` of any run, sorted."""
     return sorted(
         {(query_id, hit.doc_id) for run in runs for query_id, hits in run.hits.items() for hit in hits[:depth]}
     )
 
 
 def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
-    """The pairs without a grade of the first round, in order: those that scores have no grade for."""
+    """Return the pairs without a grade of the first round, in order: those that scores have no grade for."""
     judged = {(label.query_id, label.doc_id) for label in labels if label.round == 1}
     return [pair for pair in pairs if pair not in judged]

@@ -48,7 +48,7 @@ class ChunkTable:
         return {doc_id: number for number, doc_id in enumerate(self.doc_ids)}
 
     def rows_of(self, documents: Ints) -> Ints:
-        """All rows of the documents numbered, document by document, each in chunk order."""
+        """Return all rows of the documents numbered, document by document, each in chunk order."""
         firsts = self.starts[documents]
         lengths = self.starts[documents + 1] - firsts
         before = np.cumsum(lengths) - lengths
@@ -57,7 +57,7 @@ class ChunkTable:
 
 
 def chunk_table(chunks: Sequence[Chunk]) -> ChunkTable:
-    """The columns of a list of chunks, whatever its order."""
+    """Return the columns of a list of chunks, whatever its order."""
     doc_ids, documents = _numbered([chunk.doc_id for chunk in chunks])
     indices = _column(chunks, "index")
     return ChunkTable(
@@ -71,11 +71,12 @@ def chunk_table(chunks: Sequence[Chunk]) -> ChunkTable:
 
 
 def _numbered(owners: Sequence[str]) -> tuple[Sequence[str], Ints]:
-    """The distinct names in ascending order, and each owner's place among them.
+    """Return the distinct names in ascending order, and each owner's place among them.
 
     Chunks mostly come in that order; then neighbours are compared instead of hashed, which takes two thirds of the
     time.
     """
+    # Where the owner changes, a document begins.
     begins = np.fromiter(map(ne, owners, chain([None], owners)), np.bool_, len(owners))
     firsts = [owners[row] for row in np.flatnonzero(begins).tolist()]
     if all(map(lt, firsts, islice(firsts, 1, None))):
@@ -95,7 +96,7 @@ def quantised(scores: NDArray[np.float64]) -> Ints:
 
 
 def rank(scores: Ints, documents: Ints, indices: Ints) -> NDArray[np.intp]:
-    """Positions from best to worst: score descending, doc_id descending (trec_eval's order), chunk index ascending.
+    """Return positions from best to worst: by score, then doc_id descending (trec_eval's order), then chunk index.
 
     The one owner of ties; `documents` are a ChunkTable's numbers.
     """
@@ -139,6 +140,7 @@ def retrieval(
     for query_id, rows, scores in scored:
         order = rank(scores, table.documents[rows], table.indices[rows])
         rows, scores = rows[order], scores[order]
+        # The first row of a document in rank order is its best chunk (MaxP).
         _, firsts, numbers = np.unique(table.documents[rows], return_index=True, return_inverse=True)
         best = np.sort(firsts)[:RUN_DEPTH]
         found = zip(map(chunks.__getitem__, rows[best].tolist()), (scores[best] / SCORE_STEPS).tolist(), strict=True)
@@ -150,7 +152,7 @@ def retrieval(
 
 
 def read_down(chunks: Sequence[Chunk], table: ChunkTable, rows: Ints) -> tuple[ChunkHit, ...]:
-    """The first rows, up to the one that brings their tokens to READ_TOKENS; all of them if none does."""
+    """Return the first rows, up to the one that brings their tokens to READ_TOKENS; all of them if none does."""
     depth = int(np.searchsorted(np.cumsum(table.n_tokens[rows]), READ_TOKENS)) + 1
     read = map(chunks.__getitem__, rows[:depth].tolist())
     return tuple([ChunkHit(chunk.doc_id, chunk.span, chunk.n_tokens) for chunk in read])

@@ -46,7 +46,7 @@ class DenseArm(NamedTuple):
 
 
 def dense_run(cell: str, arm: DenseArm) -> Retrieval:
-    """The RUN_DEPTH documents nearest to each query by their best chunk (inner product), and their reading lists.
+    """Return the RUN_DEPTH documents nearest to each query by their best chunk (inner product), and reading lists.
 
     Equal to scoring every chunk in float64 and rounding to 1e-5; of equal chunks the first is the evidence. Raises
     ValueError for rows that do not fit or are not finite.
@@ -64,7 +64,7 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
 
 
 def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
-    """The sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
+    """Return the sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
     _check(arm)
     table, exact = arm.table, ExactScores(arm.chunk_vectors)
 
@@ -77,7 +77,7 @@ def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
 
 
 def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
-    """The two document rankings fused by reciprocal rank, each taken to RUN_DEPTH.
+    """Return the two document rankings fused by reciprocal rank, each taken to RUN_DEPTH.
 
     Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best dense chunk, even below
     RUN_DEPTH. The reading list has every document's best chunk in fused order, then the second best ones, and so on.
@@ -87,6 +87,7 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
     for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
+        # Both rankings as numbers of one table, so that ties go by doc_id.
         arms = [_documents(table, run, query_id) for run in (sparse, dense)]
         documents, scores = fused_ranking(arms)
         rows = _in_rounds(query, table, exact, documents)
@@ -99,7 +100,7 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
 
 
 def fused_ids(rankings: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
-    """The first RUN_DEPTH documents by summed reciprocal rank with their scores, as `fused_ranking` has them."""
+    """Return the first RUN_DEPTH documents by summed reciprocal rank with their scores, as `fused_ranking` has them."""
     ids = sorted({doc_id for ranking in rankings for doc_id in ranking})
     numbers = {doc_id: number for number, doc_id in enumerate(ids)}
     documents, scores = fused_ranking(
@@ -109,7 +110,7 @@ def fused_ids(rankings: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
 
 
 def fused_ranking(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """The first RUN_DEPTH documents by summed reciprocal rank, with scores in whole steps of 1e-9.
+    """Return the first RUN_DEPTH documents by summed reciprocal rank, with scores in whole steps of 1e-9.
 
     Documents are numbers that ascend with doc_id, which settles ties.
     """
@@ -119,7 +120,7 @@ def fused_ranking(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def reciprocal_ranks(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Every document of the rankings, ascending, and its sum of 1 / (RRF_K + rank) in whole steps of 1e-9.
+    """Return every document of the rankings, ascending, and its sum of 1 / (RRF_K + rank) in whole steps of 1e-9.
 
     Exact sums rounded half up; none merge: with two rankings denominators are at most (60 + 100) ** 2, so two different
     sums lie at least 1.5e-9 apart.
@@ -146,12 +147,13 @@ class ExactScores:
         self._gathered, self._products = np.empty(shape, chunk_vectors.dtype), np.empty(shape)
 
     def of(self, query: Matrix, rows: Ints) -> Ints:
-        """The scores of one query (dim,) with the named rows."""
+        """Return the scores of one query (dim,) with the named rows."""
         scores = np.empty(len(rows))
         exact_query = query.astype(np.float64)
         for start in range(0, len(rows), EXACT_ROWS):
             part = rows[start : start + EXACT_ROWS]
             found, products = self._gathered[: len(part)], self._products[: len(part)]
+            # Row by row in float64: neither BLAS nor the block's size has a part in the last bit.
             np.multiply(gathered(self._vectors, part, found), exact_query, out=products)
             products.sum(axis=1, out=scores[start : start + EXACT_ROWS])
         return quantised(scores)
@@ -169,7 +171,7 @@ def _check(arm: DenseArm) -> None:
 
 
 def _documents(table: ChunkTable, run: Run, query_id: str) -> Ints:
-    """The numbers of a run's first RUN_DEPTH documents, best first."""
+    """Return the numbers of a run's first RUN_DEPTH documents, best first."""
     try:
         return np.array([table.numbers[hit.doc_id] for hit in run.hits[query_id][:RUN_DEPTH]], np.int64)
     except KeyError as error:
@@ -177,10 +179,11 @@ def _documents(table: ChunkTable, run: Run, query_id: str) -> Ints:
 
 
 def _in_rounds(query: Matrix, table: ChunkTable, exact: ExactScores, documents: Ints) -> Ints:
-    """Rows of the documents: the best chunk of each in the order given, then the second best of each, and so on."""
+    """Return the documents' rows: the best chunk of each in the order given, then the second best, and so on."""
     rows = table.rows_of(documents)
     places = np.repeat(np.arange(len(documents)), table.starts[documents + 1] - table.starts[documents])
     scores = exact.of(query, rows)
     order = np.lexsort((table.indices[rows], -scores, places))
+    # The place of each row within its document is its round.
     firsts = np.searchsorted(places, places[order])  # places ascend, and so does places[order]
     return rows[order][np.lexsort((places[order], np.arange(len(rows)) - firsts))]

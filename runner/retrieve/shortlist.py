@@ -31,12 +31,13 @@ PAIRS_AT_ONCE = 1 << 25
 
 
 def shortlists(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) -> list[Ints]:
-    """Per query the documents, ascending, whose exact score in steps of 1e-5 can reach the RUN_DEPTH-th best.
+    """Return per query the documents, ascending, whose exact score in steps of 1e-5 can reach the RUN_DEPTH-th best.
 
     Every core takes an equal part of the rows; a ValueError if a value is not finite.
     """
     turn = max(1, PAIRS_AT_ONCE // max(1, len(table.doc_ids)))
     found: list[Ints] = []
+    # As many queries a pass as keep the pairs within memory.
     for start in range(0, len(queries), turn):
         scan = partial(_scanned, queries[start : start + turn], table, chunk_vectors)
         with ThreadPoolExecutor() as pool:
@@ -47,7 +48,7 @@ def shortlists(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) -> lis
 
 
 def float32_errors(queries: Matrix, largest_norm: float) -> NDArray[np.float64]:
-    """The most by which float32 inner products, summed in any order, miss the exact ones (Higham 2002, 3.1)."""
+    """Return the most by which float32 inner products, summed in any order, miss the exact ones (Higham 2002, 3.1)."""
     unit = queries.shape[1] * 2.0**-24
     norms: NDArray[np.float64] = np.linalg.norm(queries.astype(np.float64), axis=1)
     errors: NDArray[np.float64] = unit / (1 - unit) * norms * largest_norm * 1.001
@@ -83,6 +84,7 @@ class _Contenders:
             self._set_floors()
         scores = self._products(block)
         places = np.flatnonzero(scores >= self._floors[: len(block)])
+        # What reaches its query's floor is kept, as one number a pair.
         rows, queries = np.divmod(places, scores.shape[1])
         self._kept.append((queries * self._n_documents + documents[rows], scores.ravel()[places]))
         self._n_kept += len(places)
@@ -112,6 +114,7 @@ class _Contenders:
         pairs, scores = _largest(*(np.concatenate(columns) for columns in zip(*self._kept, strict=True)))
         starts = np.arange(len(self._nth) + 1) * self._n_documents
         bounds = np.searchsorted(pairs, starts).tolist()
+        # A query's floor rises once it has RUN_DEPTH documents.
         for query, (start, stop) in enumerate(pairwise(bounds)):
             if stop - start >= RUN_DEPTH:
                 self._nth[query] = np.partition(scores[start:stop], -RUN_DEPTH)[-RUN_DEPTH]
@@ -119,18 +122,20 @@ class _Contenders:
         above = scores >= floors[pairs // max(1, self._n_documents)]
         pairs, scores = pairs[above], scores[above]
         self._kept, self._n_kept = [(pairs, scores)], len(pairs)
+        # Settling costs a sort: not again before twice as much is kept.
         self._room = 2 * len(pairs) + 4 * RUN_DEPTH * len(self._nth)
         return pairs, np.searchsorted(pairs, starts).tolist()
 
     def _set_floors(self) -> Matrix:
         lowest = self._nth - 2 * float32_errors(self._queries, self._largest_norm) - 2 / SCORE_STEPS
+        # Rounding to float32 must not raise a floor.
         floors = np.nextafter(lowest.astype(np.float32), np.float32(-np.inf))
         self._floors[:] = floors
         return floors
 
 
 def _scanned(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix, part: range) -> list[_Contenders]:
-    """What one part of the rows leaves, per QUERIES_TOGETHER queries."""
+    """Return what one part of the rows leaves, per QUERIES_TOGETHER queries."""
     n_rows, n_documents = _block_rows(chunk_vectors), len(table.doc_ids)
     found = [
         _Contenders(queries[start : start + QUERIES_TOGETHER], n_documents, n_rows)
@@ -146,7 +151,7 @@ def _scanned(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix, part: ra
 
 
 def _largest(pairs: Ints, scores: Matrix) -> tuple[Ints, Matrix]:
-    """The distinct pairs, ascending, each with its largest score."""
+    """Return the distinct pairs, ascending, each with its largest score."""
     order = np.argsort(pairs)
     pairs, scores = pairs[order], scores[order]
     firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
@@ -158,12 +163,12 @@ def _block_rows(chunk_vectors: Matrix) -> int:
 
 
 def _parts(n_rows: int, block_rows: int) -> list[range]:
-    """A range of rows per core, whole blocks but for the last; one empty range without rows."""
+    """Return a range of rows per core, whole blocks but for the last; one empty range without rows."""
     n_blocks = -(-n_rows // block_rows)
     size = max(1, -(-n_blocks // cores())) * block_rows
     return [range(start, min(start + size, n_rows)) for start in range(0, max(1, n_rows), size)]
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -25,7 +25,7 @@ INT8_STEP = float(np.float32(2 / 255))
 
 
 def variant_run(cell: str, variant: str, arm: DenseArm, store: Store) -> Retrieval:
-    """The run of the arm's vectors as `variant` stores them; `index_bytes` are those of what is stored.
+    """Return the run of the arm's vectors as `variant` stores them; `index_bytes` are those of what is stored.
 
     "256": cosine of the first 256 dimensions. "int8": cosine of the codes of query and chunk. "bit": the CANDIDATES
     chunks nearest by Hamming distance of the signs, by the cosine of their float32 vectors, which are stored too.
@@ -39,35 +39,37 @@ def variant_run(cell: str, variant: str, arm: DenseArm, store: Store) -> Retriev
 
 
 def cut_rows(rows: Matrix, dim: int) -> Matrix:
-    """The first `dim` dimensions at unit length (Matryoshka); rows that are 0 there stay 0."""
+    """Return the first `dim` dimensions at unit length (Matryoshka); rows that are 0 there stay 0."""
     return _unit(rows[:, :dim].astype(np.float64))
 
 
 def int8_rows(rows: Matrix) -> Matrix:
-    """The codes of `int8_codes` at unit length, so that an inner product is the cosine of two codes."""
+    """Return the codes of `int8_codes` at unit length, so that an inner product is the cosine of two codes."""
     return _unit(int8_codes(rows).astype(np.float64))
 
 
 def int8_codes(rows: Matrix) -> NDArray[np.int8]:
-    """What sqlite-vec's vec_quantize_int8(row, 'unit') stores: components from -0.004 to 0.012 become 0."""
+    """Return what sqlite-vec's vec_quantize_int8(row, 'unit') stores: components from -0.004 to 0.012 become 0."""
     codes: NDArray[np.int8] = ((rows.astype(np.float64) + 1) / INT8_STEP - 128).astype(np.int8)
     return codes
 
 
 def sign_words(vectors: Matrix) -> NDArray[np.uint64]:
-    """The signs of every row, a bit a dimension (1 above 0), in 64-bit words."""
+    """Return the signs of every row, a bit a dimension (1 above 0), in 64-bit words."""
     n, dim = vectors.shape
     words = np.zeros((n, -(-dim // 64)), np.uint64)
     packed = words.view(np.uint8)
     for start, block in blocks(vectors, BLOCK):
+        # Eight dimensions a byte; what is left of the last word stays 0.
         packed[start : start + len(block), : -(-dim // 8)] = np.packbits(block > 0, axis=1)
     return words
 
 
 def nearest_by_signs(query: NDArray[np.uint64], words: NDArray[np.uint64], count: int) -> Ints:
-    """The `count` rows nearest by Hamming distance, best first, in the order that sqlite-vec gives to ties."""
+    """Return the `count` rows nearest by Hamming distance, best first, in the order that sqlite-vec gives to ties."""
     distances = np.bitwise_count(words ^ query).sum(axis=1, dtype=np.int64)
     places, size = np.arange(len(words)), len(words) + BLOCK
+    # One key for distance and sqlite-vec's order of ties: earlier blocks first, last rows of a block first.
     keys = distances * size + places - places % BLOCK + BLOCK - 1 - places % BLOCK
     found = np.argpartition(keys, count - 1)[:count] if count < len(keys) else places
     nearest: Ints = found[np.argsort(keys[found])]

@@ -71,17 +71,17 @@ class Word(NamedTuple):
 
 
 def stemmed_terms(text: str) -> list[str]:
-    """What is indexed of a text, with repetitions: its terms without stop words, stemmed."""
+    """Return what is indexed of a text, with repetitions: its terms without stop words, stemmed."""
     return stemmed(term for word in _found(_normal(text)) for term in word.terms)
 
 
 def stemmed(terms: Iterable[str]) -> list[str]:
-    """The terms that are no stop words, stemmed as English."""
+    """Return the terms that are no stop words, stemmed as English."""
     return _stems("english")([term for term in terms if term not in STOP_WORDS])
 
 
 def terms_in(code: str, text: str) -> list[str]:
-    """The terms of a text in the language of a code of LANGUAGES, without stop words, stemmed, with repetitions.
+    """Return the terms of a text in the language of a code of LANGUAGES, without stop words, stemmed, with repetitions.
 
     A term is a run of word characters in lower case. Letters alone count for nothing (l'homme is homme), a hyphenated
     word counts in parts, and whole too if it has a digit or a letter alone. Compounds stay whole.
@@ -94,8 +94,9 @@ def terms_in(code: str, text: str) -> list[str]:
 
 
 def words(text: str) -> Iterator[Word]:
-    """The words of a text that stand for a term, in text order."""
+    """Yield the words of a text that stand for a term, in text order."""
     normal = _normal(text)
+    # Lower case can take more characters (İ): then places are looked up one by one.
     if len(normal) == len(text):
         yield from _found(normal)
         return
@@ -136,6 +137,7 @@ def _found(text: str) -> Iterator[Word]:
             prefix = ""
             yield Word(start, end, (token,))
             continue
+        # What is printed right before a number belongs to it: "42 U.S.C. 1983", "§ 5".
         adjacent = prefix if start - prefix_end < 2 and not text[prefix_end:start].strip() else ""
         prefix = ""
         if kind == "word":
@@ -156,6 +158,7 @@ def _found(text: str) -> Iterator[Word]:
 
 def _number_terms(match: re.Match[str], prefix: str) -> tuple[str, ...]:
     head = match["number"] or match["amount"].replace(",", "")
+    # The number in parts, then whole, then behind its prefix, then with its path.
     terms = [part for piece in head.split(".") for part in _parts(piece)]
     if "." in head:
         terms.append(head)
@@ -165,10 +168,11 @@ def _number_terms(match: re.Match[str], prefix: str) -> tuple[str, ...]:
 
 
 def _parts(token: str) -> Iterable[str]:
-    """A hyphenated token in parts, and whole too if it has a digit or a part that is no term alone ("x-ray")."""
+    """Return a hyphenated token in parts, and whole too if it has a digit or a part that is no term alone ("x-ray")."""
     if "-" not in token:
         return (token,) if _counts(token) else ()
     parts = token.split("-")
+    # A letter alone is no term, but the whole word then is ("x-ray").
     kept = [part for part in parts if _counts(part)]
     return (*kept, token) if len(kept) < len(parts) or any(map(str.isdigit, token)) else kept
 
@@ -178,8 +182,9 @@ def _counts(part: str) -> bool:
 
 
 def _path_terms(head: str, path: str) -> Iterator[str]:
-    """A section's number with each longer part of its path; "401(k)" is typed 401k, and 1(1) is not section 11."""
+    """Yield a section's number with each longer part of its path: "401(k)" is typed 401k, and 1(1) is not 11."""
     steps = path[1:-1].split(")(") if path else []
+    # "401(k)" closes up to 401k; "1(1)" must not become 11.
     close = head.isdigit() and bool(steps) and not steps[0][0].isdigit()
     for step in steps:
         head += step if close else f"({step})"

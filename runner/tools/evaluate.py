@@ -58,7 +58,7 @@ class Evaluation:
     _page: bytes = field(repr=False)
 
     def __repr__(self) -> str:
-        """The verdict, the table of cells and what they do not show, as the terminal has them."""
+        """Return the verdict, the table of cells and what they do not show, as the terminal has them."""
         from runner.report.summary import run_summary
 
         return run_summary(self.results)
@@ -71,7 +71,7 @@ class Evaluation:
         return found(self.results)
 
     def table(self, name: str = "ranking") -> "DataFrame":
-        """A row per cell with its main figures; or the whole table `cells`, `queries` or `hits`.
+        """Return a row per cell with its main figures; or the whole table `cells`, `queries` or `hits`.
 
         Columns are those of `export`. An InputError names the extra to install if pandas is missing.
         """
@@ -84,7 +84,7 @@ class Evaluation:
         return table(self.results, self.lists, name)
 
     def compare(self, cell: str, other: str, measure: str = "ndcg@10") -> "Compared":
-        """One cell less another, paired by query; a retriever may be named as it was given.
+        """Return one cell less another, paired by query; a retriever may be named as it was given.
 
         The p is that of these two alone, not adjusted for their having been picked from several.
         """
@@ -95,7 +95,7 @@ class Evaluation:
         return compare(own, against)
 
     def plot(self) -> "Drawing":
-        """Every cell's difference to the first one, with its interval; a notebook draws it."""
+        """Return every cell's difference to the first one, with its interval; a notebook draws it."""
         from runner.report.results_page import forest_svg
 
         return Drawing(forest_svg(self.results))
@@ -166,7 +166,7 @@ def evaluate(
 
 
 def _plan(cells: Sequence[str], relevant_grade: int) -> Plan:
-    """The plan of a collection with these cells; an InputError names every one that cannot be run."""
+    """Return the plan of a collection with these cells; an InputError names every one that cannot be run."""
     source = catalog.source(SOURCE)
     if not cells:
         raise InputError(f"No cells: name at least one, such as {CELLS[0]!r}. The first is the baseline.")

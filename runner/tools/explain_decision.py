@@ -37,7 +37,7 @@ class Explanation(FrozenModel):
     weaknesses: list[str]
 
     def lines(self) -> list[str]:
-        """The explanation as a person reads it."""
+        """Return the explanation as a person reads it."""
         lines = [f"{self.sentence} Recorded on {self.decided_on}." if self.decided else self.sentence]
         lines += [text for text in (self.found, *self.evidence) if text]
         lines += [f"Not shown: {self.not_shown}"] if self.not_shown else []
@@ -47,7 +47,7 @@ class Explanation(FrozenModel):
 
 
 def explain(version: Version) -> Explanation:
-    """The decision of a version whose locks hold (IntegrityError if they do not), or what keeps it from one."""
+    """Return the decision of a version whose locks hold (IntegrityError if they do not), or what keeps it from one."""
     verify_version(version)
     version = (None if version.rehearsal else version_in_force(version)) or version
     lines, decided = describe(version)
@@ -74,7 +74,7 @@ def explain(version: Version) -> Explanation:
 
 
 def _evidence(results: Results, decision: Decision | None) -> list[str]:
-    """A sentence each of the baseline, of the cell chosen, and of the best of the others."""
+    """Return a sentence each of the baseline, of the cell chosen, and of the best of the others."""
     best_other = next((row.cell for row in results.cells if row.test is not None), "")
     told = {results.plan.baseline, best_other, decision.chosen.cell if decision is not None else ""}
     return [_of_cell(row, results) for row in results.cells if row.cell in told]

@@ -25,7 +25,7 @@ def import_files(
     model: str | None,
     judged_on: str,
 ) -> int:
-    """How many labels the files added, each file reported on stderr; `model` is None if a person judged."""
+    """Return how many labels the files added, each file reported on stderr; `model` is None if a person judged."""
     added = 0
     with open_for_labels(version):
         importer = Importer(version, by_people=model is None)
@@ -37,7 +37,7 @@ def import_files(
 
 
 def withdraw_judge(version: Version, judge: str, *, reason: str, today: str) -> int:
-    """How many labels of a judge are void now: a row for each is appended, and nothing is deleted.
+    """Return how many labels of a judge are void now: a row for each is appended, and nothing is deleted.
 
     InputError for a judge without labels, and once the version is decided.
     """
@@ -53,7 +53,7 @@ def withdraw_judge(version: Version, judge: str, *, reason: str, today: str) -> 
 
 
 def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
-    """How far the version's judges agree, as data and as lines; an InputError if it has no labels."""
+    """Return how far the version's judges agree, as data and as lines; an InputError if it has no labels."""
     verify_version(version)
     found = version_labels(version)
     if not found:
@@ -69,7 +69,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
 
 @contextmanager
 def open_for_labels(version: Version) -> Iterator[None]:
-    """The version to oneself while labels may be added to it; an InputError says why they may not."""
+    """Hold the version alone while labels are added to it; an InputError says why they may not."""
     with alone(version):
         verify_version(version)
         if reason := closed(version):

@@ -44,11 +44,11 @@ class Desk:
         return self.version.plan(rehearsal=False).sample.seed
 
     def again(self, action: str, *files: Path) -> str:
-        """The command of another action on this version."""
+        """Return the command of another action on this version."""
         return f"{DRIVER} queries {action} {self.version.flags} {shlex.join(map(str, files))}".rstrip()
 
     def sample(self) -> str:
-        """Where the pack is, and what to do with it."""
+        """Return where the pack is, and what to do with it."""
         folder = write_reading_pack(self.version, self.documents, self.seed)
         n_documents = min(PACK_SIZE, sum(not document.status for document in self.documents))
         pack = f"{n_documents} of {len(self.documents)} documents to read: {folder} ({INDEX} lists them)"
@@ -63,14 +63,14 @@ class Desk:
         )
 
     def check(self, files: Sequence[Path]) -> QueryReport:
-        """The report on the version's queries or on those of the files."""
+        """Return the report on the version's queries or on those of the files."""
         paths = files or [self.version.queries_path]
         if not files and not paths[0].exists():
             raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
         return check(self.version, self.documents, read_files(paths))
 
     def take_log(self, path: Path, size: int) -> str:
-        """What was drawn from a log, and where it waits to be looked at; InputError if queries are frozen.
+        """Return what was drawn from a log, and where it waits to be looked at; InputError if queries are frozen.
 
         A file of an earlier draw is left as it is: somebody may have looked it over.
         """
@@ -95,7 +95,7 @@ class Desk:
         )
 
     def add(self, files: Sequence[Path]) -> Iterator[str]:
-        """What each file added, and the command that comes next."""
+        """Yield what each file added, and the command that comes next."""
         need_corpus(self.version)
         for path in files:
             yield add_queries(self.version, path)
@@ -112,7 +112,7 @@ HEAD = ("id", "origin", "kind", "overlap", "BM25 rank", "query", "source documen
 
 
 def report_text(report: QueryReport) -> str:
-    """The report in Markdown: a table of the queries, their overlap by origin, and every finding, errors first."""
+    """Return the report in Markdown: a table of the queries, their overlap by origin, all findings, errors first."""
     lines = [table(HEAD, (_row(query, report) for query in report.queries))] if report.queries else []
     lines.append(f"{report.name}: {count_line([query.row for query in report.queries])}")
     for origin in dict.fromkeys(query.row.origin for query in report.queries):

@@ -16,7 +16,7 @@ _HEAD = ("   source", "predicted best", "observed best", "version", "state", "li
 
 
 def roster_lines(standings: Sequence[Standing]) -> list[str]:
-    """A table of one row per source, with its heads, and what *live* means of one that is undecided."""
+    """Return a table of one row per source, with its heads, and what *live* means of one that is undecided."""
     lines = table(_HEAD, [_table_row(standing) for standing in standings], terminal_width(1000))
     if all(standing.is_decided for standing in standings):
         return lines
@@ -38,7 +38,7 @@ def _table_row(standing: Standing) -> tuple[str, ...]:
 
 
 def data_row(standing: Standing) -> dict[str, JSON]:
-    """One source for a program."""
+    """Return one source for a program."""
     source, decision, elsewhere = standing.source, standing.decision, standing.source.imported
     return {
         "trigger_order": source.trigger_order,
@@ -64,7 +64,7 @@ def data_row(standing: Standing) -> dict[str, JSON]:
 
 
 def next_step(standings: Sequence[Standing]) -> tuple[dict[str, JSON], list[str]]:
-    """The source to evaluate next and those whose baseline waits to be adopted, as data and as lines."""
+    """Return the source to evaluate next and those whose baseline waits to be adopted, as data and as lines."""
     from runner.decide.roster import next_to_evaluate
 
     following = next_to_evaluate(list(standings))
@@ -108,7 +108,7 @@ COLUMNS = ("", "source", "policy", "structural chunker", "predicted best", "obse
 
 
 def data_status_page(standings: Sequence[Standing]) -> str:
-    """The page's Markdown."""
+    """Return the page's Markdown."""
     rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, standings)]
     table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
     following = next_to_evaluate(list(standings))
@@ -117,7 +117,7 @@ def data_status_page(standings: Sequence[Standing]) -> str:
 
 
 def _unmeasured(standings: Sequence[Standing]) -> str:
-    """What rehearsals leave open, while no source has a production decision over results."""
+    """Return what rehearsals leave open, while no source has a production decision over results."""
     if any(one.decision is not None and one.decision.kind == "production" for one in standings):
         return ""
     if not any(one.rehearsed for one in standings):
@@ -130,14 +130,14 @@ def _unmeasured(standings: Sequence[Standing]) -> str:
 
 
 def _standing(decision: Decision) -> str:
-    """The chosen cell's standing: its tier, but for a baseline that was taken where the tier is another cell's."""
+    """Return the chosen cell's standing: its tier, unless a baseline was taken and the tier is another cell's."""
     if decision.chosen.standing != "the baseline" or decision.tier == "baseline kept":
         return decision.tier
     return "the baseline; there was a candidate" if decision.tier == "candidate" else f"the baseline, {decision.tier}"
 
 
 def cells(standing: Standing) -> tuple[str, ...]:
-    """One source's cells, in the order of COLUMNS."""
+    """Return one source's cells, in the order of COLUMNS."""
     source, decision = standing.source, standing.decision
     chunker = f"`{source.structural_chunker}`" + (f" of {source.reuses}" if source.reuses else "")
     state = standing.state
@@ -177,7 +177,7 @@ def _notes(standings: Sequence[Standing]) -> str:
 
 
 def _baseline() -> str:
-    """What the comparison that made the baseline left open: weaknesses 8 and 9 of the specification."""
+    """Return what the comparison that made the baseline left open: weaknesses 8 and 9 of the specification."""
     excluded = [f"- **{row.name}** was not compared: {row.excluded}." for row in ENCODERS.values() if row.excluded]
     return "\n".join(["What the production baseline's own comparison left open:\n", _WINDOWS, *excluded]) + "\n"
 

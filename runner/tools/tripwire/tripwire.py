@@ -78,7 +78,7 @@ def load_golden(path: str | Path) -> list[GoldenQuery]:
 
 
 def load_snapshot(path: str | Path) -> Report:
-    """The report in a file; an InputError if its figures do not follow from its result ids."""
+    """Return the report in a file; an InputError if its figures do not follow from its result ids."""
     where = display(path)
     report = checked(Report, read_json(Path(path)), where)
     rows = report.queries
@@ -105,7 +105,7 @@ def run_tripwire(
     k: int = DEFAULT_K,
     limit: int = DEFAULT_LIMIT,
 ) -> Report:
-    """The report of a function from a query's text to document ids, best first; the first `limit` ids count.
+    """Return the report of a function from a query's text to document ids, best first; the first `limit` ids count.
 
     BackendError if it raises on a query, which scored 0 would look like a worse ranking; InputError if it answers
     with anything but a sequence of ids.
@@ -124,7 +124,7 @@ def rankings_report(
     k: int = DEFAULT_K,
     limit: int = DEFAULT_LIMIT,
 ) -> Report:
-    """The report of rankings that are there already, each under its golden query's name; ValueError for one missing."""
+    """Return the report of given rankings, each under its golden query's name; ValueError for one missing."""
     if absent := [query.name for query in golden if query.name not in rankings]:
         raise ValueError(f"there is no ranking of {', '.join(map(quoted, absent))}")
     return _report(golden, [rankings[query.name] for query in golden], k, limit)
@@ -162,7 +162,7 @@ def _row(query: GoldenQuery, results: Sequence[str], k: int) -> QueryResult:
 
 
 def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
-    """Every measure, of all queries and of each, that lies more than `tolerance` below the snapshot's.
+    """Return every measure, of all queries and of each, that lies more than `tolerance` below the snapshot's.
 
     InputError if the two cannot be compared (see `incomparable`); ValueError for a tolerance outside of [0, 1).
     """
@@ -177,7 +177,7 @@ def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DE
 
 
 def incomparable(current: Report, snapshot: Report) -> list[str]:
-    """Why a report cannot be held against a snapshot, a line per reason; order of expected documents is none."""
+    """Return why a report cannot be held against a snapshot, a line per reason; order of expected documents is none."""
     found = [f"limit {current.limit} instead of {snapshot.limit}"] if current.limit != snapshot.limit else []
     for where, report in (("golden queries", current), ("snapshot", snapshot)):
         found += [f"query {quoted(name)} is twice in the {where}" for name in _repeated(report.queries)]
@@ -193,7 +193,7 @@ def incomparable(current: Report, snapshot: Report) -> list[str]:
 
 
 def falls(current: Report, snapshot: Report, tolerance: float) -> Diff:
-    """The comparison alone, as VaultMind makes it: queries that only one side has are passed over."""
+    """Return the comparison alone, as VaultMind makes it: queries that only one side has are passed over."""
     found = [
         (name, f"{what} dropped: {then:.2f} -> {now:.2f} (tolerance {tolerance:.2f})")
         for name, what, then, now in _pairs(current, snapshot)
@@ -204,7 +204,7 @@ def falls(current: Report, snapshot: Report, tolerance: float) -> Diff:
 
 
 def changes(current: Report, snapshot: Report) -> list[str]:
-    """What a snapshot of the current report changes, a line each; empty if it would say the same."""
+    """Return what a snapshot of the current report changes, a line each; empty if it would say the same."""
     found = [f"k {current.k} instead of {snapshot.k}"] if current.k != snapshot.k else []
     found += incomparable(current, snapshot)
     found += [
