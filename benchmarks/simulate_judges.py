@@ -27,7 +27,7 @@ from measuring import sized
 
 from runner.base.figures import round4
 from runner.base.records import Qrels
-from runner.decide.other_judges import cell_under_judge, judge_blockers, under_judge
+from runner.decide.judging import cell_under_judge, judge_blockers, under_judge
 from runner.decide.two_level import two_level
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise
 from runner.judge.agreement.by_cell import favours

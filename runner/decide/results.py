@@ -11,9 +11,9 @@ from runner.base.canonical import file_sha256, json_bytes, sha256
 from runner.base.records import SCORE_UNIT, Document, Query, Reading
 from runner.decide.cell_results import cell_results
 from runner.decide.compared import previous_version
-from runner.decide.other_judges import blockers, judging
+from runner.decide.judging import blockers, judging
 from runner.decide.outcome import outcome
-from runner.decide.passages.passages import SEEN, with_passages
+from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.tiers import beside_baseline
 from runner.eval_set.collection import collection_facts

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.shapes.judges import JudgeNoise, NoisyCell
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import Rule
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
 from runner.score.score import DISCOUNTS, units
@@ -70,7 +70,7 @@ class Arm(NamedTuple):
 
 
 def judged_queries(comparison: Comparison, doubles: Sequence[Double]) -> list[JudgedQuery]:
-    """Every query with its scored grades and those second readings, in the order of the queries."""
+    """Return every query with its scored grades and those second readings, in the order of the queries."""
     second = {(double.query_id, double.doc_id): double.second for double in doubles}
     found = []
     for query_id in comparison.query_ids:
@@ -83,7 +83,7 @@ def judged_queries(comparison: Comparison, doubles: Sequence[Double]) -> list[Ju
 
 
 def arms(comparison: Comparison, cell: str, queries: Sequence[JudgedQuery]) -> list[Arm]:
-    """The cell beside the baseline, query by query."""
+    """Return the cell beside the baseline, query by query."""
     found = []
     for query_id, query in zip(comparison.query_ids, queries, strict=True):
         own, other = (
@@ -105,7 +105,7 @@ def drawn_differences(
     relevant_grade: int,
     generator: np.random.Generator,
 ) -> Iterator[tuple[int, Ints]]:
-    """For every query and cell the cell's number and its differences (2, draws), summed over a draw's copies.
+    """Yield, for every query and cell, the cell's number and its differences (2, draws), summed over a draw's copies.
 
     In units of 1e-9: nDCG@10 and Recall@10 less the baseline's, their ideals over the grades drawn. `counts` (draws,
     queries) says how often a draw takes a query; what the second judge makes of a grade comes from the readings of the
@@ -125,7 +125,7 @@ def drawn_differences(
 
 
 def _readings(queries: Sequence[JudgedQuery], of_cell: Sequence[Arm], counts: Ints) -> Ints:
-    """Second readings of the queries that each draw took: (places, first grades, second grades, draws)."""
+    """Count second readings of the queries that each draw took: (places, first grades, second grades, draws)."""
     found = np.zeros((len(queries), N_PLACES, N_GRADES, N_GRADES), np.int64)
     for row, (query, arm) in enumerate(zip(queries, of_cell, strict=True)):
         read = query.second >= 0
@@ -134,7 +134,7 @@ def _readings(queries: Sequence[JudgedQuery], of_cell: Sequence[Arm], counts: In
 
 
 def _levels(readings: Ints, pseudo: Levels) -> Levels:
-    """(3, codes, draws): the grade drawn is how many of these three a uniform number in [0, _SCALE) is not below."""
+    """Return (3, codes, draws): the grade drawn is how many of the three a uniform number below _SCALE is not below."""
     everywhere = readings.sum(axis=0)
     # A quarter of a reading of every grade: what the second judge happened not to say is not impossible.
     below = np.cumsum(4 * everywhere + 1, axis=1)[:, :-1] / (4 * everywhere.sum(axis=1, keepdims=True) + N_GRADES)
@@ -149,7 +149,7 @@ def _levels(readings: Ints, pseudo: Levels) -> Levels:
 
 
 def _differences(arm: Arm, uniform: Levels, levels: Levels, relevant_grade: int) -> tuple[Ints, Ints]:
-    """nDCG@10 and Recall@10 of the cell less the baseline's, one a copy."""
+    """Return nDCG@10 and Recall@10 of the cell less the baseline's, one a copy."""
     reached = [uniform >= level[arm.codes] for level in levels]
     numbers = [at_least.view(np.uint8).sum(axis=0, dtype=np.uint32) for at_least in reached]
     ideal, relevant, gains = np.zeros(uniform.shape[1]), relevant_grade - 1, []
@@ -165,14 +165,14 @@ def _differences(arm: Arm, uniform: Levels, levels: Levels, relevant_grade: int)
 
 
 def _discounted(at_least: NDArray[np.bool_], ranking: Ints) -> Floats:
-    """The discounts (copies,) of a ranking's documents that reach a grade; added rank by rank, in that order."""
+    """Return the discounts (copies,) of a ranking's documents that reach a grade; added rank by rank, in that order."""
     judged = np.flatnonzero(ranking >= 0)
     found: Floats = (at_least[ranking[judged]] * DISCOUNTS[judged, None]).sum(axis=0)
     return found
 
 
 def _less(parts: Sequence[NDArray[Any]], whole: NDArray[Any]) -> Ints:
-    """The first part's share of the whole less the second's, in units of 1e-9; 0 if there is no whole."""
+    """Return the first part's share of the whole less the second's, in units of 1e-9; 0 if there is no whole."""
     divisor = np.where(whole > 0, whole, 1)
     first, second = (units(part / divisor) for part in parts)
     return first - second
@@ -184,85 +184,73 @@ LEAST_READINGS = 30
 """Fewer second readings than this do not say how often a judge errs."""
 
 
-class _Drawn(NamedTuple):
-    """Means over the queries of every draw, (cells, draws): nDCG@10 and Recall@10 less the baseline's."""
-
-    gains: Floats
-    recalls: Floats
-
-
 def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int = DRAWS, seed: int) -> JudgeNoise:
-    """Every cell's difference to the baseline, and the choice, over draws of queries and of the second judge's grades.
+    """Return every cell's difference and the choice, over draws of queries and of the second judge's grades.
 
     Of several second judges the one with the most readings counts, of equals the first by name. Nothing is drawn, and
     `unknown` says why, without a challenger, or with fewer than LEAST_READINGS second readings.
     """
-    judge, read = _reference(doubles)
-    unknown = ""
-    if not comparison.challengers:
+    n_read = Counter(double.second_judge for double in doubles)
+    judge = min(n_read, key=lambda name: (-n_read[name], name), default="")
+    read = [double for double in doubles if double.second_judge == judge]
+    cells, unknown = sorted(comparison.challengers), ""
+    if not cells:
         unknown = "no cell stands beside the baseline"
     elif len(read) < LEAST_READINGS:
         unknown = f"{len(read)} second readings do not say how often a judge errs; it takes {LEAST_READINGS}"
-    found = JudgeNoise(
-        judge=judge,
-        draws=0 if unknown else draws,
-        stability=None,
-        stability_queries_only=None,
-        cells=[],
-        unknown=unknown,
-    )
-    return found if unknown else _with_draws(found, comparison, read, seed)
-
-
-def _reference(doubles: Sequence[Double]) -> tuple[str, list[Double]]:
-    """The second judge with the most readings, and those; "" without any."""
-    counts = Counter(double.second_judge for double in doubles)
-    judge = min(counts, key=lambda name: (-counts[name], name), default="")
-    return judge, [double for double in doubles if double.second_judge == judge]
-
-
-def _with_draws(found: JudgeNoise, comparison: Comparison, read: Sequence[Double], seed: int) -> JudgeNoise:
-    cells, plan, n_queries = sorted(comparison.challengers), comparison.plan, len(comparison.query_ids)
+    if unknown:
+        nothing: dict[str, Any] = {"draws": 0, "stability": None, "stability_queries_only": None, "cells": []}
+        return JudgeNoise(judge=judge, unknown=unknown, **nothing)
+    plan, n_queries = comparison.plan, len(comparison.query_ids)
+    whole = n_queries * SCORE_UNIT
+    # First level: which queries a draw takes, and how often.
     generator = np.random.default_rng(np.random.PCG64(seed))
-    taken = generator.integers(n_queries, size=(found.draws, n_queries))
+    taken = generator.integers(n_queries, size=(draws, n_queries))
     counts = np.stack([(taken == row).sum(axis=1) for row in range(n_queries)], axis=1)
+    # Second level: grades, as the second judge would give them.
     queries = judged_queries(comparison, read)
     beside = [arms(comparison, cell, queries) for cell in cells]
-    totals = np.zeros((len(cells), 2, found.draws), np.int64)
+    totals = np.zeros((len(cells), 2, draws), np.int64)
     for number, values in drawn_differences(queries, beside, counts, plan.relevant_grade, generator):
         totals[number] += values
-    scored = (comparison.paired(cells, measure) @ counts.T for measure in ("ndcg@10", "recall@10"))
-    whole = n_queries * SCORE_UNIT
-    noisy, plain = _Drawn(totals[:, 0] / whole, totals[:, 1] / whole), _Drawn(*(total / whole for total in scored))
-    level, choice = plan.bootstrap.confidence, [*cells, plan.baseline].index(chosen_now(comparison))
-    stable, plainly = (float((_choices(drawn, plan) == choice).mean()) for drawn in (noisy, plain))
-    rows = [
-        NoisyCell(
-            cell=cell,
-            gain=float(noisy.gains[number].mean()),
-            interval=percentiles(noisy.gains[number], level),
-            queries_only=percentiles(plain.gains[number], level),
-        )
-        for number, cell in enumerate(cells)
-    ]
-    return found.model_copy(update={"stability": stable, "stability_queries_only": plainly, "cells": rows})
+    gains, recalls = totals[:, 0] / whole, totals[:, 1] / whole
+    plain_gains, plain_recalls = (
+        comparison.paired(cells, measure) @ counts.T / whole for measure in ("ndcg@10", "recall@10")
+    )
+    choice, level = [*cells, plan.baseline].index(chosen_now(comparison)), plan.bootstrap.confidence
+    return JudgeNoise(
+        judge=judge,
+        draws=draws,
+        stability=float((_choices(gains, recalls, plan.rule) == choice).mean()),
+        stability_queries_only=float((_choices(plain_gains, plain_recalls, plan.rule) == choice).mean()),
+        cells=[
+            NoisyCell(
+                cell=cell,
+                gain=float(gains[row].mean()),
+                interval=_percentiles(gains[row], level),
+                queries_only=_percentiles(plain_gains[row], level),
+            )
+            for row, cell in enumerate(cells)
+        ],
+        unknown="",
+    )
 
 
-def percentiles(values: Floats, level: float) -> list[float]:
-    """Order statistics without interpolation, the same number from either end, as of `significance.mean_intervals`."""
+def _percentiles(values: Floats, level: float) -> list[float]:
+    """Return order statistics without interpolation, the same number from either end, as `mean_intervals` does."""
     outside = int(len(values) * (1 - level) / 2 + 1e-9)
     low, high = np.sort(values)[[outside, len(values) - 1 - outside]].tolist()
     return [low, high]
 
 
-def _choices(drawn: _Drawn, plan: Plan) -> NDArray[np.intp]:
-    """By draw the number of the best cell that meets criterion 5, of equals the first; that of the cells if none does.
+def _choices(gains: Floats, recalls: Floats, rule: Rule) -> NDArray[np.intp]:
+    """Return by draw the number of the best cell that meets criterion 5, of equals the first; their number if none.
 
-    Compared at the four places of thresholds.
+    `gains` and `recalls` are means less the baseline's (cells, draws), compared at the four places of thresholds.
     """
-    gains, recalls = (np.round(np.round(values, 9), 4) for values in drawn)
-    meets = (gains >= plan.rule.min_gain) & (recalls >= -plan.rule.max_recall_loss)
-    return np.where(meets.any(axis=0), np.where(meets, drawn.gains, -np.inf).argmax(axis=0), len(meets))
+    rounded_gains, rounded_recalls = (np.round(np.round(values, 9), 4) for values in (gains, recalls))
+    meets = (rounded_gains >= rule.min_gain) & (rounded_recalls >= -rule.max_recall_loss)
+    return np.where(meets.any(axis=0), np.where(meets, gains, -np.inf).argmax(axis=0), len(meets))
 
 
 def chosen_now(comparison: Comparison) -> str:
@@ -272,5 +260,5 @@ def chosen_now(comparison: Comparison) -> str:
         return comparison.plan.baseline
     whole = len(comparison.query_ids) * SCORE_UNIT
     gains, recalls = (comparison.paired(cells, name).sum(axis=1) / whole for name in ("ndcg@10", "recall@10"))
-    (number,) = _choices(_Drawn(gains[:, None], recalls[:, None]), comparison.plan)
+    (number,) = _choices(gains[:, None], recalls[:, None], comparison.plan.rule)
     return [*cells, comparison.plan.baseline][int(number)]

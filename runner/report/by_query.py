@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from runner.base.figures import figure
 from runner.base.records import SCORE_UNIT
-from runner.decide.passages.asked_words import Terms, marked, query_terms
+from runner.decide.passages import Terms, marked, query_terms
 from runner.decide.tiers import beside_baseline, meets_criterion_5
 from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
 from runner.eval_set.shapes.queries import QueryRow

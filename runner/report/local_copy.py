@@ -6,7 +6,7 @@ from pathlib import Path
 from runner.base.canonical import file_sha256, json_bytes
 from runner.base.errors import InputError, IntegrityError
 from runner.base.records import Document
-from runner.decide.passages.passages import with_passages
+from runner.decide.passages import with_passages
 from runner.decide.tiers import beside_baseline
 from runner.eval_set.corpus import archive_fault, archived_documents, manifest_row
 from runner.eval_set.shapes.results import Results

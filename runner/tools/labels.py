@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.base.errors import InputError
 from runner.base.progress import say
-from runner.decide.judge_agreement import judge_agreement
+from runner.decide.judging import agreement
 from runner.eval_set.labels import append_labels, closed, load_labels, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
@@ -61,7 +61,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     plan = version.plan()
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
     cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
-    panel = judge_agreement(
+    panel = agreement(
         found, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
     )
     return panel.model_dump(), [f"{version.name}: {len(found)} labels", *agreement_lines(panel, plan)]

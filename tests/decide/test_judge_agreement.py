@@ -1,8 +1,7 @@
 import numpy as np
 
 from runner.base.records import Run
-from runner.decide.judge_agreement import judge_agreement
-from runner.decide.other_judges import judging
+from runner.decide.judging import agreement, judging
 from runner.eval_set.shapes.judges import Judging
 from tests.eval_set.test_version import label
 from tests.judge.test_agreement_world import read, world
@@ -30,7 +29,7 @@ def judged(share=0.3, *, again=True):
 
 def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     labels, runs, query_ids = judged()
-    found = judge_agreement(labels, runs, query_ids, PLAN)
+    found = agreement(labels, runs, query_ids, PLAN)
     (second,), (drift,) = found.seconds, found.drift
     assert (second.judge, second.models, second.first_judges) == ("two", ["model-2"], ["one"])
     assert second.pairs == found.read_twice > second.same > 0
@@ -39,20 +38,20 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     assert second.kappa.low < second.kappa.value < second.kappa.high
     assert (drift.judge, drift.repeats) == ("one", sum(row.round == 2 for row in labels))
     assert Judging.model_validate_json(found.model_dump_json()) == found
-    assert found == judge_agreement(labels, runs, query_ids, PLAN)
+    assert found == agreement(labels, runs, query_ids, PLAN)
 
 
 def test_two_readings_by_one_model_are_said_to_be_one_models():
     labels, runs, query_ids = judged()
     beside = [row.model_copy(update={"model": "model-2-20260131"}) if row.judge == "one" else row for row in labels]
-    found = {name: judge_agreement(rows, runs, query_ids, PLAN) for name, rows in (("one", beside), ("two", labels))}
+    found = {name: agreement(rows, runs, query_ids, PLAN) for name, rows in (("one", beside), ("two", labels))}
     assert found["one"].seconds[0].readers == "one model"
     assert found["two"].seconds[0].readers == "people"
 
 
 def test_only_the_queries_asked_for_count():
     labels, runs, query_ids = judged()
-    some = judge_agreement(labels, runs, query_ids[:5], PLAN)
+    some = agreement(labels, runs, query_ids[:5], PLAN)
     assert some.seconds[0].queries == 5
     assert some.pairs < len({(row.query_id, row.doc_id) for row in labels})
 
@@ -60,7 +59,7 @@ def test_only_the_queries_asked_for_count():
 def test_every_second_judge_has_its_own_entry():
     labels, runs, query_ids = judged()
     third = [label(row.query_id, row.doc_id, 0, judge="three") for row in labels if row.judge == "two"]
-    found = judge_agreement([*labels, *third], runs, query_ids, PLAN)
+    found = agreement([*labels, *third], runs, query_ids, PLAN)
     assert [second.judge for second in found.seconds] == ["three", "two"]  # of equally many pairs by name
     assert found.read_twice == len(third)
     assert found.seconds[0].kappa.value == 0
@@ -68,14 +67,14 @@ def test_every_second_judge_has_its_own_entry():
 
 def test_labels_of_one_judge_say_nothing_but_that():
     labels, runs, query_ids = judged(0, again=False)
-    found = judge_agreement(labels, runs, query_ids, PLAN)
+    found = agreement(labels, runs, query_ids, PLAN)
     assert (found.seconds, found.drift, found.read_twice) == ([], [], 0)
-    assert judge_agreement([], {}, [], PLAN).pairs == 0
+    assert agreement([], {}, [], PLAN).pairs == 0
 
 
 def test_without_the_baselines_run_nothing_is_said_by_cell():
     labels, runs, query_ids = judged()
-    (second,) = judge_agreement(labels, {BETTER: runs[BETTER]}, query_ids, PLAN).seconds
+    (second,) = agreement(labels, {BETTER: runs[BETTER]}, query_ids, PLAN).seconds
     assert second.by_cell == []
 
 
@@ -112,14 +111,14 @@ def test_the_order_of_second_readings_changes_no_byte_of_the_panel():
 def test_the_order_in_which_pairs_were_first_graded_changes_no_byte_of_the_agreement():
     comparison, first, second, generator = shared()
     given = comparison.runs, comparison.query_ids, comparison.plan
-    expected = judge_agreement([*first, *second], *given).model_dump_json()
+    expected = agreement([*first, *second], *given).model_dump_json()
     mixed = [first[place] for place in generator.permutation(len(first))]
-    assert judge_agreement([*mixed, *second], *given).model_dump_json() == expected
+    assert agreement([*mixed, *second], *given).model_dump_json() == expected
 
 
 def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
     labels, runs, query_ids = judged(1.0)
-    found = judge_agreement(labels, runs, query_ids, PLAN)
+    found = agreement(labels, runs, query_ids, PLAN)
     assert found.seconds[0].by_cell[0].p_for_cell > 0.05
     own = {(query, hit.doc_id) for query, hits in runs[BETTER].hits.items() for hit in hits}
     biased = [
@@ -128,5 +127,5 @@ def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
         else row
         for row in labels
     ]
-    found = judge_agreement(biased, runs, query_ids, PLAN)
+    found = agreement(biased, runs, query_ids, PLAN)
     assert found.seconds[0].by_cell[0].p_for_cell <= 0.001

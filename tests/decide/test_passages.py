@@ -9,9 +9,8 @@ from runner.base.canonical import file_sha256, json_bytes
 from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.places import EVAL_SETS
 from runner.base.records import Document
-from runner.decide.passages import passages
-from runner.decide.passages.asked_words import marked, query_terms, terms_of, words_with
-from runner.decide.passages.passages import LONGEST, SEEN, with_passages
+from runner.decide import passages
+from runner.decide.passages import LONGEST, SEEN, densest, marked, query_terms, terms_of, with_passages, words_with
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.version import load_lists
@@ -115,8 +114,7 @@ def test_the_densest_window_is_the_one_that_trying_all_of_them_finds(drawn, low,
         key = len(frozenset().union(*(word[2] for word in window))), len(window)
         if best is None or key > best[2:]:
             best = (start, window[-1][1], *key)
-    every = words_with(terms | {"clerk"}, text)
-    assert every.asked(terms, width).densest(low, low + length) == best
+    assert densest(words_with(terms, text), low, low + length, width) == best
 
 
 # Passages.

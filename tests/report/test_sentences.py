@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from runner.decide.judge_agreement import judge_agreement
+from runner.decide.judging import agreement
 from runner.eval_set.shapes.judges import Estimate
 from runner.report.sentences import agreement_lines, can_say, found, next_step, not_shown, weaknesses
 from runner.score.power import least_gain
@@ -192,7 +192,7 @@ def agreed(*, again=0, models=("", "")):
         for n in range(60)
     ]
     rows += [each.model_copy(update={"round": 2}) for each in rows[:again]]
-    return judge_agreement(rows, {}, [f"q{n:02}" for n in range(20)], PLAN)
+    return agreement(rows, {}, [f"q{n:02}" for n in range(20)], PLAN)
 
 
 def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from runner.base.records import SCORE_UNIT
-from runner.decide.other_judges import cell_under_judge, judge_blockers, judging, under_judge
+from runner.decide.judging import cell_under_judge, judge_blockers, judging, under_judge
 from runner.decide.two_level import two_level
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise, NoisyCell
 from runner.judge.agreement.by_cell import favours
