@@ -21,11 +21,10 @@ from runner.decide.decide import RECOMMENDED, UNATTENDED, Choice, decision_sente
 from runner.decide.policy import adopt_baseline
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, newest_version
-from runner.evening.evening import Evening
+from runner.evening.evening import Evening, Session
 from runner.evening.exploration import Exploration, tried
 from runner.evening.external import ExternalEvaluation
-from runner.evening.session import Session
-from runner.evening.stops import next_step
+from runner.evening.status import next_step
 from runner.report.summary import run_json, run_summary
 
 BASELINE = "baseline"

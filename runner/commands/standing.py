@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Iterable
 from dataclasses import replace
 
-from runner.base.checks import Check, Outcome, examine, report, summary
 from runner.base.errors import InputError
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import DRIVER
 from runner.base.progress import say
+from runner.base.steps import Check, Step, examined
 from runner.base.terminal import MARKS
 from runner.commands.console import answer, answer_json
 from runner.commands.evening import collection_of
@@ -18,12 +18,12 @@ from runner.eval_set import catalog
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import to_read
-from runner.evening.dry_run import describe
 from runner.evening.exploration import trial_of
-from runner.evening.stops import next_step as following
+from runner.evening.needs import Needs
+from runner.evening.status import describe
+from runner.evening.status import next_step as following
 from runner.report.summary import recorded_json, step_json
 from runner.tools.doctor.doctor import all_checks
-from runner.tools.doctor.source import SourceChecks
 from runner.tools.roster import next_step as next_source
 
 
@@ -74,43 +74,40 @@ def doctor(options: argparse.Namespace) -> int:
         raise InputError("--quick shortens the examination of the installation; it goes without SOURCE.")
     if not options.source and (given := [name for name in _OF_SOURCE if getattr(options, name)]):
         raise InputError(f"--{given[0].replace('trial', 'try').replace('_', '-')} needs SOURCE.")
-    outcomes = _of_source(options) if options.source else _shown(all_checks(), options, quick=options.quick)
+    steps = _of_source(options) if options.source else _shown(all_checks(), options)
+    failed, skipped = ([step.name for step in steps if step.state == state] for state in ("blocked", "open"))
     if options.json:
-        answer_json(report(outcomes))
+        answer_json({"ok": not failed, "checks": [step._asdict() for step in steps]})
+    elif failed:
+        answer(f"{len(failed)} of {len(steps)} checks failed: {', '.join(failed)}")
     else:
-        answer(summary(outcomes))
-    return 1 if _failed(outcomes) else 0
+        answer(f"{len(steps) - len(skipped)} checks passed" + (f", skipped: {', '.join(skipped)}" if skipped else ""))
+    return 1 if failed else 0
 
 
-def _failed(outcomes: list[Outcome]) -> bool:
-    return any(outcome.state == "failed" for outcome in outcomes)
-
-
-def _of_source(options: argparse.Namespace) -> list[Outcome]:
+def _of_source(options: argparse.Namespace) -> list[Step]:
     version = to_read(version_of(options, begins=options.corpus_path is not None))
     verify_version(version)
     if version.preregistration_path.exists():
         verified_preregistration(version)
     # A trial needs one container; the total counts as many as a run may start.
     with backend_of(options, version, version.work, containers=1) as backend:
-        source = SourceChecks(version, backend, asked_of(options), options.corpus_path)
-        outcomes = _shown(source.checks(), options)
-        if options.yes and not _failed(outcomes):
-            outcomes += _shown(source.trials(), options)
-    return outcomes
+        needs = Needs(version, backend, asked_of(options), corpus_path=options.corpus_path)
+        steps = _shown(needs.checks(documents=True), options)
+        if options.yes and not any(step.state == "blocked" for step in steps):
+            steps += _shown(needs.trials(), options)
+    return steps
 
 
-def _shown(checks: Iterable[Check], options: argparse.Namespace, *, quick: bool = False) -> list[Outcome]:
-    """Return the outcome of each check, printed as soon as it is made unless --json was given, with what helps."""
-    marks = {"ok": MARKS["pass"], "failed": MARKS["fail"], "skipped": "?"}
-    outcomes = []
-    for outcome in examine(checks, quick=quick):
-        outcomes.append(outcome)
+def _shown(checks: Iterable[Check], options: argparse.Namespace) -> list[Step]:
+    """Return the step of each check, printed as soon as it is made unless --json was given, with what helps."""
+    marks = {"done": MARKS["pass"], "blocked": MARKS["fail"], "open": "?"}
+    steps = []
+    for step in examined(checks, quick=options.quick):
+        steps.append(step)
         if not options.json:
-            first, *more = outcome.result.splitlines() or [""]
-            answer(f"{marks[outcome.state]} {outcome.name}: {printable(first, LONGEST_LINE)}")
-            for line in more:
+            first, *more = step.say.splitlines() or [""]
+            answer(f"{marks[step.state]} {step.name}: {printable(first, LONGEST_LINE)}")
+            for line in (*more, *(f"next: {way}" for way in step.ways)):
                 answer(f"    {printable(line, LONGEST_LINE)}")
-            if outcome.state == "failed":
-                answer(f"    next: {outcome.next_step}")
-    return outcomes
+    return steps

@@ -1,70 +1,420 @@
 """The evening, from top to bottom: sample, chunk, embed, retrieve, pool, judge, score, gate, decide, lock.
 
-It moves a version as far as it can go, then says what is outstanding and which command brings it.
+It moves a version as far as it can go; where a person must do something, it stops with the open step of its status.
 """
 
-from runner.base.errors import InputNeeded
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+
+from runner.base.canonical import json_bytes, sha256, today, write_atomic
+from runner.base.errors import BackendError, EvalError, InputError, InputNeeded, IntegrityError, NegativeVerdict
+from runner.base.git import ignored, untracked
+from runner.base.places import DRIVER
 from runner.base.progress import say
-from runner.eval_set.lock import verify_version
-from runner.eval_set.preregistration import check_preregistration, preregister
-from runner.eval_set.version import alone
-from runner.evening.next_version import begin_version
-from runner.evening.session import Session
-from runner.evening.stages import (
-    check_choice,
-    check_frozen,
-    check_judges_named,
-    look_ahead,
-    make_runs,
-    need_queries,
-    need_same_documents,
-    sample,
-    write_pack,
+from runner.base.records import WITHOUT_VECTORS, Document, OwnCell, Run, parse_cell
+from runner.base.steps import Step, need_all
+from runner.decide.compared import comparison_lines
+from runner.decide.decide import RECOMMENDED, Choice, decide, decision_sentence, need_cell, needs_choice
+from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
+from runner.decide.results import Scored
+from runner.decide.roster import reuse_of
+from runner.embed.backends import Backend, LocalBackend
+from runner.embed.cost.estimate import Total
+from runner.embed.cost.ledger import SPEND, spend_receipt
+from runner.embed.cost.prices import MAX_USD
+from runner.eval_set.batches import Pair
+from runner.eval_set.corpus import (
+    corpus_documents,
+    fetched_corpus,
+    keep_sample,
+    listed_documents,
+    sample_of,
+    sample_to_draw,
 )
-from runner.evening.stops import doubts, steps
-from runner.evening.verdict import recorded_answer, verdict
+from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.labels import closed, version_labels
+from runner.eval_set.lock import verify_version, write_lock
+from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.preregistration import check_preregistration, check_sample, preregister, verified_preregistration
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, alone, load_decision, load_queries
+from runner.evening.costs import Asked
+from runner.evening.needs import Needs, without_advice
+from runner.evening.next_version import begin_version
+from runner.evening.remake import differing, files_of, results_of
+from runner.evening.status import FREEZES, choice, missing_documents, open_step, stop_at
 from runner.judge.carried_labels import carry_labels
+from runner.judge.models.estimate import pooled_pairs
+from runner.judge.models.run_judges import JudgeOptions, asked_judges, judge_again, judge_missing
+from runner.judge.prep_labels import export_missing
+from runner.judge.second_reading import unread_twice
+from runner.queries.reading_pack import write_reading_pack
+from runner.report import sentences
+from runner.report.results_page.render import page
+from runner.retrieve.make_runs import CellRuns, Wanted
+from runner.retrieve.pool import pool, unjudged
+from runner.score.comparison import load_runs
+
+PAGE = "results.html"
+
+
+@dataclass
+class Session(ABC):
+    """One run of the driver over one version: what the operator asked for, and what was measured on the way."""
+
+    version: Version
+    corpus_path: Path | None = None
+    choice: Choice | None = None
+    options: str = ""
+    """The driver's arguments as given, for the commands that messages name."""
+    backend: Backend = field(default_factory=LocalBackend)
+    judge: JudgeOptions | None = None
+    """How the plan's judges are asked; None if people or agents judge by file."""
+    live: bool = False
+    """Whether the live feed may be asked for documents if the version has none yet."""
+    scored: tuple[Results, Path] | None = field(default=None, init=False)
+    """What this run scored, and the folder that holds it."""
+    seconds: dict[str, float] = field(default_factory=dict, init=False)
+    """How long each stage took."""
+    times: CellTimes = field(default_factory=dict, init=False)
+    """What was measured of each cell."""
+
+    @abstractmethod
+    def run(self) -> str:
+        """Return the answer for stdout; what a person must do, and verdicts, are raised."""
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the seconds that the block takes to the stage's."""
+        started = perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - started
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan in force."""
+        return self.version.plan(rehearsal=self.version.rehearsal)
+
+    @cached_property
+    def documents(self) -> tuple[Document, ...]:
+        """The version's documents, from its archive or else from where the corpus lies."""
+        return corpus_documents(self.version, self.corpus_place)
+
+    @cached_property
+    def corpus_place(self) -> Path | None:
+        """Where documents are drawn from; None if nothing was given."""
+        if self.live and not self.version.corpus_path.exists():
+            return fetched_corpus(self.version)
+        return self.corpus_path or self.version.embedded_corpus
+
+    @property
+    def again(self) -> str:
+        """The command that continues this run."""
+        return f"{DRIVER} {self.options}".strip()
+
+    @cached_property
+    def runs(self) -> CellRuns:
+        """The maker of this version's runs."""
+        return CellRuns(self.version, lambda: self.documents, self.backend)
+
+    def wanted(self, *, noise_floor: bool) -> list[Wanted]:
+        """Return the runs of the plan's cells; with `noise_floor` also the A/A run, if the baseline has vectors."""
+        cells: list[OwnCell] = [parse_cell(cell) for cell in self.plan.cells]
+        baseline = parse_cell(self.plan.baseline)
+        again = [Wanted(baseline, True)] if noise_floor and not isinstance(baseline, WITHOUT_VECTORS) else []
+        return [*map(Wanted, cells), *again]
+
+    def make_runs(self) -> None:
+        """Make the runs of the plan's cells that the record lacks, and keep what was measured of them."""
+        with self.timed("runs"):
+            self.runs.make(self.wanted(noise_floor=False))
+        self.times = remember_times(self.version, self.runs.measured)
+
+    def write(
+        self, scored: Scored, folder: Path, decision: Decision | None = None, content: bytes | None = None
+    ) -> None:
+        """Put lists.json, results.json, receipt.json, decision.json if there is one and, last, the page there.
+
+        `content` is results.json, if the caller has made it.
+        """
+        results, lists = scored.results, json_bytes(scored.lists.model_dump())
+        content = content or json_bytes(results.model_dump())
+        cells = [row.cell for row in results.cells] + [NOISE_FLOOR_CELL] * (results.noise_floor is not None)
+        version, times = self.version, self.times
+        sizes = index_sizes(version, cells)
+        own = {cell: times.get(cell, {}) | sizes.get(cell, {}) for cell in cells if cell in times or cell in sizes}
+        spend = spend_receipt(version.work / SPEND, self.backend.billed)
+        receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
+        write_atomic(folder / "lists.json", lists)
+        write_atomic(folder / "results.json", content)
+        write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
+        if decision is not None:
+            write_atomic(folder / "decision.json", json_bytes(decision.model_dump()))
+        write_atomic(folder / PAGE, page(content, lists, receipt, decision))
+        self.scored = results, folder
 
 
 class Evening(Session):
     """One run of the driver over one version, up to its decision."""
 
     def run(self) -> str:
-        """The answer for stdout; InputNeeded, NegativeVerdict and the other outcomes are raised."""
+        """Return the answer for stdout; InputNeeded, NegativeVerdict and the other outcomes are raised."""
         with alone(self.version):
             verify_version(self.version)
-            try:
-                return recorded_answer(self) or self._decided()
-            except InputNeeded as stop:
-                # Under the steps that are done, with what the operator should know before going on.
-                raise stop.at(self.version.name, steps(self.version), doubts(self.version)) from None
+            if (self.version.record / "decision.json").exists():
+                return self._recorded()
+            self._check_frozen()
+            self._check_asked()
+            with self.timed("corpus"):
+                self._sample()
+            self._need_queries()
+            check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
+            self._make_all_runs()
+            preregister(self.version)
+            if said := carry_labels(self.version).sentence:
+                say(said)
+            with self.timed("judge"):
+                runs = load_runs(self.version, self.plan)
+                self._need_labels(pool(runs.values(), self.plan.pool_depth), runs)
+            with self.timed("score"):
+                scored = results_of(self.version, self.plan, verified_preregistration(self.version), runs)
+            return self._decided(scored)
 
     def begin(self) -> None:
-        """Plans and judge's instructions, and the sample if there are documents to draw it from."""
-        with alone(self.version):
-            verify_version(self.version)
-            check_frozen(self)
-            need_same_documents(self)
+        """Write plans and judge's instructions, and draw the sample if there are documents to draw it from."""
+        version, given = self.version, self.corpus_path
+        with alone(version):
+            verify_version(version)
+            self._check_frozen()
+            if given is not None and version.corpus_path.exists():
+                try:
+                    listed_documents(version, given)
+                except InputError as error:
+                    raise InputError(
+                        f"{version.name} has its documents already, and nothing of {given} was sampled: {error}\nTo "
+                        "evaluate your own documents, begin in a folder of your own: --eval-set-path FOLDER, here and "
+                        "in every command after it."
+                    ) from error
             if self.corpus_place is None:
-                begin_version(self.version)
+                begin_version(version)
             else:
-                sample(self)
-                write_pack(self)
+                self._sample()
+                self._write_pack()
 
-    def _decided(self) -> str:
-        check_frozen(self)
-        check_choice(self)
-        check_judges_named(self)
-        look_ahead(self)
-        with self.timed("corpus"):
-            sample(self)
-        need_queries(self)
-        check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
+    def _stopped(self, step: Step | None = None) -> InputNeeded:
+        """Return the stop of a step, of the open one as it is now unless one is given."""
+        return stop_at(self.version, step or open_step(self.version, self.again))
 
-        make_runs(self)
-        self.remember_times()
+    def _check_frozen(self) -> None:
+        """Check what is frozen already, and refuse to rehearse a version whose baseline was adopted by policy."""
+        version = self.version
+        if version.preregistration_path.exists():
+            verified_preregistration(version)  # what changed since is said before a plan's criteria are
+        if version.rehearsal and (version.folder / "decision.json").exists():
+            decision = load_decision(replace(version, rehearsal=False))
+            if decision.kind == "policy":
+                raise InputError(
+                    f"{decision_sentence(decision)} There is nothing to rehearse in that version; give a rehearsal a "
+                    "folder of its own with --eval-set-path."
+                )
 
-        frozen = preregister(self.version)
-        if said := carry_labels(self.version).sentence:
-            say(said)
-        return verdict(self, frozen)
+    def _check_asked(self) -> None:
+        """Check what was asked for before hours of embedding: the chosen cell, the judges, what all cells need."""
+        version, choice = self.version, self.choice
+        if not version.plan_path(rehearsal=version.rehearsal).exists():
+            return
+        if choice and choice.cell != RECOMMENDED:
+            need_cell(choice.cell, self.plan.cells)
+        if self.judge is not None and not closed(version) and pooled_pairs(version, self.plan) is None:
+            asked_judges(version, self.plan)
+        if not version.corpus_path.exists():
+            self._need(self.plan.cells)
+
+    def _sample(self) -> None:
+        """Draw the plan's sample, unless the version has one; afterwards the version has plans, prompt and corpus."""
+        version, given = self.version, self.corpus_path
+        if given and not given.exists():
+            raise InputError(f"--corpus-path: {given} does not exist.")
+        drawn = None
+        if not version.corpus_path.exists() and self.corpus_place is not None:
+            say(f"reading and sampling {self.corpus_place}")
+            drawn = sample_of(version.source, sample_to_draw(version), self.corpus_place)
+        begin_version(version)  # once there are documents: a mistyped path opens no version
+        if drawn is not None:
+            keep_sample(version, drawn)
+        if not version.corpus_path.exists():
+            raise self._stopped()
+        check_sample(version)
+
+    def _write_pack(self) -> None:
+        """Write the reading pack to write queries from, if the version has no queries."""
+        if not self.version.queries_path.exists():
+            write_reading_pack(self.version, self.documents, self.version.plan(rehearsal=False).sample.seed)
+
+    def _need_queries(self) -> None:
+        """Stop, with a reading pack to write queries from, unless the version has enough queries."""
+        version = self.version
+        self._write_pack()
+        if not version.queries_path.exists() or len(load_queries(version.queries_path)) < MIN_QUERIES:
+            raise self._stopped()
+        for note in missing_documents(version):
+            say(f"warning: {note}")
+        for path in untracked([version.queries_path, version.labels_path]):
+            say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
+
+    def _make_all_runs(self) -> None:
+        """Chunk, embed and search for every cell that lacks a run; what cannot be had is said before anything long."""
+        version, runs = self.version, self.runs
+        if version.rehearsal and not (version.tried_from or version.preregistration_path.exists()):
+            say(FREEZES.format(version.number_name))
+        with self.timed("runs"):
+            missing = runs.announced(self.wanted(noise_floor=True))
+            unmade = runs.unmade(missing)
+            left = self._need([str(each.cell) for each in unmade])
+            for model in runs.rerankers(unmade):
+                try:
+                    runs.reranker(model).check()
+                except BackendError as error:
+                    raise self._advised(error, [model]) from error
+            runs.chunk(missing)
+            try:
+                runs.embed(missing, left)
+            except BackendError as error:
+                if not runs.vectors.failed:
+                    raise
+                raise self._advised(error, runs.vectors.failed) from error
+            runs.retrieve(missing)
+        self.times = remember_times(version, runs.measured)
+
+    def _need(self, cells: Sequence[str]) -> Total:
+        """Raise what keeps these cells or their judging from being had; return what judging costs.
+
+        What an earlier attempt embedded is known once chunks are made: the backend then counts both together.
+        """
+        judge = None if closed(self.version) else self.judge
+        ceiling = self.backend.max_usd or (judge.max_usd if judge else MAX_USD)
+        where = "" if self.backend.name == "local" else f"{self.backend.name}, counted once chunks are made"
+        needs = Needs(self.version, self.backend, Asked(None, where, judge, ceiling), cells)
+        needs.plan = self.plan
+        need_all(needs.checks())
+        return needs.left.total
+
+    def _advised(self, error: BackendError, models: Iterable[str]) -> BackendError:
+        return type(error)("\n".join([str(error), *(without_advice(self.version, model) for model in models)]))
+
+    def _need_labels(self, pooled: Sequence[Pair], runs: Mapping[str, Run]) -> None:
+        """Have the whole pool judged, or stop with the batches that wait for a judge.
+
+        InputError if pairs are missing and labels are final.
+        """
+        version, plan, final = self.version, self.plan, closed(self.version)
+        first, second = (plan.judges.first, plan.judges.second) if plan.judges else (None, None)
+        missing = unjudged(pooled, version_labels(version))
+        if missing and final:
+            raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
+        if missing:
+            documents = {document.doc_id: document for document in self.documents}
+            export_missing(version, missing, [*runs.values(), self.runs.lexical_windows()], documents)
+            if self.judge is None or first is None or first.by_file:
+                if len(missing) < len(pooled):
+                    folder = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
+                    self.write(results_of(version, plan, verified_preregistration(version)), folder)
+                    say(f"a provisional page, with {len(missing)} pairs unjudged: {folder / PAGE}")
+                raise self._stopped()
+            judge_missing(version, plan, set(missing), self.judge)
+        if final:
+            return
+        if self.judge is not None and not (second and second.by_file):
+            judge_again(version, plan, self.judge)
+        elif unread_twice(version, plan):
+            raise self._stopped()
+
+    def _decided(self, scored: Scored) -> str:
+        """Return the answer once results, page and decision are written and locked.
+
+        NegativeVerdict if the results allow no decision, InputNeeded if a person has to choose; results and page are
+        written all the same.
+        """
+        record, content = self.version.record, json_bytes(scored.results.model_dump())
+        try:
+            decision = self._decision(scored.results, sha256(content))
+        except EvalError:
+            self.write(scored, record, None, content)
+            raise
+        self.write(scored, record, decision, content)
+        write_lock(record)
+        say(f"locked. {_to_commit(record)}")
+        return self._answer(decision)
+
+    def _decision(self, results: Results, results_sha256: str) -> Decision:
+        version = self.version
+        if beside := comparison_lines(results):
+            say("\n".join(beside))
+        if results.outcome.tier == "no decision":
+            said, following = sentences.found(results), sentences.next_step(results)
+            raise NegativeVerdict(f"{version.name}: {said}\n{following}\nresults: {version.record / PAGE}")
+        if self.choice is None and needs_choice(results):
+            raise self._stopped(choice(version, results))
+        return decide(results, results_sha256, self.choice, today=today(), reuse=reuse_of(version.source))
+
+    def _recorded(self) -> str:
+        """Return the answer of a version that is decided; a missing lock is written.
+
+        A run that was killed between decision and lock leaves none: the results are made once more, to see that the
+        decision rests on the files beside it. IntegrityError if it does not, InputError for another choice.
+        """
+        version, asked = self.version, self.choice
+        decision = load_decision(version)
+        if not (version.record / LOCK_NAME).exists():
+            if decision.kind != "policy":  # which rests on nothing beside it
+                write_atomic(version.record / PAGE, self._made_again()[PAGE])
+            write_lock(version.record)
+            say(f"{version.name}: the lock of the recorded decision was missing and is written now")
+        if asked and asked.cell not in (RECOMMENDED, decision.chosen.cell):
+            raise InputError(
+                f"{decision_sentence(decision)} That is final: a decision is not changed, the next version can decide "
+                "otherwise."
+            )
+        if asked and (asked.reason, asked.by) != (decision.reason, decision.decided_by):
+            say(f"recorded before, on {decision.decided_on}; nothing is changed, and no other reason or name is kept")
+        return self._answer(decision)
+
+    def _made_again(self) -> dict[str, bytes]:
+        """Return the record's files made again; IntegrityError unless results and decision are there byte for byte.
+
+        The page follows from them, and the run may have been killed before it was written with the decision.
+        """
+        version, record = self.version, self.version.record
+        frozen = verified_preregistration(version)
+        if missing := self.runs.missing(self.wanted(noise_floor=True)):
+            raise IntegrityError(
+                f"The decision of {version.name} is not locked yet, and runs of it are gone: "
+                f"{', '.join(each.name for each in missing)}. Restore them from git."
+            )
+        made = files_of(version, results_of(version, self.plan, frozen))
+        if wrong := [name for name in differing(version, made) if name != PAGE]:
+            raise IntegrityError(
+                f"{record / 'decision.json'} is not locked yet, and {record / wrong[0]} is not what the files beside "
+                f"it make. Restore them from git, or delete decision.json and run {self.again} to decide again."
+            )
+        return made
+
+    def _answer(self, decision: Decision) -> str:
+        at = "" if decision.kind == "policy" else f"\nresults: {self.version.record / PAGE}"
+        return decision_sentence(decision) + at
+
+
+def _to_commit(record: Path) -> str:
+    """Return what to commit of a record, of which git may ignore some files, and of the demo's all that is made."""
+    names = ignored(record)
+    if LOCK_NAME in names:
+        return "Nothing is to be committed: .gitignore names what was made."
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f"Commit {record}" + (f", without what .gitignore names: {', '.join(names[:4])}{more}" if names else "")

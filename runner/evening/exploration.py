@@ -17,7 +17,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import TRIAL, Version, alone, bring_demo, load_cell_file, numbered, open_version
-from runner.evening.session import Session
+from runner.evening.evening import Session
 from runner.gate.gate import Gate
 from runner.retrieve.make_runs import CellRuns
 from runner.score.comparison import load_comparison
@@ -52,9 +52,7 @@ class Exploration(Session):
         # Made anew beside the earlier one: a chunker that changed since must not find its old runs.
         _remove(fresh)
         self._take_runs(fresh)
-        with self.timed("runs"):
-            self.make_runs()
-        self.remember_times()
+        self.make_runs()
         # Adjusted over a part of the family, a preregistered cell would seem surer than in the record.
         comparison = load_comparison(self.version, self.plan, frozenset())
         scored = make_results(self.version, comparison, Gate.over(comparison), kind="exploration")

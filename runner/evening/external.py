@@ -30,7 +30,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import alone, load_corpus, load_queries
-from runner.evening.session import Session
+from runner.evening.evening import Session
 from runner.gate.gate import Gate
 from runner.report.sentences import found
 from runner.retrieve.imported_runs import import_runs, imported_cells
@@ -56,9 +56,7 @@ class ExternalEvaluation(Session):
         with self.timed("corpus"):
             self.need_collection(plan)
         import_runs(version, self.trec_runs)
-        with self.timed("runs"):
-            self.make_runs()
-        self.remember_times()
+        self.make_runs()
         with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
             comparison = load_comparison(version, plan, frozenset(plan.cells), published_qrels(version))

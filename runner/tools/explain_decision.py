@@ -9,7 +9,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision, load_results
-from runner.evening.dry_run import describe
+from runner.evening.status import describe
 from runner.report import sentences
 
 

@@ -20,9 +20,13 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import load_corpus, load_results
 from runner.evening.costs import Asked
-from runner.evening.dry_run import RECORDED, describe
 from runner.evening.next_version import open_next
+<<<<<<< HEAD
 from runner.judge.models.api import JudgeOptions
+=======
+from runner.evening.status import RECORDED, describe
+from runner.judge.models.run_judges import JudgeOptions
+>>>>>>> f732beb0 (Tell how an evaluation stands by one status, and run the evening in one file)
 from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
 from tests.eval_set.test_version import label
@@ -137,16 +141,10 @@ def test_the_last_line_of_a_locked_decision_is_exactly_that_it_is_recorded(tmp_p
     assert not any("undecided" in line for line in lines)
 
 
-def test_while_nothing_is_decided_the_baseline_holds_and_a_rehearsal_is_said_to_count_for_nothing(tmp_path, dry_run):
+def test_while_nothing_is_decided_the_baseline_holds(tmp_path, dry_run):
     version = begin(tmp_path)
     _, lines, _ = dry_run()
     assert lines[-2].startswith(f"meanwhile: the baseline {version.source.baseline}, for at most 10,000 documents")
-    folder = version.folder / "rehearsal"
-    write_atomic(folder / "decision.json", json_bytes(decision(results(row(BASELINE)), kind="rehearsal").model_dump()))
-    write_lock(folder)
-    _, lines, _ = dry_run()
-    assert [line.partition(":")[0] for line in lines[-3:]] == ["meanwhile", "rehearsed", "undecided"]
-    assert f"keep its baseline, {BASELINE}" in lines[-2]
 
 
 def test_a_rehearsals_decision_does_not_decide_the_record(tmp_path, dry_run):
@@ -364,7 +362,7 @@ def test_a_dry_run_loads_nothing_heavy(tmp_path, state):
     else:
         write_plans(make_version(tmp_path))
     loaded = modules("--source=demo", "--dry-run", f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}")
-    assert "runner.evening.dry_run" in loaded
+    assert "runner.evening.status" in loaded
     assert not set(HEAVY) & loaded
 
 

@@ -246,7 +246,7 @@ def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_p
     asked = []
 
     def fetch(source, folder, request, say):
-        asked.append((source, request.size, request.seed, request.cache))
+        asked.append((source, request.size, request.seed))
         write_corpus(folder)
 
     monkeypatch.setattr("samplers.feeds.fetch.fetch", fetch)
@@ -256,7 +256,7 @@ def test_the_live_feed_is_asked_once_with_the_plans_sample_and_never_again(tmp_p
     with pytest.raises(InputNeeded, match="no queries yet"):
         evening(version, live=True).run()
     sample = version.plan(rehearsal=False).sample
-    assert asked == [("demo", sample.size, sample.seed, version.cache)]
+    assert asked == [("demo", sample.size, sample.seed)]
     assert (version.work / "live").is_dir()
 
 

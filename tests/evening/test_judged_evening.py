@@ -14,9 +14,8 @@ from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.evening.costs import Asked, costs
-from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
-from runner.evening.stages import sample
+from runner.evening.status import describe
 from runner.judge.answers import Importer
 from runner.judge.models.api import JudgeOptions
 from runner.judge.models.client import ANTHROPIC_KEY, JUDGE_KEY
@@ -116,7 +115,7 @@ def without_date(labels):
 
 def test_a_run_counts_the_judging_that_a_dry_run_counts_before_anything_is_embedded(opened, corpus):
     version, server = opened
-    sample(hired(version, corpus, server))
+    hired(version, corpus, server)._sample()
     asked = Asked(RemoteOptions(), judge=JudgeOptions(url=server.url))
     told = costs(version, version.plan(), asked).total
     assert min(told.embedding, told.judging, told.held) > 0
@@ -137,7 +136,7 @@ def test_a_run_counts_the_judging_that_a_dry_run_counts_before_anything_is_embed
 @pytest.mark.parametrize("share", [0.99, 1.0])
 def test_judging_starts_only_where_it_would_end_under_the_ceiling(opened, corpus, monkeypatch, share):
     version, server = opened
-    sample(hired(version, corpus, server))
+    hired(version, corpus, server)._sample()
     total = costs(version, version.plan(), Asked(judge=JudgeOptions(url=server.url))).total
     ceiling = share * total.usd + 0.001
     evening = hired(version, corpus, server, max_usd=ceiling)
@@ -199,7 +198,7 @@ def test_a_key_that_is_missing_or_refused_is_noticed_before_anything_long(
         shutil.rmtree(version.cache / "run")
         evening.backend.located = lambda name: (_ for _ in ()).throw(BackendError(f"refused for {name}"))
     if is_sampled:
-        sample(evening)
+        evening._sample()
     monkeypatch.setattr(CellRuns, "chunk", lambda *_: pytest.fail("chunking began"))
     with pytest.raises((InputError, BackendError)) as caught:
         evening.run()

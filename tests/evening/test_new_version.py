@@ -24,10 +24,10 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.shapes.versions import JUDGE_PROMPT
 from runner.eval_set.version import corpus_bytes, load_corpus, newest_version
-from runner.evening.dry_run import RECORDED, describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import abandon, begin_version, open_next
+from runner.evening.status import RECORDED, describe
 from runner.judge.carried_labels import NOTHING, carry_labels
 from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from runner.base.checks import examine
 from runner.base.errors import BackendError, InputError, InputNeeded
+from runner.base.steps import examined
 from runner.commands.main import main
 from runner.decide.decide import Choice
 from runner.decide.roster import Standing, moved_on
@@ -17,13 +17,13 @@ from runner.embed.cost.ledger import SPEND, BudgetError, Ledger
 from runner.embed.plan_backend import PlanBackend
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_receipt, load_results, numbered
 from runner.evening.costs import Asked, costs
-from runner.evening.dry_run import describe
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
+from runner.evening.needs import Needs
 from runner.evening.next_version import open_next
+from runner.evening.status import describe
 from runner.judge.answers import Importer
 from runner.report.sentences import weaknesses
-from runner.tools.doctor.source import SourceChecks
 from runner.tools.replay import replay
 from tests.support.loopback import served
 from tests.support.service_server import KEY, MODEL, VARIABLE, ServiceServer, block
@@ -130,8 +130,8 @@ def test_a_decision_over_a_service_replays_and_its_encoder_can_be_explored(decid
     with opened(version) as backend:
         Exploration(version, cells=["own x fixed_token_256_25"], backend=backend).run()
     with opened(version) as backend:
-        found = {row.name: row for row in examine(SourceChecks(version, backend, Asked()).checks())}
-    assert (found["encoder own"].state, found["encoder own"].result) == ("ok", "answers at 127.0.0.1")
+        found = {row.name: row for row in examined(Needs(version, backend, Asked()).checks(documents=True))}
+    assert (found["encoder own"].state, found["encoder own"].say) == ("done", "answers at 127.0.0.1")
     open_next(version, reason="more", by="a test", today="2026-02-01")
     assert numbered(version, 2).plan().encoders == version.plan().encoders
     with pytest.raises(InputError, match="did you mean 'own'"), opened(version) as backend:

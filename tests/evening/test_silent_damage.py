@@ -17,10 +17,10 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_corpus, load_queries
-from runner.evening import verdict
+from runner.evening import evening
 from runner.evening.evening import Evening
 from runner.evening.exploration import tried
-from runner.evening.stops import FREEZES, doubts, missing_documents, next_step
+from runner.evening.status import FREEZES, doubts, missing_documents, next_step
 from runner.judge.answers import Importer
 from runner.queries.reading_pack import reading_folder
 from tests.support.evening_process import few_draws_in_plans
@@ -321,12 +321,12 @@ def test_the_number_of_documents_is_said_before_they_are_drawn(tmp_path, command
 
 
 def test_a_record_that_git_ignores_is_not_to_be_committed(tmp_path, monkeypatch):
-    monkeypatch.setattr(verdict, "ignored", lambda _: ["cells/", "lock.json"])
-    assert str(tmp_path) not in verdict._to_commit(tmp_path)
-    monkeypatch.setattr(verdict, "ignored", lambda _: ["cells/"])
-    assert verdict._to_commit(tmp_path).endswith("cells/")
-    monkeypatch.setattr(verdict, "ignored", lambda _: [])
-    assert verdict._to_commit(tmp_path).endswith(str(tmp_path))
+    monkeypatch.setattr(evening, "ignored", lambda _: ["cells/", "lock.json"])
+    assert str(tmp_path) not in evening._to_commit(tmp_path)
+    monkeypatch.setattr(evening, "ignored", lambda _: ["cells/"])
+    assert evening._to_commit(tmp_path).endswith("cells/")
+    monkeypatch.setattr(evening, "ignored", lambda _: [])
+    assert evening._to_commit(tmp_path).endswith(str(tmp_path))
 
 
 def test_a_cell_that_is_none_is_refused_before_anything_is_embedded(version, command, monkeypatch):

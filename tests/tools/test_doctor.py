@@ -10,9 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from runner.base.checks import Check, examine, report, writable_folders
 from runner.base.errors import BackendError, NegativeVerdict
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.base.steps import Check, Step, examined, writable_folders
 from runner.commands.main import called
 from runner.tools.doctor import parts as doctor_parts
 from runner.tools.doctor.doctor import all_checks
@@ -43,7 +43,7 @@ def broken(monkeypatch):
 
 def failed(names=None):
     checks = [check for check in all_checks() if names is None or check.name in names]
-    return {outcome.name: outcome.result for outcome in examine(checks, quick=True) if outcome.state == "failed"}
+    return {outcome.name: outcome.say for outcome in examined(checks, quick=True) if outcome.state == "blocked"}
 
 
 def always(value):
@@ -55,11 +55,11 @@ def test_a_sound_installation_passes_every_check_and_nothing_is_left_behind(tmp_
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     before = {path.name for path in CHECKOUT.iterdir()}
-    outcomes = list(examine(all_checks(), quick=True))
-    assert [outcome for outcome in outcomes if outcome.state == "failed"] == []
-    assert [outcome.name for outcome in outcomes if outcome.state == "skipped"] == ["encoder"]
+    outcomes = list(examined(all_checks(), quick=True))
+    assert [outcome for outcome in outcomes if outcome.state == "blocked"] == []
+    assert [outcome.name for outcome in outcomes if outcome.state == "open"] == ["encoder"]
     assert len({outcome.name for outcome in outcomes}) == len(outcomes) == 19
-    assert all(outcome.result and not outcome.next_step for outcome in outcomes)
+    assert all(outcome.say and not outcome.ways for outcome in outcomes)
     assert list(tmp_path.iterdir()) == []
     assert {path.name for path in CHECKOUT.iterdir()} <= before | {".cache"}
 
@@ -161,7 +161,7 @@ def test_an_interruption_is_no_finding():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(examine([Check("slow", "wait", interrupted)], quick=False))
+        list(examined([Check("slow", "wait", interrupted)], quick=False))
 
 
 def project(folder, dependencies=(), local=(), python=">=3.11"):
@@ -209,9 +209,9 @@ def test_an_older_python_than_the_pinned_one_is_named(tmp_path):
 
 
 def test_a_checkout_without_pyproject_is_a_finding(tmp_path):
-    (outcome,) = examine((check for check in all_checks(tmp_path) if check.name == "packages"), quick=True)
-    assert outcome.state == "failed"
-    assert "pyproject.toml" in outcome.result
+    (outcome,) = examined((check for check in all_checks(tmp_path) if check.name == "packages"), quick=True)
+    assert outcome.state == "blocked"
+    assert "pyproject.toml" in outcome.say
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
@@ -241,8 +241,8 @@ def test_a_kill_while_a_folder_is_tried_leaves_nothing_in_it(tmp_path):
 
 def test_quick_leaves_out_what_is_slow_alone():
     checks = [Check("fast", "", lambda: "done"), Check("slow", "", lambda: "done", slow=True)]
-    assert [outcome.state for outcome in examine(checks, quick=True)] == ["ok", "skipped"]
-    assert [outcome.state for outcome in examine(checks, quick=False)] == ["ok", "ok"]
+    assert [outcome.state for outcome in examined(checks, quick=True)] == ["done", "open"]
+    assert [outcome.state for outcome in examined(checks, quick=False)] == ["done", "done"]
     assert [check.name for check in all_checks() if check.slow] == ["encoder"]
 
 
@@ -250,13 +250,12 @@ def test_a_skipped_check_is_no_failure_in_the_report_and_a_failed_one_is():
     def wrong():
         raise NegativeVerdict("it is wrong")
 
-    skipped = examine([Check("slow", "", lambda: "done", slow=True)], quick=True)
-    assert report(skipped)["ok"] is True
-    found = report(examine([Check("bad", "mend it", wrong)], quick=True))
-    assert found == {
-        "ok": False,
-        "checks": [{"name": "bad", "state": "failed", "result": "it is wrong", "next_step": "mend it"}],
-    }
+    assert [*examined([Check("slow", "", lambda: "done", slow=True)], quick=True)] == [
+        Step("slow", "open", "--quick leaves it out")
+    ]
+    assert [*examined([Check("bad", "mend it", wrong)])] == [
+        Step("bad", "blocked", "it is wrong", ("mend it",), "machine")
+    ]
 
 
 def test_the_command_passes_here_and_prints_a_line_a_check(capsys):
@@ -289,7 +288,7 @@ def test_its_json_is_json_alone(one_check_raises, capsys):
     assert called(["doctor", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["ok"] is False
-    assert [check["state"] for check in found["checks"]] == ["ok", "failed"]
+    assert [check["state"] for check in found["checks"]] == ["done", "blocked"]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

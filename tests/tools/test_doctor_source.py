@@ -9,9 +9,9 @@ import pytest
 import yaml
 from huggingface_hub import constants
 
-from runner.base.checks import INSTALL, examine
 from runner.base.errors import PackageMissing
 from runner.base.places import CACHE_VARIABLE
+from runner.base.steps import INSTALL, examined
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import Ledger
@@ -25,8 +25,8 @@ from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archive_path, archived_documents
 from runner.eval_set.preregistration import preregister
 from runner.evening.costs import Asked
+from runner.evening.needs import Needs
 from runner.judge.models.api import JudgeOptions
-from runner.tools.doctor.source import SourceChecks
 from tests.support import anthropic_server as api
 from tests.support.embedding_server import Server
 from tests.support.hub_server import HubServer
@@ -59,7 +59,7 @@ def _judge():
 
 def checks_of(version, backend=None, encoder="", **asked):
     """The checks of the version's plan; `encoder` is the only one of its cells."""
-    found = SourceChecks(version, backend or LocalBackend(), Asked(max_usd=asked.pop("max_usd", 5.0), **asked))
+    found = Needs(version, backend or LocalBackend(), Asked(max_usd=asked.pop("max_usd", 5.0), **asked))
     if encoder:
         cells = [f"{encoder} x fixed_token_512_50", "bm25 x whole_doc"]
         found.plan = version.plan().model_copy(update={"cells": cells, "baseline": cells[0]})
@@ -68,17 +68,17 @@ def checks_of(version, backend=None, encoder="", **asked):
 
 def looked(found, name=""):
     """What came of the checks, by name, or of one of them, made once the documents are read."""
-    checks = (check for check in found.checks() if name in ("", check.name) or check.name == "documents")
-    outcomes = {outcome.name: outcome for outcome in examine(checks)}
+    checks = (check for check in found.checks(documents=True) if name in ("", check.name) or check.name == "documents")
+    outcomes = {outcome.name: outcome for outcome in examined(checks)}
     return outcomes[name] if name else outcomes
 
 
 def red(found, name):
     """The sentence of a check that must have failed, and says what to do."""
     outcome = looked(found, name)
-    assert outcome.state == "failed"
-    assert outcome.next_step
-    return outcome.result
+    assert outcome.state == "blocked"
+    assert outcome.ways
+    return outcome.say
 
 
 @pytest.fixture(name="hub")
@@ -98,10 +98,10 @@ def _hub(monkeypatch, tmp_path):
 def test_a_sound_version_is_green_at_no_cost_and_nothing_is_written(version, judge):
     before = {path for path in version.folder.parent.rglob("*") if path.is_file()}
     found = looked(checks_of(version, judge=JudgeOptions(url=judge.url)))
-    assert {name for name, outcome in found.items() if outcome.state == "failed"} == set()
-    assert {name for name, outcome in found.items() if outcome.state == "skipped"} == {"model hub"}
-    assert "in the archive, as listed" in found["documents"].result
-    assert found["total"].result.startswith("$0.00 embedding + $")
+    assert {name for name, outcome in found.items() if outcome.state == "blocked"} == set()
+    assert {name for name, outcome in found.items() if outcome.state == "open"} == {"model hub"}
+    assert "in the archive, as listed" in found["documents"].say
+    assert found["total"].say.startswith("$0.00 embedding + $")
     assert not judge.asked
     assert {path for path in version.folder.parent.rglob("*") if path.is_file()} == before
 
@@ -120,14 +120,14 @@ def test_judges_that_answer_by_file_are_asked_by_nobody_and_cost_nothing(version
     said = red(found, "judges' keys")
     assert f"labels import {version.flags} --judge=NAME --model=claude" in said
     assert [check.name for check in found.trials()] == ["trial of minilm-l6-v2", "trial of minilm-static-384"]
-    assert looked(found, "total").result.startswith("nothing is paid for")
+    assert looked(found, "total").say.startswith("nothing is paid for")
 
 
 def test_beside_one_that_answers_by_file_the_other_judge_is_asked_and_paid(version, judge):
     asked = {"api": "anthropic", "model": "claude-opus-4-6"}
     with_judges(version, {"api": "files", "model": "claude"}, asked)
     found = checks_of(version, judge=JudgeOptions(url=judge.url))
-    assert looked(found, "judges' keys").result == "claude-opus-4-6"
+    assert looked(found, "judges' keys").say == "claude-opus-4-6"
     assert [check.name for check in found.trials()][2:] == ["trial of claude-opus-4-6"]
 
 
@@ -137,16 +137,16 @@ def test_documents_that_are_not_here_are_red(version):
     version.corpus_path.unlink()
     elsewhere = replace(version, source=replace(version.source, corpus=""))
     outcomes = looked(checks_of(elsewhere, judge=JudgeOptions()))
-    assert "no corpus yet" in outcomes["documents"].result
-    assert "not known before documents are sampled" in outcomes["total"].result
+    assert "no corpus yet" in outcomes["documents"].say
+    assert "not known before documents are sampled" in outcomes["total"].say
 
 
 def test_a_hub_that_cannot_be_reached_is_red_once(version, hub):
     hub("http://127.0.0.1:9")
     outcomes = looked(checks_of(version, encoder=HUB.name))
-    assert outcomes["model hub"].state == "failed"
-    assert "The model hub cannot be reached" in outcomes["model hub"].result
-    assert outcomes[f"encoder {HUB.name}"].state == "skipped"
+    assert outcomes["model hub"].state == "blocked"
+    assert "The model hub cannot be reached" in outcomes["model hub"].say
+    assert outcomes[f"encoder {HUB.name}"].state == "open"
 
 
 def test_a_revision_that_the_hub_has_not_is_red_and_says_how_to_do_without(version, hub, monkeypatch):
@@ -159,15 +159,15 @@ def test_a_revision_that_the_hub_has_not_is_red_and_says_how_to_do_without(versi
     with HubServer({(HUB.model, "b" * 40): folder}) as server:
         hub(server.url)
         outcomes = looked(checks_of(version))
-        assert outcomes["model hub"].state == "ok"
-        said = outcomes[f"encoder {HUB.name}"].result
+        assert outcomes["model hub"].state == "done"
+        said = outcomes[f"encoder {HUB.name}"].say
         assert f"where the catalogue pins {'a' * 40}" in said
         assert f"remove its cells from {path}" in said
     monkeypatch.setattr("runner.evening.needs.tokenizer_folder", lambda spec: folder)
     with HubServer({(HUB.model, HUB.revision): folder}) as server:
         hub(server.url)
         outcome = looked(checks_of(version), f"encoder {HUB.name}")
-        assert (outcome.state, outcome.result.split(";")[0]) == ("ok", f"at the model hub, revision {'a' * 12}")
+        assert (outcome.state, outcome.say.split(";")[0]) == ("done", f"at the model hub, revision {'a' * 12}")
         assert not [path for _, path in server.requests if "safetensors" in path], "nothing is downloaded"
 
 
@@ -203,7 +203,7 @@ def test_a_server_of_encoders_that_refuses_the_key_is_red(version):
         assert "PSE_ENCODER_API_KEY" in said
         server.faults = []
         assert (
-            looked(checks_of(version, backend, encoder=MINILM.name), f"encoder {MINILM.name}").result
+            looked(checks_of(version, backend, encoder=MINILM.name), f"encoder {MINILM.name}").say
             == "answers at 127.0.0.1"
         )
 
@@ -229,48 +229,48 @@ def test_a_token_that_modal_refuses_is_red_and_nothing_after_it_is_asked(version
     made = modal(fetched=True)
     made.server.faults.bad_token()
     outcomes = looked(on_modal(version, made))
-    assert "modal token new" in outcomes["Modal"].result
-    assert outcomes["Modal"].state == "failed"
-    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"skipped"}
+    assert "modal token new" in outcomes["Modal"].say
+    assert outcomes["Modal"].state == "blocked"
+    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"open"}
 
 
 def test_on_modal_a_hub_that_only_modal_can_reach_is_unknown(version, modal, hub):
     hub("http://127.0.0.1:9")
     outcomes = looked(on_modal(version, modal()))
-    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"skipped"}
-    assert outcomes["model hub"].result.startswith("unknown: ")
+    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"open"}
+    assert outcomes["model hub"].say.startswith("unknown: ")
 
 
 def test_on_modal_the_workspace_is_named(version, modal):
     outcomes = looked(on_modal(version, modal(fetched=True)))
-    assert outcomes["Modal"].result.endswith("workspace stand-in")
-    assert outcomes[f"encoder {SPEC.name}"].result == "in Modal's Volume"
-    assert outcomes["total"].result.startswith("$")
+    assert outcomes["Modal"].say.endswith("workspace stand-in")
+    assert outcomes[f"encoder {SPEC.name}"].say == "in Modal's Volume"
+    assert outcomes["total"].say.startswith("$")
 
 
 def test_an_encoder_that_no_container_can_load_is_red(version, modal):
     made = modal(fetched=True)
     made.server.faults.fail_entry(times=None, text="this architecture is not known")
-    (outcome,) = examine(on_modal(version, made).trials())
-    assert (outcome.name, outcome.state) == (f"trial of {SPEC.name}", "failed")
-    assert "no container on Modal could be made ready" in outcome.result
+    (outcome,) = examined(on_modal(version, made).trials())
+    assert (outcome.name, outcome.state) == (f"trial of {SPEC.name}", "blocked")
+    assert "no container on Modal could be made ready" in outcome.say
 
 
 def test_a_quota_of_the_workspace_is_red_where_an_encoder_is_tried(version, modal):
     made = modal(fetched=True)
     made.server.faults.resource_exhausted("FunctionMap")
-    (outcome,) = examine(on_modal(version, made).trials())
-    assert outcome.state == "failed"
-    assert "limits and spending" in outcome.result
+    (outcome,) = examined(on_modal(version, made).trials())
+    assert outcome.state == "blocked"
+    assert "limits and spending" in outcome.say
 
 
 @pytest.mark.parametrize(("fault", "said"), [(api.cut_off, "cut"), (Wire(b"{}", 400, ""), "400")])
 def test_a_judge_that_gives_no_answer_is_red(version, judge, fault, said):
     judge.always = {"bridges": fault}
     trials = checks_of(version, judge=JudgeOptions(url=judge.url)).trials()
-    outcomes = list(examine(check for check in trials if "claude" in check.name))
-    assert {outcome.state for outcome in outcomes} == {"failed"}
-    assert said in outcomes[0].result
+    outcomes = list(examined(check for check in trials if "claude" in check.name))
+    assert {outcome.state for outcome in outcomes} == {"blocked"}
+    assert said in outcomes[0].say
 
 
 def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_version(
@@ -287,7 +287,7 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
         "ModalBackend",
         lambda rentals: containers.append(rentals.options.containers) or opened(rentals),
     )
-    monkeypatch.setattr(SourceChecks, "_encoders", property(lambda checks: [SPEC.name]))
+    monkeypatch.setattr(Needs, "encoders", property(lambda checks: [SPEC.name]))
     where = f"--eval-set-path={version.folder.parent}"
     command = ["doctor", "demo", where, "--modal", "--gpu=cpu", "--judge", f"--judge-url={judge.url}", "--max-usd=9"]
     assert cli.main(command) == 0
@@ -297,7 +297,7 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     assert cli.main([*command, "--yes", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["ok"]
-    assert [row["state"] for row in found["checks"][-3:]] == ["ok"] * 3
+    assert [row["state"] for row in found["checks"][-3:]] == ["done"] * 3
     assert len(judge.asked) == 2
     sent = [text for one in made.server.inputs if one.function == "Embedder.embed" for text in one.args[2]]
     assert len(sent) >= 8
@@ -306,7 +306,7 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     assert {each.kind for each in entries} == {"app", "embed", "judge"}
     assert cli.main([*command[:-1], "--max-usd=0.5", "--yes"]) == 1
     said = capsys.readouterr().out
-    assert "1 of 8 checks failed: total" in said
+    assert "1 of 7 checks failed: total" in said
     assert len(judge.asked) == 2, "nothing is tried where something is red"
 
 
@@ -314,11 +314,11 @@ def test_the_versions_own_documents_are_found_in_a_folder_and_others_are_said_to
     found = checks_of(version)
     found.corpus_path = write_corpus(tmp_path / "same")
     own = archived_documents(version)
-    assert looked(found, "documents").result.startswith(f"{len(own)} of demo v1, as listed, in ")
+    assert looked(found, "documents").say.startswith(f"{len(own)} of demo v1, as listed, in ")
     assert found.drawn == own
     next(iter(found.corpus_path.iterdir())).unlink()
-    assert "are drawn from" in looked(found, "documents").result
-    assert "they are not those of demo v1" in looked(found, "documents").result
+    assert "are drawn from" in looked(found, "documents").say
+    assert "they are not those of demo v1" in looked(found, "documents").say
 
 
 def test_without_libraries_and_hub_no_tokenizer_is_called_damaged(version, hub, monkeypatch):
@@ -330,8 +330,8 @@ def test_without_libraries_and_hub_no_tokenizer_is_called_damaged(version, hub, 
 
     monkeypatch.setattr(found.backend, "located", nowhere)
     outcomes = looked(found)
-    assert outcomes["model hub"].state == "failed"
-    assert outcomes[f"encoder {HUB.name}"].next_step == INSTALL
+    assert outcomes["model hub"].state == "blocked"
+    assert outcomes[f"encoder {HUB.name}"].ways == (INSTALL,)
 
 
 def test_what_was_frozen_and_changed_ends_it(version, capsys):

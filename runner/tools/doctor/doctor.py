@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from runner.base.checks import Check, writable_folders
 from runner.base.places import CACHE_VARIABLE, INSTALLED, WORKPLACE, cache_folder
+from runner.base.steps import Check, writable_folders
 from runner.tools.doctor import defects, parts
 
 _INSTALL = "`pip install --force-reinstall per-source-eval`" if INSTALLED else "`make setup` in the checkout"

@@ -13,9 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runner.base.checks import Skipped
 from runner.base.errors import NegativeVerdict
 from runner.base.places import INSTALLED
+from runner.base.steps import Skipped
 from runner.embed.modal.pins import DISTRIBUTION, all_pins
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from runner.base.records import Verdict
 from runner.base.schema import FrozenModel
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version, existing_version
-from runner.evening.dry_run import describe
+from runner.evening.status import describe
 from runner.tools.compare.compare import compare, comparison_lines
 from runner.tools.compare.query_scores import NDCG, QueryScores, named_means, query_values, read_scores
 from runner.tools.explain_decision import Explanation, explain
