@@ -51,13 +51,14 @@ from runner.evening.next_version import begin_version
 from runner.evening.remake import differing, files_of, results_of
 from runner.evening.status import FREEZES, choice, missing_documents, open_step, stop_at
 from runner.judge.carried_labels import carry_labels
+from runner.judge.models.api import JudgeOptions
 from runner.judge.models.estimate import pooled_pairs
-from runner.judge.models.run_judges import JudgeOptions, asked_judges, judge_again, judge_missing
+from runner.judge.models.run_judges import asked_judges, judge_again, judge_missing
 from runner.judge.prep_labels import export_missing
 from runner.judge.second_reading import unread_twice
 from runner.queries.reading_pack import write_reading_pack
 from runner.report import sentences
-from runner.report.results_page.render import page
+from runner.report.results_page import page
 from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.retrieve.pool import pool, unjudged
 from runner.score.comparison import load_runs

@@ -14,20 +14,14 @@ import yaml
 from runner.base.errors import BackendError, EvalError, InputError, PackageMissing
 from runner.base.given_files import display
 from runner.base.places import DRIVER
-<<<<<<< HEAD
-from runner.base.records import WITHOUT_VECTORS, parse_cell
-from runner.embed.backends import Backend
-from runner.embed.cost.estimate import size
-=======
 from runner.base.records import WITHOUT_VECTORS, Document, PromptSide, parse_cell
 from runner.base.steps import Check, Skipped, writable_folders
 from runner.base.store import Store
 from runner.decide.roster import new_plan_text
 from runner.embed.backends import Backend, Work
-from runner.embed.cost.prices import size
+from runner.embed.cost.estimate import size
 from runner.embed.embed_chunks import embed
 from runner.embed.probe import PARAPHRASES
->>>>>>> f732beb0 (Tell how an evaluation stands by one status, and run the evening in one file)
 from runner.embed.weights import HubSilent, encodings, hub_has, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec

@@ -21,12 +21,8 @@ from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import load_corpus, load_results
 from runner.evening.costs import Asked
 from runner.evening.next_version import open_next
-<<<<<<< HEAD
-from runner.judge.models.api import JudgeOptions
-=======
 from runner.evening.status import RECORDED, describe
-from runner.judge.models.run_judges import JudgeOptions
->>>>>>> f732beb0 (Tell how an evaluation stands by one status, and run the evening in one file)
+from runner.judge.models.api import JudgeOptions
 from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
 from tests.eval_set.test_version import label
