@@ -32,5 +32,5 @@ def test_every_character_of_a_fixture_is_text_or_left_out_for_a_reason(source, p
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name != "cbo_cost_estimates"])
 def test_every_character_of_every_real_file_is_text_or_left_out_for_a_reason(folder, shared):
     for path in real_files(shared, folder):
-        if path.suffix in source_format(FOLDERS[folder]).suffixes:
-            check(FOLDERS[folder], path)
+        if path.suffix in source_format(folder).suffixes:
+            check(folder, path)

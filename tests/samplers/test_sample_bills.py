@@ -1,5 +1,4 @@
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH
 from samplers.sources.bills import FORMAT, SIDECAR
-from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 BILLS = sorted(FIXTURES.glob("BILLS-*.xml"))
@@ -168,25 +166,3 @@ def test_a_sidecar_that_is_no_bill_status_is_an_error_with_its_place(data: bytes
     with pytest.raises(DocumentError) as caught:
         FORMAT.enrich([], {"x/BILLSTATUS-1hr1.xml": data})
     assert caught.value.name == "x/BILLSTATUS-1hr1.xml"
-
-
-@pytest.mark.shared
-def test_every_real_bill_status_reads(shared: Path) -> None:
-    assert FORMAT.enrich is not None
-    paths = real_files(shared, "bill_status")
-    bare = replace(read(BILLS[0].name), family="117-hr-6658", stratum="117/house/introduced/short")
-    (enriched,) = FORMAT.enrich([bare], {path.name: path.read_bytes() for path in paths})
-    assert enriched.stratum == "117/house/introduced/short/Taxation"
-
-
-@pytest.mark.shared
-def test_every_real_bill_reads_and_says_which_it_is(shared: Path) -> None:
-    for path in real_files(shared, "bills"):
-        content = FORMAT.read(path.read_bytes(), path.name, frozenset())
-        (document,), contradictions = content.documents, content.contradictions
-        is_draft = not re.fullmatch(r"BILLS-\d+[a-z]+\d+[a-z]+(?:-\w+)?", path.stem)
-        assert document.doc_id.startswith("BILLS-1")
-        assert document.url.startswith("https://www.govinfo.gov/app/details/BILLS-") or is_draft
-        assert "unknown" not in document.stratum
-        assert ": " in document.title
-        assert is_draft or contradictions or document.doc_id == path.stem

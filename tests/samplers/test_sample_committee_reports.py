@@ -1,7 +1,5 @@
 """Committee reports: headings by layout, tables by their rules and leaders, the law and the letters they reprint."""
 
-import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from samplers.source_format import FileContent
 from samplers.sources.committee_reports.contents import Contents, listed_ranks
 from samplers.sources.committee_reports.reader import EXISTING_LAW, FORMAT
 from samplers.sources.committee_reports.tables import tables
-from tests.support.corpora import assert_accounted, real_files, words_of
+from tests.support.corpora import assert_accounted, words_of
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
 COVER = (
@@ -229,64 +227,3 @@ def test_much_of_one_thing_is_read(filling: str) -> None:
 def test_one_long_line_of_contents_is_read(filling: str) -> None:
     line = filling * (100_000 // len(filling))
     assert "Words." in document(f"{centred('CONTENTS')}\n\nTitle I....... 1\n{line}\n{line}x\n\n    Words.\n").text
-
-
-@cache
-def real(shared: Path) -> list[tuple[Path, Document]]:
-    paths = real_files(shared, "committee_reports")
-    return [(path, FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]) for path in paths]
-
-
-@pytest.mark.shared
-def test_real_reports_name_their_bill_and_have_no_leaders(shared: Path) -> None:
-    for path, read in real(shared):
-        assert read.doc_id == path.stem
-        assert re.search(r"\(Appropriations, on S\. \d{4}\): [A-Z ,]+BILL, 20\d\d$", read.title)
-        assert "...." not in read.text
-        assert not re.search(r"^ *[-=_]{5,}", read.text, re.M)
-        assert "  " not in read.text
-
-
-@pytest.mark.shared
-def test_real_reports_have_the_headings_that_their_contents_list(shared: Path) -> None:
-    """All but those that are spelt otherwise, of which the worst report has 5 of 48."""
-    for path, read in real(shared):
-        labels = {re.sub(r"\W", "", section.label).casefold() for section in read.sections}
-        contents = path.read_text(encoding="utf-8").partition("   Page\n")[2].partition("\n\n")[0]
-        lines = re.findall(r"^(?: {4})*(\w[^\n.:]*?)\.{4,} *\d+$", contents, re.M)
-        listed = [re.sub(r"\W", "", line).casefold() for line in lines]
-        assert len(listed) > 25
-        assert sum(entry in labels for entry in listed) >= 0.89 * len(listed), path.name
-
-
-@pytest.mark.shared
-def test_real_accounts_hold_their_description_and_recommendation(shared: Path) -> None:
-    inner = re.compile(r"(?:.{1,60}—)?(?:PROGRAM DESCRIPTION|COMMITTEE RECOMMENDATIONS?)$", re.I)
-    n = 0
-    for path, read in real(shared):
-        outer = 0
-        for section in read.sections:
-            if section.kind in ("title", "heading") and not inner.match(section.label):
-                outer = section.level
-            elif section.kind == "heading":
-                n += 1
-                assert section.level > outer, (path.name, section)
-    assert n > 600
-
-
-@pytest.mark.shared
-def test_real_titles_are_those_of_the_report(shared: Path) -> None:
-    for path, read in real(shared):
-        titles = [section for section in read.sections if section.kind == "title"]
-        assert len(titles) < 12, path.name
-        assert all(section.level == 1 for section in titles), path.name
-        end = max(section.span.end for section in titles)
-        assert any(section.level == 1 and section.span.start > end for section in read.sections), path.name
-
-
-@pytest.mark.shared
-def test_real_tables_have_a_figure_in_their_rows(shared: Path) -> None:
-    for _, read in real(shared):
-        ruled = [section for section in read.sections if section.kind == "table" and section.label]
-        assert all(re.search(r"\t[$(+-]*[\d,]+|\t[A-Z]", words(read, section)) for section in ruled)
-        assert all("\t\n" not in words(read, section) for section in ruled)

@@ -1,7 +1,5 @@
 """The Congressional Record: what is a turn, what only interrupts the text, and what each page says of itself."""
 
-import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,14 +12,12 @@ from runner.base.records import Document
 from samplers.source_format import FileContent
 from samplers.sources.congressional_record.lines import speaker
 from samplers.sources.congressional_record.reader import FORMAT
-from tests.support.corpora import real_files
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "congressional_record").glob("*.htm"))
 HEADER = (
     "[Congressional Record Volume 165, Number 46 (Thursday, March 14, 2019)]\n[House]\n[Page H1]\n"
     "From the Congressional Record Online\n"
 )
-_MARK = re.compile(r"([^\n]*)\n\s*\n\[\[Page [A-Z]+\d+\]\]\n\s*\n?([^\n]+)")
 
 
 def page(body: str, header: str = HEADER) -> bytes:
@@ -182,60 +178,6 @@ def test_any_arrangement_of_marks_is_a_document_or_a_refusal(pieces: list[str]) 
 def test_much_of_one_thing_is_read(filling: str) -> None:
     read = content("  Mr. ROWAN. One.\n" + filling * (400_000 // len(filling)))
     assert read.documents[0].text.startswith("Mr. ROWAN. One")
-
-
-@pytest.mark.shared
-def test_real_page_marks_never_split_a_sentence(shared: Path) -> None:
-    """Where the text goes on in small letters, the words before and after the mark stand in one paragraph."""
-    n_marks = n_open = 0
-    for path in real_files(shared, "congressional_record"):
-        source = path.read_bytes()
-        text = FORMAT.read(source, path.name, frozenset()).documents[0].text
-        raw = re.sub(r"</?\w+>", "", source.decode("utf-8", "replace")).replace("``", "“").replace("''", "”")
-        n_marks += raw.count("[[Page ")
-        for before, after in _MARK.findall(raw.replace("--", "—")):
-            if after.strip()[:1].islower() and not after.startswith("      ") and "0000" not in before:
-                n_open += 1
-                last, first = before.split()[-3:], after.split()[:3]
-                assert re.search(r"[ ]?".join(map(re.escape, [" ".join(last), " ".join(first)])), text), (
-                    path.name,
-                    after,
-                )
-        assert "[[Page" not in text
-    assert n_marks >= 120
-    assert n_open >= 60
-
-
-@pytest.mark.shared
-def test_real_turns_have_plausible_speakers(shared: Path) -> None:
-    found: Counter[str] = Counter()
-    n_presiding = 0
-    for path in real_files(shared, "congressional_record"):
-        data = path.read_bytes()
-        n_presiding += len(re.findall(rb"^  The PRESIDING OFFICER\. ", data, re.M))
-        read = FORMAT.read(data, path.name, frozenset()).documents[0]
-        assert read.doc_id == path.stem
-        assert "Congressional Record Online" not in read.text
-        assert "{time}" not in read.text
-        assert "•" not in read.text
-        assert "____" not in read.text
-        found.update(part.label for part in read.sections if part.kind in ("turn", "inserted statement"))
-    assert sum(found.values()) >= 340
-    assert all(re.fullmatch(r"(?:M(?:r|s|rs)\.|Miss|Dr\.|The) .{3,60}", label) for label in found)
-    assert found["The PRESIDING OFFICER"] == n_presiding
-
-
-@pytest.mark.shared
-def test_real_turns_are_found_wherever_a_member_is_named_in_capitals(shared: Path) -> None:
-    begins = re.compile(  # "Mr. HEATH and Ms. IVY changed their vote" begins nothing
-        r"^(?:  | ?<bullet> {1,2})(M(?:r|s|rs)\. [A-Z][\w'-]*[A-Z]{2}[\w-]*)[^.\n]{0,30}(?<!\bM[rs])(?<!\bMrs)\. ", re.M
-    )
-    for path in real_files(shared, "congressional_record"):
-        named = Counter(begins.findall(path.read_text(encoding="utf-8", errors="replace")))
-        read = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
-        labels = [part.label for part in read.sections if part.kind in ("turn", "inserted statement")]
-        found = Counter(" ".join(label.split()[:2]) for label in labels)
-        assert not named - found, path.name
 
 
 def centred(*lines: str) -> str:

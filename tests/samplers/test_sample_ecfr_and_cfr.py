@@ -1,16 +1,12 @@
 import random
 import re
-from collections import defaultdict
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from lxml import etree
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH
-from samplers.formats.levels import lead, places
 from samplers.source_format import FileContent
 from samplers.sources.cfr.reader import FORMAT
 from samplers.sources.cfr.text import LABEL_LENGTH
@@ -233,49 +229,6 @@ def real(shared: Path) -> Real:
 
 
 @pytest.mark.shared
-def test_annual_sections_are_the_numbers_outside_lists_of_contents(real):
-    for path, (data, read) in real.items():
-        root = etree.fromstring(data)
-        if root.tag in ("CFRGRANULE", "PART"):
-            kinds = [document.stratum.split("/")[1] for document in read.documents]
-            assert kinds.count("section") == len(root.xpath("//SECTNO[not(ancestor::CONTENTS)]")), path
-            assert kinds.count("appendix") == len(root.xpath("//APPENDIX")), path
-
-
-@pytest.mark.shared
-def test_ecfr_documents_are_the_sections_and_appendices_with_text(real):
-    for path, (data, read) in real.items():
-        root = etree.fromstring(data)
-        if path.parent.name.startswith("ecfr"):
-            units = [unit for unit in root.iter("DIV8", "DIV9") if "".join(unit.itertext()).strip()]
-            assert len(read.documents) == len(units), path
-
-
-@pytest.mark.shared
-def test_real_titles_and_slices_of_them_hold_equal_documents(real):
-    known: dict[str, Document] = {}
-    n_repeated = 0
-    for _, read in real.values():
-        for document in read.documents:
-            n_repeated += document.doc_id in known
-            assert known.setdefault(document.doc_id, document) == document
-    assert n_repeated == 276 + 7
-
-
-@pytest.mark.shared
-def test_paragraphs_of_real_sections_follow_one_another(real):
-    """Nine of 6,600 do not; the files themselves repeat or skip those, or an appendix has headings of its own."""
-    n_members = n_strange = 0
-    for _, read in real.values():
-        for document in read.documents:
-            for members in lists_of(document):
-                n_members += len(members)
-                n_strange += sum(not follows(one, other) for one, other in pairwise(["", *members]))
-    assert n_members > 6_000
-    assert n_strange / n_members < 0.002
-
-
-@pytest.mark.shared
 def test_what_real_sections_cite_of_themselves_is_found_in_them(real):
     """An outside witness: "paragraph (b)(2)(i) of this section" names the levels that the text alone shows."""
     cited = re.compile(
@@ -293,17 +246,6 @@ def test_what_real_sections_cite_of_themselves_is_found_in_them(real):
     assert n_missing / n_found < 0.015
 
 
-@pytest.mark.shared
-def test_the_rule_finds_the_levels_that_uslm_states(real):
-    for path, (_, read) in real.items():
-        if path.name.endswith("s52.39.xml"):
-            document = read.documents[0]
-            parts = [part for part in document.sections if part.kind == "paragraph"]
-            lines = [document.text[part.span.start : part.span.end].partition("\n")[0] for part in parts]
-            found = places([lead(line, full_stops=False) for line in lines], lines)
-            assert [place.levels for place in found] == [(part.level - 1,) for part in parts]
-
-
 def paths_of(document: Document) -> list[str]:
     """The designators from the outermost to each paragraph's own, as people cite them."""
     around: list[tuple[int, str]] = []
@@ -315,25 +257,3 @@ def paths_of(document: Document) -> list[str]:
         around.append((part.span.end, own[0] if own and part.kind == "paragraph" else ""))
         paths.append("".join(designator for _, designator in around))
     return paths
-
-
-def lists_of(document: Document) -> list[list[str]]:
-    """The designators of each list, in order: those of paragraphs with the same parent and kind of brackets."""
-    around: list[tuple[int, int]] = []
-    lists: dict[int, list[str]] = defaultdict(list)
-    for index, part in enumerate(document.sections):
-        while around and around[-1][0] <= part.span.start:
-            around.pop()
-        if part.kind == "paragraph" and re.match(r"\(\w", part.label):
-            lists[around[-1][1]].append(part.label)
-        around.append((part.span.end, index))
-    return list(lists.values())
-
-
-def follows(one: str, other: str) -> bool:
-    """Whether a designator begins a list, after "", or is the next after another."""
-    last = lead(one, full_stops=False).designators
-    first = lead(other, full_stops=False).designators[0].readings
-    if not last:
-        return any(reading.place == 1 for reading in first)
-    return any(a.style == b.style and 0 < b.place - a.last <= 1 for a in last[0].readings for b in first)

@@ -1,6 +1,5 @@
 import random
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from samplers.corpus.sampling import stratified_sample
 from samplers.formats.headings import TITLE_LENGTH
 from samplers.source_format import FileContent
 from samplers.sources.federal_register.reader import FORMAT
-from tests.support.corpora import n_visible, real_files, words_of
+from tests.support.corpora import n_visible, words_of
 
 FIXTURES = Path(__file__).parents[1] / "data" / "federal_register"
 FILES = sorted(FIXTURES.glob("*.xml"))
@@ -265,79 +264,3 @@ def _is_read(data: bytes, name: str) -> bool:
     left_out = {r: n for r, n in content.left_out.items() if not r.startswith("soft hyphens")}
     assert visible == kept - content.supplied + sum(left_out.values())
     return True
-
-
-@pytest.fixture(scope="module")
-def real(shared: Path) -> list[tuple[Path, FileContent]]:
-    paths = real_files(shared, "federal_register")
-    return [(path, FORMAT.read(path.read_bytes(), f"{path.parent.name}/{path.name}", ALL)) for path in paths]
-
-
-@pytest.mark.shared
-def test_every_real_file_is_one_document_with_its_own_id(real):
-    assert len({one(content).doc_id for _, content in real}) == len(real)
-    kept = sum(n_visible(one(content).text) for _, content in real)
-    assert kept > 99 * sum(sum(content.left_out.values()) for _, content in real)
-    for path, content in real:
-        is_notice = next(etree.parse(path).getroot().iter("NOTICE"), None) is not None
-        assert one(content).stratum.startswith("notice/") == is_notice, path
-        assert len(FORMAT.read(path.read_bytes(), path.name, frozenset()).documents) == (not is_notice), path
-
-
-@pytest.mark.shared
-def test_sections_of_real_files_are_those_of_their_elements(real):
-    n_announced = 0
-    for path, content in real:
-        document, root = one(content), etree.parse(path).getroot()
-        kinds = Counter(section.kind for section in document.sections)
-        sections = [e for e in root.iter("SECTION") if next(e.iterancestors("CONTENTS"), None) is None]
-        followed = [s for s in sections if s.getnext() is not None and s.getnext().tag in ("AMDPAR", "REGTEXT")]
-        announced = [s for s in followed if [child.tag for child in s] == ["SECTNO", "SUBJECT"]]
-        n_announced += len(announced)
-        assert kinds["section"] == len(sections) - len(announced), path
-        assert kinds["summary"] == len(list(root.iter("SUM"))), path
-        assert kinds["table"] == len(list(root.iter("GPOTABLE"))), path
-        assert kinds["footnote"] == len(list(root.iter("FTNT"))), path
-    assert n_announced >= 8
-
-
-@pytest.mark.shared
-def test_page_marks_of_real_files_split_no_sentence(real):
-    n_checked = 0
-    for path, content in real:
-        text = one(content).text
-        for mark in etree.parse(path).getroot().iter("PRTPAGE"):
-            before = _text_before(mark).split()
-            after = (mark.tail or "").split()
-            if not before or not after or mark.getparent().tag not in ("P", "FP", "E", "AMDPAR"):
-                continue
-            n_checked += 1
-            glue = "" if before[-1][-1] in "-/" else " "
-            assert f"{before[-1]}{glue}{after[0]}" in text, (path, before[-1], after[0])
-    assert n_checked > 300
-
-
-@pytest.mark.shared
-def test_emphasis_of_real_files_glues_no_words(real):
-    n_lost = n_letters = 0
-    for path, content in real:
-        text = " ".join(one(content).text.split())
-        for mark in etree.parse(path).getroot().iter("E"):
-            if mark.get("T", "03") not in ("01", "02", "03", "04", "05") or next(mark.iterancestors("CONTENTS"), None):
-                continue
-            inner = "".join(mark.itertext())
-            for left, right in ((_text_before(mark), inner), (inner, mark.tail or "")):
-                if not (left[-1:].isalnum() and right[:1].isalnum()):
-                    continue
-                one_letter = left[-1].isdigit() and re.fullmatch(r"[a-z][.,;:]?", inner)
-                n_lost, n_letters = n_lost + 1, n_letters + bool(one_letter)
-                expected = f"{left.split()[-1]}{'' if one_letter else ' '}{right.split()[0]}"
-                assert expected.translate({0xAD: None}) in text, (path, expected)
-    assert n_lost >= 683
-    assert n_letters >= 6
-
-
-def _text_before(mark: etree._Element) -> str:
-    before = mark.getprevious()
-    parent = mark.getparent()
-    return (before.tail if before is not None else parent.text if parent is not None else "") or ""

@@ -1,7 +1,5 @@
 """Claims about the reader of hearings: turns, statements, questions for the record, and what is left out."""
 
-import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -13,15 +11,8 @@ from samplers.formats.printed.paragraphs import Paragraph
 from samplers.source_format import FileContent
 from samplers.sources.hearings.people import affiliated, recased, speakers, word_finder
 from samplers.sources.hearings.reader import FORMAT
-from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "hearing_transcripts"
-
-PLAUSIBLE = re.compile(
-    r"(?:The [A-Z][a-z]+(?: [A-Z][a-z]+)*|[A-Z][\w'’.-]*\.?(?: (?:de la |de |du |van |von )?[A-Z][\w'’.-]+){1,4}"
-    r"(?:,? (?:Jr|Sr|II|III)\.?)?)(?:(?:,| and) [A-Z][\w.]+ [A-Z][\w'’-]+)*(?: of [A-Z]\w+(?: [A-Z]\w+)?)?"
-)
-"""The shapes of a speaker's label: an office, or a title and a name."""
 
 
 def read(data: bytes, name: str = "x.htm") -> FileContent:
@@ -29,11 +20,6 @@ def read(data: bytes, name: str = "x.htm") -> FileContent:
 
 
 @cache
-def fixture(name: str) -> Document:
-    path = FIXTURES / f"CHRG-{name}.htm"
-    return read(path.read_bytes(), path.name).documents[0]
-
-
 def words(document: Document, section: Section) -> str:
     return document.text[section.span.start : section.span.end]
 
@@ -96,12 +82,6 @@ def test_a_short_rule_stands_in_no_text_and_no_title(below: list[str]) -> None:
     ).documents[0]
     assert "\x1e" not in document.title + document.text + "".join(one.label for one in document.sections)
     assert max(below, key=len).strip(" [Page]7") in document.text
-
-
-def name_in(label: str) -> str:
-    """Who speaks by a label that may go on with an affiliation or with the words of a question."""
-    found = re.match(r"(?:(?:Mr|Ms|Mrs|Mt|Dr)\. )?[^.,]+", label)
-    return found[0] if found else label
 
 
 def test_capitals_that_somebody_says_are_no_heading() -> None:
@@ -220,82 +200,6 @@ def test_a_file_that_is_no_hearing_is_refused(data: bytes, reason: str) -> None:
 def test_hostile_pages_are_read_or_refused(unit: str) -> None:
     data = hearing(unit * (120_000 // len(unit)), "    The Chairman. Yes.", "[Whereupon, we adjourned.]", unit * 999)
     assert len(read(data).documents) == 1
-
-
-@pytest.fixture(scope="module")
-def real(shared: Path) -> list[tuple[bytes, FileContent]]:
-    paths = real_files(shared, "hearing_transcripts")
-    data = [path.read_bytes() for path in paths]
-    return [(one, read(one, path.name)) for one, path in zip(data, paths, strict=True)]
-
-
-def texts(real: list[tuple[bytes, FileContent]]) -> list[Document]:
-    return [content.documents[0] for _, content in real]
-
-
-@pytest.mark.shared
-def test_turns_are_found_in_every_real_hearing_with_speech(real: list[tuple[bytes, FileContent]]) -> None:
-    counts = sorted(len(of_kind(document, "turn")) for document in texts(real))
-    assert counts[0] == 0
-    assert counts[1] >= 20
-    assert 140 <= counts[len(counts) // 2] <= 190
-    assert [document.doc_id for document in texts(real) if document.status] == ["CHRG-111shrg61914"]
-
-
-@pytest.mark.shared
-def test_speakers_of_real_hearings_have_plausible_names(real: list[tuple[bytes, FileContent]]) -> None:
-    labels = [label for document in texts(real) for label, _ in of_kind(document, "turn")]
-    odd = {label for label in labels if not PLAUSIBLE.fullmatch(label) and not PLAUSIBLE.fullmatch(name_in(label))}
-    assert len(labels) > 8_500
-    assert odd == set()
-    assert not [label for label in labels if re.search(r"\. (?:Yes|No|Okay|Mr|Ms|Thank)\b", label)]
-
-
-@pytest.mark.shared
-def test_real_turns_include_those_of_a_plain_pattern(real: list[tuple[bytes, FileContent]]) -> None:
-    plain = re.compile(
-        rb"^ {4}((?:(?:Mr|Ms|Mrs|Dr)\. |Senator |Chairman |Chairwoman )[A-Z](?:[\w']|-(?!-))+)(?: \[\w+\])?\. (?=\S)",
-        re.M,
-    )
-    for data, content in real:
-        named = Counter(name.decode() for name in plain.findall(data))
-        document = content.documents[0]
-        found = Counter(name_in(label) for label, _ in of_kind(document, "turn", "question", "answer"))
-        assert not named - found, document.title
-
-
-@pytest.mark.shared
-def test_the_closing_bracket_ends_what_was_said(real: list[tuple[bytes, FileContent]]) -> None:
-    closed = [document for document in texts(real) if of_kind(document, "closing")]
-    assert len(closed) >= 50
-    for document in closed:
-        said = [one for one in document.sections if one.kind == "oral"][-1]
-        assert words(document, said).split("\n\n")[-1].startswith("[Whereupon")
-
-
-@pytest.mark.shared
-def test_real_texts_have_no_markup_leaders_or_scans(real: list[tuple[bytes, FileContent]]) -> None:
-    for document in texts(real):
-        assert not re.search(
-            r"TIFF|\.{6}|&#|&amp;|<(?:pre|bullet|all)|\[\[Page|[\x00-\x08\x0b-\x1f]| {2}", document.text
-        )
-
-
-@pytest.mark.shared
-def test_sentences_of_real_hearings_are_not_split(real: list[tuple[bytes, FileContent]]) -> None:
-    """A paragraph that begins with a small letter would be the rest of one that was split; some lists have such."""
-    lines = [line for document in texts(real) for _, said in of_kind(document, "turn") for line in said.split("\n")]
-    assert len(lines) > 15_000
-    assert sum(line[:1].islower() for line in lines) < len(lines) / 200
-
-
-@pytest.mark.shared
-def test_real_turns_end_in_no_heading_and_real_sections_are_no_mere_mark(real: list[tuple[bytes, FileContent]]) -> None:
-    for document in texts(real):
-        ends = [said.rpartition("\n")[2] for _, said in of_kind(document, "turn")]
-        assert not [end for end in ends if len(end) > 20 and end.isupper()]
-        assert not re.search(r"\bdeg\.|^[-_]$|^A P P", document.text, re.M)
-        assert all(words(document, one).strip("-_ \n") for one in document.sections)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
 from samplers.sources.public_laws import FORMAT
-from tests.samplers.test_sample_us_code import n_open_sections
-from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "public_laws"
 
@@ -71,20 +68,3 @@ def test_the_name_counts_only_where_the_law_says_nothing() -> None:
 def test_what_is_no_law_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(DocumentError, match=reason):
         FORMAT.read(data, "x.xml", frozenset())
-
-
-@pytest.mark.shared
-def test_every_section_of_a_real_law_is_a_document_and_nothing_else_is_lost(shared: Path) -> None:
-    n_sections = n_others = 0
-    for path in real_files(shared, "public_laws"):
-        data = path.read_bytes()
-        read = FORMAT.read(data, path.name, frozenset())
-        sections = [each for each in read.documents if any(s.kind == "section" and not s.label for s in each.sections)]
-        assert len(sections) == n_open_sections(data), path.name
-        assert {each.family for each in read.documents} == {path.stem}
-        assert len({each.doc_id for each in read.documents}) == len(read.documents)
-        assert all("STAT. " not in each.text for each in read.documents)
-        assert all(chunk.n_tokens <= 512 for each in read.documents for chunk in chunker("usc_uslm_section_v1")(each))
-        n_others += len(read.documents) - len(sections)
-        n_sections += len(sections)
-    assert 0 < n_others < n_sections / 20

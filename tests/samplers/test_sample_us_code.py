@@ -1,30 +1,21 @@
-import re
 from pathlib import Path
 
 import pytest
 from lxml import etree
 
-from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.uslm.units import SHORT
 from samplers.source_format import FileContent
 from samplers.sources.us_code import FORMAT, WITHOUT_NOTES, age
-from tests.support.corpora import real_files
 
 FIXTURES = Path(__file__).parents[1] / "data" / "us_code"
 FILES = sorted(FIXTURES.glob("*.xml"))
 CLOSED = {"quotedContent", "notes", "note"}
-DEAD = re.compile(r"\d+ U\.S\.C\. .{1,60} – \W?(?:Repealed|Omitted|Transferred|Renumbered)\b(?! [a-z]* of)")
 
 
 def content(name: str, *options: str) -> FileContent:
     return FORMAT.read((FIXTURES / name).read_bytes(), name, frozenset(options))
-
-
-def document(name: str, doc_id: str, *options: str) -> Document:
-    (found,) = (each for each in content(name, *options).documents if each.doc_id == doc_id)
-    return found
 
 
 def code(body: str, meta: str = "<docNumber>9</docNumber>") -> bytes:
@@ -187,38 +178,3 @@ def test_what_is_no_title_of_the_code_is_refused(data: bytes, reason: str) -> No
 def test_many_sections_of_one_number_have_ids_of_their_own() -> None:
     read = FORMAT.read(code(section() * 3000), "x.xml", frozenset())
     assert len({each.doc_id for each in read.documents}) == 3000
-
-
-def assert_apart(each: Document) -> None:
-    is_statute = each.status != "notes"
-    starts = [part.span.start for part in each.sections if is_statute and part.kind == "notes"]
-    for chunk in chunker("usc_uslm_section_v1")(each):
-        assert not any(chunk.span.start < start < chunk.span.end for start in starts), each.doc_id
-        assert chunk.n_tokens <= 512
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-def test_every_real_section_of_the_code_is_a_document(shared: Path) -> None:
-    for path in real_files(shared, "us_code"):
-        data = path.read_bytes()
-        read = FORMAT.read(data, path.name, frozenset())
-        sections = [each for each in read.documents if each.status != "notes"]
-        assert len(sections) == n_open_sections(data), path.name
-        assert len({each.doc_id for each in read.documents}) == len(read.documents)
-        for each in read.documents:
-            assert " U.S.C. " in each.title
-            assert " – " in each.title  # every one has a heading
-            assert not each.text.count("  ")
-            assert each.status == "notes" or any(part.kind == "chapter" for part in each.sections), each.doc_id
-            assert bool(DEAD.match(each.title)) == (each.status in ("repealed", "omitted", "transferred")), each.title
-            assert_apart(each)
-
-
-@pytest.mark.shared
-def test_of_two_release_points_in_a_folder_the_newest_is_kept(shared: Path) -> None:
-    paths = real_files(shared, "us_code", "usc01-*")
-    documents = [each for path in paths for each in FORMAT.read(path.read_bytes(), path.name, frozenset()).documents]
-    newest = {each.family: each for each in sorted(documents, key=age)}
-    assert len(documents) == len(paths) * len(newest)
-    assert {age(each) for each in newest.values()} == {max(map(age, documents))}
