@@ -20,7 +20,7 @@ def cell_results(
     gate: Gate,
     blockers: Callable[[str], list[str]] = lambda cell: [],
 ) -> list[CellResult]:
-    """One row per cell, best mean nDCG@10 first, equal ones by name.
+    """Return one row per cell, best mean nDCG@10 first, equal ones by name.
 
     `blockers` says what keeps a cell from being confirmed that is so by its scores.
     """
@@ -69,7 +69,7 @@ def _role(cell: str, comparison: Comparison) -> Role:
 
 
 def single_gold_verdicts(comparison: Comparison, run: Run) -> dict[str, GateVerdict]:
-    """Nulls A to D by measure, as if each query's highest-graded document (of equals the first by id) were alone right.
+    """Return nulls A to D by measure, as if each query's highest-graded document (of equals the first by id) were right.
 
     Queries without a document graded above 0 have no such document and are left out. Empty if the corpus has fewer
     than ten documents, among which retrieving ten at random finds everything.

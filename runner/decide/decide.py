@@ -1,6 +1,6 @@
 """The decision: the operator's where a cell is a candidate or confirmed, else the baseline by criterion 6."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -11,9 +11,10 @@ from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_ce
 from runner.decide.outcome import CHOSEN
 from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
-from runner.eval_set.shapes.decision import Chosen, Decision, Standing
+from runner.eval_set.catalog import EncoderSpec
+from runner.eval_set.shapes.decision import Chosen, Decision, Retrieval, Standing
 from runner.eval_set.shapes.plan import Reuse
-from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.results import CellResult, Results
 
 AUTOMATIC = "criterion 6"
 """Who decides if no cell is a candidate."""
@@ -35,12 +36,12 @@ class Choice:
 
 
 def needs_choice(results: Results) -> bool:
-    """Whether a person must choose before a decision can be recorded."""
+    """Return whether a person must choose before a decision can be recorded."""
     return results.outcome.tier in CHOSEN
 
 
 def need_cell(cell: str, cells: Sequence[str]) -> None:
-    """An InputError unless it is one of a version's cells."""
+    """Raise InputError unless it is one of a version's cells."""
     if cell not in cells:
         near = "".join(f" Did you mean {name!r}?" for name in get_close_matches(cell, cells, 1))
         raise InputError(f"{cell!r} is not a cell of this version.{near} Cells: {'; '.join(cells)}.")
@@ -49,41 +50,45 @@ def need_cell(cell: str, cells: Sequence[str]) -> None:
 def decide(
     results: Results, results_sha256: str, choice: Choice | None, *, today: str, reuse: Reuse | None = None
 ) -> Decision:
-    """The decision of a complete result: the operator's, or the baseline by criterion 6.
+    """Return the decision of a complete result: the operator's, or the baseline by criterion 6.
 
     `reuse` is what is known today of a structural chunker that was written for a sibling source.
 
     ValueError if the result allows none, or if candidates need the operator's choice and there is none.
     """
-    if results.outcome.tier == "no decision" or (choice is None and needs_choice(results)):
-        raise ValueError(f"nothing can be decided from this alone: {results.outcome.tier}")
-    if choice is not None and choice.cell not in (RECOMMENDED, results.plan.baseline) and not needs_choice(results):
-        raise InputError(
-            f"No cell is a candidate, so the baseline {results.plan.baseline} is recorded; "
-            f"{choice.cell!r} cannot be chosen. `run` records it."
-        )
-    baseline = results.plan.baseline
+    tier, baseline = results.outcome.tier, results.plan.baseline
+    if tier == "no decision" or (choice is None and needs_choice(results)):
+        raise ValueError(f"nothing can be decided from this alone: {tier}")
+    if results.kind not in ("production", "rehearsal"):
+        raise InputError("An exploration decides nothing, nor does a public collection.")
     chosen, reason, by = baseline, "no cell met criterion 5", AUTOMATIC
     if choice is not None:
-        if choice.by == AUTOMATIC:
-            raise InputError(f"--by: {AUTOMATIC!r} is what a decision without a chooser says; give a name.")
         chosen, reason, by = choice.cell, choice.reason, choice.by
-        if choice.cell == RECOMMENDED:
+        if by == AUTOMATIC:
+            raise InputError(f"--by: {AUTOMATIC!r} is what a decision without a chooser says; give a name.")
+        if chosen not in (RECOMMENDED, baseline) and not needs_choice(results):
+            raise InputError(
+                f"No cell is a candidate, so the baseline {baseline} is recorded; {chosen!r} cannot be chosen. "
+                "`run` records it."
+            )
+        if chosen == RECOMMENDED:
             chosen = results.outcome.recommended
             reason = reason or recommendation(results.cells, results.plan)[1]
     need_cell(chosen, [row.cell for row in results.cells])
-    if results.kind == "exploration" or results.kind == "external":
-        raise InputError("An exploration decides nothing, nor does a public collection.")
+    row = next(row for row in results.cells if row.cell == chosen)
+    standing: Standing = "the baseline" if chosen == baseline else "no candidate"
+    if row.meets_criterion_5:
+        standing = "confirmed" if row.confirmed else "candidate"
     return Decision(
         schema_version=1,
         source=results.source,
         version=results.version,
         kind=results.kind,
-        tier=results.outcome.tier,
-        chosen=_chosen(results, chosen),
+        tier=tier,
+        chosen=chosen_cell(chosen, standing, results.plan.encoders),
         baseline=baseline,
         candidates=results.candidates,
-        rationale=_rationale(results, chosen),
+        rationale=f"{_rationale(row)}; over {len(results.queries)} queries",
         decided_by=by,
         reason=reason,
         decided_on=today,
@@ -93,7 +98,7 @@ def decide(
 
 
 def remade(decision: Decision, results: Results) -> Decision:
-    """The decision that these results, and what the recorded one says of who chose and why, make on its day."""
+    """Return the decision that these results, and what the recorded one says of who chose and why, make on its day."""
     choice = None
     if decision.decided_by != AUTOMATIC:
         choice = Choice(decision.chosen.cell, decision.reason, decision.decided_by)
@@ -101,62 +106,45 @@ def remade(decision: Decision, results: Results) -> Decision:
     return decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
 
 
-def _chosen(results: Results, name: str) -> Chosen:
-    cell, standing = parse_cell(name), _standing(results, name)
-    if isinstance(cell, WITHOUT_VECTORS):
-        return Chosen(
-            cell=name,
-            standing=standing,
-            retrieval="rerank" if isinstance(cell, CrossCell) else "bm25",
-            encoder="",
-            encoder_revision="",
-            chunker=cell.chunker,
-        )
+def chosen_cell(name: str, standing: Standing, own: Mapping[str, EncoderSpec]) -> Chosen:
+    """Return a cell as it goes to production; `own` are the plan's encoders."""
+    cell = parse_cell(name)
+    encoder = revision = ""
+    retrieval: Retrieval = "rerank" if isinstance(cell, CrossCell) else "bm25"
+    if not isinstance(cell, WITHOUT_VECTORS):
+        encoder, revision = cell.encoder, catalog.encoder(cell.encoder, own).revision
+        retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
     return Chosen(
         cell=name,
         standing=standing,
-        retrieval=cell.method if isinstance(cell, HybridCell) else "dense",
-        encoder=cell.encoder,
-        encoder_revision=catalog.encoder(cell.encoder, results.plan.encoders).revision,
+        retrieval=retrieval,
+        encoder=encoder,
+        encoder_revision=revision,
         chunker=cell.chunker,
     )
 
 
-def _standing(results: Results, name: str) -> Standing:
-    if name == results.plan.baseline:
-        return "the baseline"
-    if name in results.confirmed:
-        return "confirmed"
-    return "candidate" if name in results.candidates else "no candidate"
-
-
-def _rationale(results: Results, chosen: str) -> str:
-    row = next(row for row in results.cells if row.cell == chosen)
+def _rationale(row: CellResult) -> str:
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
-    said = f"{chosen}: nDCG@10 {ndcg.mean:.4f} ({ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}"
-    if chosen != results.plan.baseline:
-        said += f"; {gain_text(row.differences['ndcg@10'].mean)} nDCG@10 to the baseline"
-        said += "; confirmed" if row.confirmed else f"; not confirmed: it {', '.join(row.short_of)}"
-    return f"{said}; over {len(results.queries)} queries"
+    words = f"{row.cell}: nDCG@10 {ndcg.mean:.4f} ({ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}"
+    if row.test is None:
+        return words
+    words += f"; {gain_text(row.differences['ndcg@10'].mean)} nDCG@10 to the baseline"
+    return f"{words}; confirmed" if row.confirmed else f"{words}; not confirmed: it {', '.join(row.short_of)}"
 
 
 def decision_sentence(decision: Decision) -> str:
-    """What was chosen, for what tier of evidence, by whom and why."""
+    """Return what was chosen, for what tier of evidence, by whom and why."""
     head = f"{decision.source} v{decision.version}"
     if decision.kind == "rehearsal":
         head = f"rehearsal of {head} (never counts as a decision)"
-    chosen = decision.chosen
-    said = f"{chosen.cell} ({chosen.standing})"
-    if decision.kind == "policy":
-        said = f"the baseline, {chosen.cell} (by policy, nothing was measured)"
-    elif chosen.standing == "the baseline":
-        said = f"the baseline, {chosen.cell} ({_beside(decision)})"
-    return f"{head}: chosen is {said}. Decided by {decision.decided_by}: {decision.reason}."
-
-
-def _beside(decision: Decision) -> str:
-    if decision.tier == "confirmed":
-        return "though a cell is confirmed"
-    if decision.tier == "candidate":
-        return "1 candidate" if len(decision.candidates) == 1 else f"{len(decision.candidates)} candidates"
-    return decision.tier
+    chosen, tier, n_candidates = decision.chosen, decision.tier, len(decision.candidates)
+    words = f"{chosen.cell} ({chosen.standing})"
+    if chosen.standing == "the baseline":
+        beside = {
+            "by policy": "by policy, nothing was measured",
+            "confirmed": "though a cell is confirmed",
+            "candidate": f"{n_candidates} candidate{'' if n_candidates == 1 else 's'}",
+        }
+        words = f"the baseline, {chosen.cell} ({beside.get(tier, tier)})"
+    return f"{head}: chosen is {words}. Decided by {decision.decided_by}: {decision.reason}."

@@ -3,20 +3,19 @@
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.places import DRIVER
-from runner.base.records import DenseCell, parse_cell
-from runner.decide.decide import decision_sentence
+from runner.decide.decide import chosen_cell, decision_sentence
 from runner.decide.roster import Standing, locked_decision
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.lock import verify_version, write_lock
-from runner.eval_set.shapes.decision import Chosen, Decision
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.version import Version, alone, load_decision
 
 REASON = "the source has weak structure, so an evaluation is not expected to pay"
 
 
 def adopt_baseline(version: Version, by: str, reason: str, *, today: str) -> tuple[Decision, bool]:
-    """The decision for the baseline by policy, recorded and locked, and whether it is new: a recorded one stays.
+    """Record and lock the decision for the baseline by policy; return it and whether it is new: a recorded one stays.
 
     InputError for a source that is to be evaluated, and for a version that an evaluation has begun on.
     """
@@ -38,50 +37,36 @@ def adopt_baseline(version: Version, by: str, reason: str, *, today: str) -> tup
             raise InputError(
                 f"{version.name} is being evaluated already; let it be decided: {DRIVER} run {version.flags}"
             )
-        decision = _decision(version, by, reason or REASON, today)
+        decision = Decision(
+            schema_version=1,
+            source=source.name,
+            version=version.number,
+            kind="policy",
+            tier="by policy",
+            chosen=chosen_cell(source.baseline, "the baseline", {}),
+            baseline=source.baseline,
+            candidates=[],
+            rationale=_rationale(source),
+            decided_by=by,
+            reason=reason or REASON,
+            decided_on=today,
+            results_sha256=None,
+        )
         write_atomic(path, json_bytes(decision.model_dump()))
         write_lock(version.folder)
     return decision, True
 
 
-def _decision(version: Version, by: str, reason: str, today: str) -> Decision:
-    baseline = version.source.baseline
-    cell = parse_cell(baseline)
-    assert isinstance(cell, DenseCell)
-    return Decision(
-        schema_version=1,
-        source=version.source.name,
-        version=version.number,
-        kind="policy",
-        tier="by policy",
-        chosen=Chosen(
-            cell=baseline,
-            standing="the baseline",
-            retrieval="dense",
-            encoder=cell.encoder,
-            encoder_revision=catalog.encoder(cell.encoder).revision,
-            chunker=cell.chunker,
-        ),
-        baseline=baseline,
-        candidates=[],
-        rationale=_rationale(version.source),
-        decided_by=by,
-        reason=reason,
-        decided_on=today,
-        results_sha256=None,
-    )
-
-
 def _rationale(source: SourceSpec) -> str:
-    said = f"Nothing was measured here for {source.name}: {REASON}."
+    words = f"Nothing was measured here for {source.name}: {REASON}."
     if source.predicted_best != source.baseline.rpartition(" x ")[2]:
-        said += f" That {source.predicted_best} would do better is predicted in the catalog, and untested."
+        words += f" That {source.predicted_best} would do better is predicted in the catalog, and untested."
     if elsewhere := source.imported:
-        said += (
+        words += (
             f" v{elsewhere.version}, decided elsewhere and without artefacts here, chose {elsewhere.cell} at nDCG@10 "
             f"{elsewhere.ndcg:.4f}."
         )
-    return said
+    return words
 
 
 HARD_ABOVE = 10_000
@@ -89,7 +74,7 @@ HARD_ABOVE = 10_000
 
 
 def bulk_gate(standing: Standing, n_documents: int) -> str:
-    """What may be embedded; a NegativeVerdict if a source of more than HARD_ABOVE documents is undecided."""
+    """Return what may be embedded; NegativeVerdict if a source of more than HARD_ABOVE documents is undecided."""
     if standing.decision is not None:
         return f"open: {decision_sentence(standing.decision)}\nembed: {standing.live}"
     source = standing.source

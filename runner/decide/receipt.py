@@ -24,7 +24,7 @@ CellTimes = dict[str, dict[str, float]]
 
 
 def remember_times(record: Version, measured: CellTimes) -> CellTimes:
-    """What was measured of every cell, newest measurement each: one taken from the cache keeps what it once took."""
+    """Return the newest measurements of every cell: one taken from the cache keeps what it once took."""
     path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
     try:
         known = read_json(path) if path.exists() else {}
@@ -37,7 +37,7 @@ def remember_times(record: Version, measured: CellTimes) -> CellTimes:
 
 
 def measured_rate(record: Version, cells: Iterable[str]) -> float | None:
-    """GFLOP per second at which this machine embedded the version's cells; None if none was timed."""
+    """Return GFLOP per second at which this machine embedded the version's cells; None if none was timed."""
     path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
     times: CellTimes = read_json(path) if path.exists() else {}
     gflop = seconds = 0.0
@@ -53,14 +53,14 @@ def measured_rate(record: Version, cells: Iterable[str]) -> float | None:
 
 
 def index_sizes(record: Version, cells: Iterable[str]) -> CellTimes:
-    """`index_bytes` of the cells whose files lie in the record and name them; measured or not, a cell has its index."""
+    """Return `index_bytes` of the cells whose files lie in the record: measured or not, a cell has its index."""
     files = {cell: record.cell_path(cell) for cell in cells}
     sizes = {cell: load_cell_file(path).index_bytes for cell, path in files.items() if path.exists()}
     return {cell: {"index_bytes": size} for cell, size in sizes.items() if size is not None}
 
 
 def embedded_by(record: Version, cells: Iterable[str]) -> dict[str, BackendRecord]:
-    """What embedded the cells whose files lie in the record; without cells that no encoder embedded."""
+    """Return what embedded the cells whose files lie in the record; without cells that no encoder embedded."""
     files = {cell: record.cell_path(cell) for cell in cells}
     facts = {cell: load_cell_file(path) for cell, path in files.items() if path.exists()}
     return {cell: found.backend for cell, found in facts.items() if found.backend is not None}
@@ -72,7 +72,7 @@ def make_receipt(
     backends: Mapping[str, BackendRecord],
     spend: SpendReceipt | None = None,
 ) -> Receipt:
-    """What this machine is, what this run took, where its vectors were made, and what that cost where it is metered."""
+    """Return what this machine is, what this run took, where its vectors were made, and what that cost if metered."""
     return Receipt(
         schema_version=1,
         finished_on=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -18,32 +18,7 @@ from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import CellResult
 from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version
 
-RESULTS = "results.json"
-
-
-def newest_locked(*, rehearsal: bool, versions: Callable[[str], Version] = newest_version) -> list[Path]:
-    """results.json of every source of the roster that has one locked: the newest version's.
-
-    `versions` gives the newest version of a source by its name. A baseline adopted by policy has no results.
-    """
-    found = []
-    for spec in SOURCES.values():
-        if spec.trigger_order:
-            newest = versions(spec.name)
-            folders = [_record(one, rehearsal) for one in reversed(versions_of(newest) or [newest])]
-            locked = (folder / RESULTS for folder in folders if (folder / LOCK_NAME).exists())
-            found += [path for path in locked if path.exists()][:1]
-    return found
-
-
-def _record(version: Version, rehearsal: bool) -> Path:
-    return version.folder / "rehearsal" if rehearsal else version.folder
-
-
 NOT_BEGUN = "not begun"
-UNDECIDED = "undecided"
-DECIDED = "decided"
-BY_POLICY = "baseline by policy"
 
 Versions = Callable[[str], Version]
 """The newest version of a source, by its name."""
@@ -78,40 +53,62 @@ class Standing:
         return self.decision.chosen.cell if self.decision else self.source.baseline
 
 
+def in_production() -> list[SourceSpec]:
+    """Return the sources of the substrate, in the order of their bulk embedding."""
+    return sorted((spec for spec in SOURCES.values() if spec.trigger_order), key=lambda spec: spec.trigger_order)
+
+
+def newest_locked(*, rehearsal: bool, versions: Versions = newest_version) -> list[Path]:
+    """Return results.json of every source in production that has one locked: the newest version's.
+
+    A baseline adopted by policy has no results.
+    """
+    paths = []
+    for spec in in_production():
+        newest = versions(spec.name)
+        views = [replace(one, rehearsal=rehearsal) for one in reversed(versions_of(newest) or [newest])]
+        locked = [one.results_path for one in views if (one.record / LOCK_NAME).exists()]
+        paths += [path for path in locked if path.exists()][:1]
+    return paths
+
+
 def roster(versions: Versions = newest_version, changed: list[IntegrityError] | None = None) -> list[Standing]:
-    """Every source of the substrate in trigger order.
+    """Return where every source in production stands.
 
     The error of a source whose locked record was changed is raised or, with `changed`, kept there, and the source left
     out.
     """
-    found = []
-    for spec in sorted(SOURCES.values(), key=lambda spec: spec.trigger_order):
-        if not spec.trigger_order:
-            continue
+    standings = []
+    for spec in in_production():
         try:
-            found.append(standing(versions(spec.name)))
+            standings.append(standing(versions(spec.name)))
         except IntegrityError as error:
             if changed is None:
                 raise
             changed.append(error)
-    return found
+    return standings
 
 
 def standing(version: Version) -> Standing:
-    """How far a source has come, `version` being its newest; read from files, which must keep to their schemas."""
-    source = version.source
+    """Return how far a source has come, `version` being its newest; files must keep to their schemas."""
     shown = version_in_force(version) or version  # which has verified the locks of every version that counts
     decision = _decision_if_locked(shown)
+    state = "undecided" if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
     if decision is not None:
-        state = BY_POLICY if decision.kind == "policy" else DECIDED
-    else:
-        state = UNDECIDED if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
-    rehearsed = _decision_if_locked(replace(shown, rehearsal=True))
-    return Standing(source, shown, state, decision, _observed_best(shown, decision), beside(shown), rehearsed)
+        state = "baseline by policy" if decision.kind == "policy" else "decided"
+    return Standing(
+        source=version.source,
+        version=shown,
+        state=state,
+        decision=decision,
+        observed_best=_observed_best(shown, decision),
+        beside=beside(shown),
+        rehearsed=_decision_if_locked(replace(shown, rehearsal=True)),
+    )
 
 
 def beside(version: Version) -> str:
-    """What became of versions that are newer than this one, or were given up before it; "" if there are none."""
+    """Return what became of versions that are newer than this one, or were given up before it; "" if there are none."""
     told = []
     for other in versions_of(version):
         if abandoned(other) is not None:
@@ -122,7 +119,7 @@ def beside(version: Version) -> str:
 
 
 def version_in_force(version: Version) -> Version | None:
-    """The newest version of the same source, in the same view, whose decision is locked; None if none is.
+    """Return the newest version of the same source, in the same view, whose decision is locked; None if none is.
 
     While a newer one stands open this is what holds. An IntegrityError if its record was changed since.
     """
@@ -131,7 +128,7 @@ def version_in_force(version: Version) -> Version | None:
 
 
 def locked_decision(version: Version) -> Decision | None:
-    """The decision of a version's record once it is locked; an IntegrityError if the record was changed since."""
+    """Return the decision of a version's record once it is locked; IntegrityError if the record was changed since."""
     verify_version(version)
     return _decision_if_locked(version)
 
@@ -142,7 +139,7 @@ def _decision_if_locked(version: Version) -> Decision | None:
 
 
 def next_to_evaluate(standings: list[Standing]) -> Standing | None:
-    """The first source in trigger order that the policy wants evaluated and that has no decision."""
+    """Return the first source in trigger order that the policy wants evaluated and that has no decision."""
     return next((s for s in standings if s.source.policy == "evaluate" and not s.is_decided), None)
 
 
@@ -154,14 +151,14 @@ def new_plan_text(version: Version, *, rehearsal: bool) -> str:
 
 
 def reuse_of(source: SourceSpec) -> Reuse | None:
-    """What a decision says of a structural chunker that was written for a sibling; None for the source's own."""
+    """Return what a decision says of a structural chunker that was written for a sibling; None for the source's own."""
     if not source.reuses:
         return None
     return Reuse(chunker=source.structural_chunker, source=source.reuses, result=sibling_result(source))
 
 
 def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> str:
-    """What is known of a reused chunker in the evaluation of the sibling that it was written for."""
+    """Return what is known of a reused chunker in the evaluation of the sibling that it was written for."""
     newest = versions(source.reuses)
     sibling = version_in_force(newest) or newest
     decision = locked_decision(sibling)
@@ -176,14 +173,10 @@ def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> s
 
 
 def _observed_best(version: Version, decision: Decision | None) -> str:
-    if decision is not None and decision.kind == "production":
-        rows = _dense_rows(version)
-        if rows:
-            return parse_cell(max(rows, key=lambda row: row.scores["ndcg@10"].mean).cell).chunker
+    if decision is not None and decision.kind == "production" and (rows := _dense_rows(version)):
+        return parse_cell(max(rows, key=lambda row: row.scores["ndcg@10"].mean).cell).chunker
     imported = version.source.imported
-    if imported is None:
-        return ""
-    return f"{parse_cell(imported.cell).chunker} (v{imported.version}, elsewhere)"
+    return f"{parse_cell(imported.cell).chunker} (v{imported.version}, elsewhere)" if imported else ""
 
 
 def _dense_rows(version: Version) -> list[CellResult]:
@@ -193,30 +186,22 @@ def _dense_rows(version: Version) -> list[CellResult]:
 
 
 def moved_on(standing: Standing) -> list[str]:
-    """What the catalog says otherwise today than when the source was decided; empty if nothing moved."""
-    decision, source = standing.decision, standing.source
+    """Return what the catalog says otherwise today than when the source was decided; empty if nothing moved."""
+    decision, source, version = standing.decision, standing.source, standing.version
     if decision is None:
         return []
     changes = []
     if decision.baseline != source.baseline:
         changes.append(f"the production baseline is now {source.baseline}, it was {decision.baseline}")
-    changes += _encoder_moved(decision, standing.version)
-    if decision.kind == "production":
-        measured = [row.cell for row in _dense_rows(standing.version)]
-        if source.structural_chunker not in {uncut(parse_cell(cell).chunker) for cell in measured}:
-            changes.append(f"the structural chunker is now {source.structural_chunker}, which was not measured")
-    return changes
-
-
-def _encoder_moved(decision: Decision, version: Version) -> list[str]:
     name, revision = decision.chosen.encoder, decision.chosen.encoder_revision
-    if not name:
-        return []
     spec = catalog.ENCODERS.get(name)
-    if spec is None and version.results_path.exists() and name in load_results(version).plan.encoders:
-        return []  # frozen with the plan
-    if spec is None or spec.excluded:
-        return [f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}"]
-    if spec.revision != revision:
-        return [f"the encoder {name} is now pinned at {spec.revision[:12]}, it was decided at {revision[:12]}"]
-    return []
+    # An encoder of the plan's own is frozen with it, and none is needed without vectors.
+    own = bool(name) and spec is None and version.results_path.exists() and name in load_results(version).plan.encoders
+    if name and not own and (spec is None or spec.excluded):
+        changes.append(f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}")
+    elif spec is not None and spec.revision != revision:
+        changes.append(f"the encoder {name} is now pinned at {spec.revision[:12]}, it was decided at {revision[:12]}")
+    measured = {uncut(parse_cell(row.cell).chunker) for row in _dense_rows(version)}
+    if decision.kind == "production" and source.structural_chunker not in measured:
+        changes.append(f"the structural chunker is now {source.structural_chunker}, which was not measured")
+    return changes

@@ -28,7 +28,7 @@ class CellFigures(NamedTuple):
 
     @classmethod
     def of(cls, row: CellResult) -> Self:
-        """The figures of a tested cell; ValueError for the baseline."""
+        """Return the figures of a tested cell; ValueError for the baseline."""
         if row.test is None:
             raise ValueError(f"{row.cell} is the baseline, which is held against nothing")
         return cls(
@@ -54,7 +54,7 @@ class Criterion(NamedTuple):
 
 
 def criterion_5(gain: float, recall_change: float, rule: Rule) -> list[Criterion]:
-    """The two conditions on point estimates that make a candidate: "gain" and "recall"."""
+    """Return the two conditions on point estimates that make a candidate: "gain" and "recall"."""
     bar, loss, gain, change = rule.min_gain, rule.max_recall_loss, round4(gain), round4(recall_change)
     return [
         Criterion("gain", gain >= bar, gain, bar, f"gains less than {bar:g} nDCG@10"),
@@ -63,7 +63,7 @@ def criterion_5(gain: float, recall_change: float, rule: Rule) -> list[Criterion
 
 
 def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
-    """Every condition of a confirmed cell, in the order of `Criterion.name`.
+    """Return every condition of a confirmed cell, in the order of `Criterion.name`.
 
     Criterion 5, an adjusted p of at most `alpha`, a null gate passed, and every hit that counts judged.
     """
@@ -92,33 +92,33 @@ def _beyond_chance(p: float | None, alpha: float) -> Criterion:
 
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
-    """Whether differences to the baseline make a candidate, by the point estimates alone."""
+    """Return whether differences to the baseline make a candidate, by the point estimates alone."""
     return all(one.met for one in criterion_5(gain, recall_change, rule))
 
 
 def unmet_criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[str]:
-    """What the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores."""
+    """Return what the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores."""
     return [one.lacks for one in criteria(cell, rule, alpha) if not one.met]
 
 
 def not_ruled_out(row: CellResult) -> bool:
-    """Whether a challenger neither is shown to lose Recall@10 nor fails the null gate."""
+    """Return whether a challenger neither is shown to lose Recall@10 nor fails the null gate."""
     bound = row.recall_bound
     return bound is not None and bound.state != "shown to fall" and row.gate.verdict != "fail"
 
 
 def regret_of_keeping(row: CellResult) -> float:
-    """What keeping the baseline instead of the cell is expected to lose, at four places; 0 if it is ruled out."""
+    """Return what keeping the baseline instead of the cell is expected to lose; 0 if it is ruled out."""
     return round4(row.loss.keeping) if row.loss is not None and not_ruled_out(row) else 0.0
 
 
 def reaches_gain(row: CellResult, rule: Rule) -> bool:
-    """Whether the interval of a tested cell's difference reaches the gain asked for; False for the baseline."""
+    """Return whether the interval of a tested cell's difference reaches the gain asked for; False for the baseline."""
     return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
 
 
 def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
-    """The choice that is expected to lose least: of the cells that may be chosen the one of greatest expected gain.
+    """Return the choice that is expected to lose least: of the cells that may be chosen that of greatest expected gain.
 
     The baseline if none may be chosen, or if switching to that one is not expected to lose less than keeping it.
     """
@@ -129,7 +129,7 @@ def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
 
 
 def eligible_cells(cells: Sequence[CellResult]) -> dict[str, ExpectedLoss]:
-    """The preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit, by name."""
+    """Return the preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit, by name."""
     return {
         row.cell: row.loss
         for row in cells
@@ -139,7 +139,7 @@ def eligible_cells(cells: Sequence[CellResult]) -> dict[str, ExpectedLoss]:
 
 
 def recommendation(cells: Sequence[CellResult], plan: Plan) -> tuple[str, str]:
-    """The choice that is expected to lose least under the plan's prior and cost, and a sentence on why."""
+    """Return the choice that is expected to lose least under the plan's prior and cost, and a sentence on why."""
     eligible, baseline = eligible_cells(cells), plan.baseline
     chosen = least_loss(baseline, eligible)
     if not eligible and not any(row.meets_criterion_5 for row in cells):
@@ -157,7 +157,7 @@ def recommendation(cells: Sequence[CellResult], plan: Plan) -> tuple[str, str]:
 
 
 def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
-    """The best confirmed cell, else the best candidate, else the one that keeping the baseline may miss most.
+    """Return the best confirmed cell, else the best candidate, else the one that keeping the baseline may miss most.
 
     `cells` are ranked, best first. None if the baseline stands alone.
     """
@@ -169,24 +169,24 @@ def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
 
 
 def beside_baseline(cells: Sequence[CellResult], plan: Plan) -> list[str]:
-    """The names of the baseline and of the cell in question, whose hits a page shows side by side."""
+    """Return the names of the baseline and of the cell in question, whose hits a page shows side by side."""
     one = cell_in_question(cells)
     return [plan.baseline, *([one.cell] if one is not None else [])]
 
 
 def stand(row: CellResult) -> Side | None:
-    """Where a cell stands to the baseline, all cells compared; None for the baseline, and outside of the family."""
+    """Return where a cell stands to the baseline, all cells compared; None for it, and outside of the family."""
     return None if row.test is None or row.test.simultaneous is None else side_of(row.test.simultaneous)
 
 
 def side_of(simultaneous: Sequence[float]) -> Side:
-    """The side on which a simultaneous interval wholly lies."""
+    """Return the side on which a simultaneous interval wholly lies."""
     low, high = map(round4, simultaneous)
     return "not told apart" if low <= 0 <= high else "above" if low > 0 else "below"
 
 
 def interval_of(test: PairedTest) -> Sequence[float]:
-    """The simultaneous interval of a tested cell, its own outside of the tested family."""
+    """Return the simultaneous interval of a tested cell, its own outside of the tested family."""
     return test.simultaneous or test.interval
 
 

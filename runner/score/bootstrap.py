@@ -17,7 +17,7 @@ _COUNTS_KEPT = 1 << 20
 
 
 def score_matrix(scores: Sequence[Scores], measure: str) -> Ints:
-    """One measure of all cells, (cells, queries) in units of 1e-9; ValueError if cells differ in their queries."""
+    """Return one measure of all cells, (cells, queries) in units of 1e-9; ValueError if their queries differ."""
     if len({cell.query_ids for cell in scores}) > 1:
         raise ValueError(f"cells scored over different queries: {', '.join(cell.cell for cell in scores)}")
     return np.array([cell.values[measure] for cell in scores], np.int64)
@@ -26,7 +26,7 @@ def score_matrix(scores: Sequence[Scores], measure: str) -> Ints:
 def mean_intervals(
     values: Ints, *, seed: int, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> tuple[Interval, ...]:
-    """Percentile-bootstrap interval of each row's mean, in [-1, 1]; the queries are drawn alike for every row.
+    """Return percentile-bootstrap interval of each row's mean, in [-1, 1]; the queries are drawn alike for every row.
 
     `values` are (rows, queries) in units of 1e-9. The ends are order statistics without interpolation, the same
     number from either end: of 10,000 sorted means, the 251st and the 9,750th at level 0.95. Efron & Tibshirani 1993,
@@ -41,7 +41,7 @@ def mean_intervals(
 
 
 def resampled_totals(values: Ints, *, seed: int, resamples: int) -> Ints:
-    """Sums of each row over `resamples` draws of the queries with replacement, (rows, resamples).
+    """Return sums of each row over `resamples` draws of the queries with replacement, (rows, resamples).
 
     Exact: counts and values are whole numbers, and every partial sum stays below 2 ** 53, where float64 holds them
     all; so the matrix product gives the same bits whatever its order. ValueError if that bound does not hold.
@@ -56,7 +56,7 @@ def resampled_totals(values: Ints, *, seed: int, resamples: int) -> Ints:
 
 
 def bootstrap_counts(n_queries: int, resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Blocks of rows (draws, n_queries): how often each draw of n_queries takes each query, `resamples` rows in all.
+    """Yield blocks of rows (draws, n_queries): how often each draw of n_queries takes each query, `resamples` in all.
 
     A block holds at most _COUNTS_AT_ONCE counts, half a megabyte, which stays in the processor's cache.
     """
@@ -72,5 +72,5 @@ def bootstrap_counts(n_queries: int, resamples: int, seed: int) -> Iterator[NDAr
 
 @lru_cache(maxsize=1)
 def _kept_counts(n_queries: int, resamples: int, seed: int) -> list[NDArray[np.float64]]:
-    """The same, kept: every measure of a version is drawn alike."""
+    """Return the same, kept: every measure of a version is drawn alike."""
     return list(bootstrap_counts(n_queries, resamples, seed))

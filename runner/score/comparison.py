@@ -75,7 +75,7 @@ class Comparison:
         return [cell for cell in self.runs if cell != self.plan.baseline]
 
     def paired(self, cells: Sequence[str], measure: str) -> Ints:
-        """Cell minus baseline, (cells, queries) in units of 1e-9."""
+        """Return cell minus baseline, (cells, queries) in units of 1e-9."""
         values = score_matrix([self.scores[cell] for cell in (self.plan.baseline, *cells)], measure)
         differences: Ints = values[1:] - values[0]
         return differences
@@ -142,7 +142,7 @@ class Comparison:
         return dict(zip(self.challengers, expected_losses(self.beliefs, self.plan), strict=True))
 
     def document_chunks(self, cell: str) -> dict[str, int]:
-        """How many chunks the cell cut each document into; an IntegrityError if its file counts another corpus."""
+        """Return how many chunks the cell cut each document into; IntegrityError if its file counts another corpus."""
         counts = self.facts[cell].chunks_per_document
         if len(counts) != len(self.document_lengths):
             raise IntegrityError(
@@ -152,7 +152,7 @@ class Comparison:
         return dict(zip(self.document_lengths, counts, strict=True))
 
     def false_alarm(self) -> float | None:
-        """How often criterion 5 would flag some challenger if all equalled the baseline; None if it stands alone."""
+        """Return how often criterion 5 would flag some cell if all equalled the baseline; None if it stands alone."""
         if not self.challengers:
             return None
         rule, settings = self.plan.rule, self.plan.significance
@@ -190,7 +190,7 @@ class Comparison:
 
 
 def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
-    """The recorded runs of the plan's cells, in its order."""
+    """Return the recorded runs of the plan's cells, in its order."""
     query_ids = [query.query_id for query in load_queries(version.queries_path)]
     return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
 
@@ -202,7 +202,7 @@ def load_comparison(
     published: Qrels | None = None,
     runs: Mapping[str, Run] | None = None,
 ) -> Comparison:
-    """The recorded runs of the plan's cells beside the version's labels, or beside `published` qrels.
+    """Return the recorded runs of the plan's cells beside the version's labels, or beside `published` qrels.
 
     `runs` are what `load_runs` gives, read here if they are not given.
     """
@@ -219,17 +219,17 @@ def load_comparison(
 
 
 def mean(values: Ints) -> float:
-    """The mean of values in units of 1e-9."""
+    """Return the mean of values in units of 1e-9."""
     return int(values.sum()) / (len(values) * SCORE_UNIT)
 
 
 def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
-    """Over a row of differences, one per query."""
+    """Count them over a row of differences, one per query."""
     return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
 
 
 def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Difference]:
-    """Each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
+    """Return each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
     differences = values - values[baseline]
     found = []
     for row, interval in zip(differences, planned_intervals(differences, plan), strict=True):
@@ -241,6 +241,6 @@ def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Differen
 
 
 def planned_intervals(values: Ints, plan: Plan) -> tuple[Interval, ...]:
-    """The bootstrap interval of each row's mean, drawn as the plan says."""
+    """Return the bootstrap interval of each row's mean, drawn as the plan says."""
     bootstrap = plan.bootstrap
     return mean_intervals(values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence)

@@ -44,11 +44,11 @@ class Gain(NamedTuple):
     sd: float
 
     def above(self, bar: float) -> float:
-        """The probability of a gain above `bar`."""
+        """Return the probability of a gain above `bar`."""
         return _Z.cdf((self.mean - bar) / self.sd) if self.sd else float(self.mean > bar)
 
     def excess(self, bar: float) -> float:
-        """E[max(0, gain - bar)]."""
+        """Return E[max(0, gain - bar)]."""
         if not self.sd:
             return max(0.0, self.mean - bar)
         z = (self.mean - bar) / self.sd
@@ -69,11 +69,11 @@ class Mixture(NamedTuple):
         return Gain(mean, math.sqrt(squares))
 
     def above(self, bar: float) -> float:
-        """The probability of a gain above `bar`."""
+        """Return the probability of a gain above `bar`."""
         return min(1.0, self._over([part.above(bar) for part in self.parts]))
 
     def excess(self, bar: float) -> float:
-        """E[max(0, gain - bar)]."""
+        """Return E[max(0, gain - bar)]."""
         return self._over([part.excess(bar) for part in self.parts])
 
     def _over(self, values: Sequence[float]) -> float:
@@ -100,7 +100,7 @@ class Beliefs:
         return [Mixture(weights, list(map(Gain, means, sds))) for means, sds in pairs]
 
     def best(self, cells: Sequence[int]) -> float:
-        """E[max(0, greatest gain)] of these cells: the worth of knowing which is best; 0 of none."""
+        """Return E[max(0, greatest gain)] of these cells: the worth of knowing which is best; 0 of none."""
         if not cells:
             return 0.0
         some = np.ix_(range(len(self.weights)), cells, cells)
@@ -110,7 +110,7 @@ class Beliefs:
 
 
 def beliefs(differences: Ints, prior: Prior) -> Beliefs:
-    """What is believed of the rows' true means; `differences` are (cells, queries), in units of 1e-9.
+    """Return what is believed of the rows' true means; `differences` are (cells, queries), in units of 1e-9.
 
     ValueError for fewer than 2 queries.
 
@@ -126,7 +126,7 @@ def beliefs(differences: Ints, prior: Prior) -> Beliefs:
 
 
 def _posterior(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
-    """Beliefs once `measured` is seen; `covariance` is that of the errors as the queries show it."""
+    """Return beliefs once `measured` is seen; `covariance` is that of the errors as the queries show it."""
     scatter = np.sqrt(np.diagonal(covariance))
     scatter = np.where(scatter > 0, scatter, np.inf)  # what does not scatter correlates with nothing
     correlations = covariance / np.outer(scatter, scatter)
@@ -138,12 +138,12 @@ def _posterior(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
 
 
 def _alike(matrix: Floats, share: float) -> Floats:
-    """The matrix with this share of what stands beside its diagonal."""
+    """Return the matrix with this share of what stands beside its diagonal."""
     return matrix * (share + (1 - share) * np.eye(len(matrix)))
 
 
 def _updated(measured: Floats, errors: Floats, mean: float, before: Floats, penalties: Floats) -> Beliefs:
-    """Bayes' rule for gains that were measured with errors of this covariance.
+    """Apply Bayes' rule to gains that were measured with errors of this covariance.
 
     `before` (grid, cells, cells) has what is believed of the gains about `mean`, and `penalties` (grid,) how unlikely
     each is: minus twice the logarithm of its chance.
@@ -158,7 +158,7 @@ def _updated(measured: Floats, errors: Floats, mean: float, before: Floats, pena
 
 
 def expected_losses(believed: Beliefs, plan: Plan) -> list[ExpectedLoss]:
-    """What switching to each cell, and what keeping the baseline instead, is expected to cost.
+    """Return what switching to each cell, and what keeping the baseline instead, is expected to cost.
 
     With g a cell's true gain and k the plan's switching cost, switching is expected to lose E[max(0, k - g)] and
     keeping E[max(0, g - k)]: what the better of the two would have been worth more. They differ by k - E[g], so
@@ -168,7 +168,7 @@ def expected_losses(believed: Beliefs, plan: Plan) -> list[ExpectedLoss]:
 
 
 def expected_loss(believed: Gain | Mixture, plan: Plan) -> ExpectedLoss:
-    """The same of one cell, of whose true gain this is believed."""
+    """Return the same of one cell, of whose true gain this is believed."""
     gain = believed.mean if isinstance(believed, Gain) else believed.gain.mean
     cost, keeping = plan.switching_cost, believed.excess(plan.switching_cost)
     return ExpectedLoss(
@@ -182,7 +182,7 @@ def expected_loss(believed: Gain | Mixture, plan: Plan) -> ExpectedLoss:
 
 @cache
 def _points(n_cells: int) -> Floats:
-    """_POINTS of a normal distribution in so many dimensions, evenly spread (Roberts' sequence of additive steps)."""
+    """Return _POINTS of a normal distribution in so many dimensions, evenly spread (Roberts' additive steps)."""
     root = 2.0
     for _ in range(60):
         root = (1 + root) ** (1 / (n_cells + 1))

@@ -12,7 +12,7 @@ from runner.score.flips import exact_columns, flip_blocks
 def false_alarm(
     gains: Ints, recall_changes: Ints, *, min_gain: float, max_recall_loss: float, draws: int, seed: int
 ) -> float:
-    """How often criterion 5 would flag some cell if every cell equalled the baseline and queries scattered as they did.
+    """Return how often criterion 5 would flag some cell if all equalled the baseline and queries scattered as they did.
 
     `gains` and `recall_changes` are differences to the baseline (cells, queries) in units of 1e-9. Each row is moved to
     a mean of 0 (to a whole unit); a draw flips the signs of the same queries in all rows of both. A cell is flagged in
@@ -38,7 +38,7 @@ def false_alarm(
 
 
 def _least_total(threshold: float, n_queries: int) -> int:
-    """The least sum over the queries, in whole units, whose mean reaches `threshold` at four places."""
+    """Return the least sum over the queries, in whole units, whose mean reaches `threshold` at four places."""
     most = n_queries * SCORE_UNIT
     totals = range(-most, most + 1)
     return bisect_left(totals, threshold, key=lambda total: round4(total / most)) - most

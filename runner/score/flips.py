@@ -28,7 +28,7 @@ class Flipped(NamedTuple):
 
 
 def flipped(values: Ints, *, draws: int, seed: int) -> Flipped:
-    """The sums of each row of `values` (rows, queries) over `draws` draws, or over all ways to flip if those are fewer.
+    """Return the sums of each row of `values` (rows, queries) over `draws` draws, or over all ways to flip if fewer.
 
     Every draw flips the same queries in all rows. ValueError for no query, no draw, or values too large to add exactly.
     """
@@ -43,7 +43,7 @@ def flipped(values: Ints, *, draws: int, seed: int) -> Flipped:
 
 
 def flip_blocks(n_queries: int, draws: int, seed: int) -> Iterator[Floats]:
-    """Blocks of rows (draws, n_queries) of 0 and 1, equally likely, `draws` rows in all; 1 flips a query's sign.
+    """Yield blocks of rows (draws, n_queries) of 0 and 1, equally likely, `draws` rows in all; 1 flips a query's sign.
 
     A block holds at most _FLIPS_AT_ONCE flips, half a megabyte, which stays in the processor's cache.
     """
@@ -56,7 +56,7 @@ def flip_blocks(n_queries: int, draws: int, seed: int) -> Iterator[Floats]:
 
 
 def exact_columns(values: Ints) -> Floats:
-    """The rows as columns of floats that add up exactly in any order; ValueError if a sum could pass 2 ** 53."""
+    """Return the rows as columns of floats that add up exactly in any order; ValueError if a sum could pass 2 ** 53."""
     greatest = int(np.abs(values).max(initial=0))
     if values.shape[1] * greatest >= _WHOLE:
         raise ValueError(f"{values.shape[1]} queries with values up to {greatest} cannot be added exactly")
@@ -64,7 +64,7 @@ def exact_columns(values: Ints) -> Floats:
 
 
 def exact_p(values: Sequence[int]) -> float:
-    """Share of all sign flips whose total is at least as far from 0 as the values' own, which is one of them.
+    """Return share of all sign flips whose total is at least as far from 0 as the values' own, which is one of them.
 
     Memory and time go with 2 ** (values other than 0). A flip and its negation are equally far, so one of the two is
     counted.
@@ -77,7 +77,7 @@ def exact_p(values: Sequence[int]) -> float:
 
 
 def _every_way(n_queries: int) -> Iterator[Floats]:
-    """Every set of queries without the last one, but the empty set, in blocks as of `flip_blocks`."""
+    """Return every set of queries without the last one, but the empty set, in blocks as of `flip_blocks`."""
     rows, ways = max(1, _FLIPS_AT_ONCE // n_queries), 2 ** (n_queries - 1)
     for start in range(1, ways, rows):
         numbers = np.arange(start, min(start + rows, ways))

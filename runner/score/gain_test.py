@@ -36,7 +36,7 @@ class GainTest(NamedTuple):
 
 
 def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[GainTest]:
-    """Adjusted p of "it does not gain" of each row (rows, queries), in units of 1e-9, of which `first` go first.
+    """Return adjusted p of "it does not gain" of each row (rows, queries), in units of 1e-9, of which `first` go first.
 
     Two steps, the first challengers and the other cells, each by step-down max-T over one-sided statistics (Romano &
     Wolf 2005), which keeps the error of its step whichever rows truly gain nothing. The first have FIRST_SHARE of
@@ -67,17 +67,17 @@ def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[
 
 
 def _passed_on(step: Sequence[float], share: float) -> float:
-    """The least alpha at which all rows of a step are shown to gain at its share."""
+    """Return the least alpha at which all rows of a step are shown to gain at its share."""
     return max(step) / share
 
 
 def _with_share(step: Sequence[float], share: float, whole_from: float) -> list[float]:
-    """P of rows that have a share of alpha, and all of it from an alpha of `whole_from`."""
+    """Return p of rows that have a share of alpha, and all of it from an alpha of `whole_from`."""
     return [min(1.0, p / share, max(p, whole_from)) for p in step]
 
 
 def _step_down(statistics: Floats) -> list[float]:
-    """Step-down max-T p of each row of (rows, draws and the observed one last)."""
+    """Return the step-down max-T p of each row of (rows, draws and the observed one last)."""
     order = np.argsort(-statistics[:, -1], kind="stable")
     greatest, least = np.full((2, statistics.shape[1]), [[-np.inf], [np.inf]])
     found = [0.0] * len(order)
@@ -93,7 +93,7 @@ def _step_down(statistics: Floats) -> list[float]:
 
 
 def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
-    """Hall's t of each row and one more loss under every draw, and as observed in the last column."""
+    """Return Hall's t of each row and one more loss under every draw, and as observed in the last column."""
     differences = np.hstack([differences, -_root_mean_squares(differences)])
     largest = np.abs(differences).max(axis=1, keepdims=True, initial=1)
     shares = differences / largest
@@ -115,7 +115,7 @@ def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
 
 
 def _root_mean_squares(differences: Ints) -> Ints:
-    """Of each row, (rows, 1); whole, and the same however signs are flipped."""
+    """Return of each row, (rows, 1); whole, and the same however signs are flipped."""
     n_queries = differences.shape[1]
     if not n_queries:
         raise ValueError("0 queries: there must be one at least")
@@ -124,7 +124,7 @@ def _root_mean_squares(differences: Ints) -> Ints:
 
 
 def _halls_t(totals: Floats, squares: float, cubes: Floats, n: int) -> Floats:
-    """Hall's t over sqrt(n) from the sums of n values, of their squares and of their cubes.
+    """Return Hall's t over sqrt(n) from the sums of n values, of their squares and of their cubes.
 
     With u the mean in standard deviations (ddof 0) and g SKEWNESS times the skewness:
     u + g u^2 / 3 + g^2 u^3 / 27 + g / (6 n), which rises with u. Infinite where all values are equal and not 0, 0

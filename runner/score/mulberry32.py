@@ -31,12 +31,12 @@ class Bootstrap:
 
 
 def uniforms(seed: int, count: int) -> NDArray[np.float64]:
-    """The first `count` numbers of the generator, in [0, 1)."""
+    """Return the first `count` numbers of the generator, in [0, 1)."""
     return _mixed(_states(seed, np.arange(1, count + 1, dtype=np.uint64))) / SEEDS
 
 
 def bootstrap(values: Sequence[float], *, resamples: int, seed: int) -> Bootstrap:
-    """The script's bootstrap of a mean; ValueError for an empty sample, a seed outside SEEDS or no resamples.
+    """Return the script's bootstrap of a mean; ValueError for an empty sample, a seed outside SEEDS or no resamples.
 
     A resample draws one value after another, and resamples follow one another in the generator's sequence. Sums run
     from the first value drawn to the last, since their last bits decide what counts as 0 or less. The 95 % interval's
@@ -51,7 +51,7 @@ def bootstrap(values: Sequence[float], *, resamples: int, seed: int) -> Bootstra
 
 
 def _resampled_sums(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
-    """Sums of `resamples` draws with replacement; all resamples take their next value at once."""
+    """Return sums of `resamples` draws with replacement; all resamples take their next value at once."""
     states = _states(seed, np.arange(resamples, dtype=np.uint64) * np.uint64(len(values)))
     sums = np.zeros(resamples)
     for _ in values:
@@ -61,7 +61,7 @@ def _resampled_sums(values: NDArray[np.float64], resamples: int, seed: int) -> N
 
 
 def _states(seed: int, positions: NDArray[np.uint64]) -> Words:
-    """The generator's state at positions of its sequence; it is a counter that wraps at 2 ** 32."""
+    """Return the generator's state at positions of its sequence; it is a counter that wraps at 2 ** 32."""
     if not 0 <= seed < SEEDS:
         raise ValueError(f"mulberry32 takes a seed from 0 to {SEEDS - 1}, not {seed}")
     return (np.uint64(seed) + positions * np.uint64(_STEP)).astype(np.uint32)

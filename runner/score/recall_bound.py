@@ -23,7 +23,7 @@ stakes then hold.
 
 
 def recall_bounds(changes: Ints, margin: float, *, alpha: float) -> tuple[RecallBound, ...]:
-    """Bounds of the mean of each row (rows, queries), in units of 1e-9, each at 1 - alpha by itself.
+    """Return bounds of the mean of each row (rows, queries), in units of 1e-9, each at 1 - alpha by itself.
 
     "shown not to fall" if the lower bound is above -margin, "shown to fall" if the upper one is below, both compared
     at the four places that a page shows. ValueError for an alpha outside of (0, 1) or a margin outside of [0, 1].
@@ -44,7 +44,7 @@ def _bound(changes: Sequence[int], margin: float, alpha: float) -> RecallBound:
 
 
 def _lower(changes: Sequence[int], alpha: float) -> float:
-    """The least mean that is not refuted, to a whole unit: that at which betting on more makes less than 1 / alpha.
+    """Return the least mean not refuted, to a whole unit: that at which betting on more makes less than 1 / alpha.
 
     If the mean were m, no stake could be expected to grow capital, so it passes 1 / alpha with a chance of alpha at
     most (Ville 1939). Capital falls as m rises.
@@ -55,12 +55,12 @@ def _lower(changes: Sequence[int], alpha: float) -> float:
 
 
 def _capital(changes: Counter[int], mean: int) -> float:
-    """What betting that the mean is above `mean` makes of 1."""
+    """Return what betting that the mean is above `mean` makes of 1."""
     return sum(weight * _grown(changes, mean, stake) for stake, weight in _BETS)
 
 
 def _grown(changes: Counter[int], mean: int, stake: float) -> float:
-    """What 1 grows to with one stake all along; at most e^700, which is as good as infinite."""
+    """Return what 1 grows to with one stake all along; at most e^700, which is as good as infinite."""
     factors = [(1 + stake * (change - mean) / (SCORE_UNIT + mean), count) for change, count in changes.items()]
     if min(factor for factor, _ in factors) <= 0:
         return 0.0

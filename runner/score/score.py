@@ -24,7 +24,7 @@ _UNJUDGED = -(1 << 31)
 
 
 def qrels(labels: Iterable[Label]) -> dict[str, dict[str, int]]:
-    """The grades that scores count: of every pair the earliest first-round one.
+    """Return the grades that scores count: of every pair the earliest first-round one.
 
     Batches may be graded by different people; a second reading of a pair, which comes later, changes no score.
     """
@@ -35,7 +35,7 @@ def qrels(labels: Iterable[Label]) -> dict[str, dict[str, int]]:
 
 
 def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int) -> Scores:
-    """Every measure of MEASURES for every query, in the order given; KeyError if the run misses a query.
+    """Return every measure of MEASURES for every query, in the order given; KeyError if the run misses a query.
 
     nDCG has linear gain and its ideal over all judged documents. Relevant, for recall and reciprocal rank, is a
     grade of `relevant_grade` or more; recall is over all relevant documents judged, so that recall@10 cannot reach 1
@@ -73,7 +73,7 @@ def ideal_gains(
 
 
 def single_gold(query_ids: Iterable[str], qrels: Qrels) -> dict[str, str]:
-    """Each query's highest-graded document, of equals the first by id, without queries that have none above grade 0."""
+    """Return each query's highest-graded document, of equals the first by id, without queries of none above 0."""
     best = {}
     for query_id in query_ids:
         doc_id, grade = min(qrels.get(query_id, {}).items(), key=lambda pair: (-pair[1], pair[0]), default=("", 0))
@@ -83,12 +83,12 @@ def single_gold(query_ids: Iterable[str], qrels: Qrels) -> dict[str, str]:
 
 
 def units(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Values in [0, 1] as whole units of 1e-9."""
+    """Return values in [0, 1] as whole units of 1e-9."""
     return np.rint(values * SCORE_UNIT).astype(np.int64)
 
 
 def _grades(run: Run, query_ids: Sequence[str], qrels: Qrels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Grades down each ranking (queries, RUN_DEPTH), _UNJUDGED if there is none, and the rankings' lengths."""
+    """Return grades down each ranking (queries, RUN_DEPTH), _UNJUDGED if there is none, and the rankings' lengths."""
     places: list[int] = []
     found: list[int] = []
     for row, query_id in enumerate(query_ids):

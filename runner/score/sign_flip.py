@@ -106,7 +106,7 @@ class _Row(NamedTuple):
         return math.sqrt(self.spread / max(1, len(self.values) - 1)) / len(self.values)
 
     def statistics(self) -> Floats:
-        """|t| of every draw, raised by _TIE.
+        """Return |t| of every draw, raised by _TIE.
 
         Flips leave the sum of squares as it is, so t is a function of the total alone; infinite if a draw gives all
         values one sign and they are equally large.
@@ -120,13 +120,13 @@ class _Row(NamedTuple):
         return found
 
     def reach(self, statistics: Floats) -> Floats:
-        """How far from the mean a shift may lie for its |t| to be at most these."""
+        """Return how far from the mean a shift may lie for its |t| to be at most these."""
         found = np.full_like(statistics, np.inf)
         np.multiply(statistics, self.standard_error, out=found, where=np.isfinite(statistics))
         return found
 
     def typical_values(self, sizes: Floats) -> tuple[Floats, Floats]:
-        """The lower and the higher of each draw's two subset means; infinite if one of the subsets is empty."""
+        """Return the lower and the higher of each draw's two subset means; infinite if one of the subsets is empty."""
         n, some = len(self.values), (sizes > 0) & (sizes < len(self.values))
         ends = np.full((2, len(sizes)), [[-np.inf], [np.inf]])
         means = self.sums[some] / sizes[some], (self.total - self.sums[some]) / (n - sizes[some])

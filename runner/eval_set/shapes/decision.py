@@ -10,6 +10,7 @@ from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import Tier
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Retrieval = Literal["dense", "bm25", "rerank", "rrf"]
 Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 
 
@@ -67,7 +68,7 @@ class Chosen(FrozenModel):
 
     cell: str
     standing: Standing
-    retrieval: Literal["dense", "bm25", "rerank", "rrf"]
+    retrieval: Retrieval
     encoder: str
     encoder_revision: str
     chunker: str
