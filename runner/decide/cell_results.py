@@ -69,7 +69,7 @@ def _role(cell: str, comparison: Comparison) -> Role:
 
 
 def single_gold_verdicts(comparison: Comparison, run: Run) -> dict[str, GateVerdict]:
-    """Return nulls A to D by measure, as if each query's highest-graded document (of equals the first by id) were right.
+    """Return nulls A to D by measure, as if each query's highest-graded document (of equals the first) were right.
 
     Queries without a document graded above 0 have no such document and are left out. Empty if the corpus has fewer
     than ten documents, among which retrieving ten at random finds everything.
