@@ -13,7 +13,7 @@ from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise, Judging, R
 from runner.eval_set.shapes.labels import Label, undated
 from runner.eval_set.shapes.plan import Plan
 from runner.judge.agreement.by_cell import favours
-from runner.judge.agreement.double_graded import Double, doubles, drifts, repeats
+from runner.judge.agreement.double_graded import Double, doubles, drifts
 from runner.judge.agreement.kappa import confusion, estimates
 from runner.score.comparison import Comparison, mean
 
@@ -32,7 +32,7 @@ def agreement(labels: Sequence[Label], runs: Mapping[str, Run], query_ids: Seque
         pairs=len({(label.query_id, label.doc_id) for label in rows if label.round == 1}),
         read_twice=len({(double.query_id, double.doc_id) for double in twice}),
         seconds=[_second([double for double in twice if double.second_judge == judge], runs, plan) for judge in judges],
-        drift=drifts(repeats(rows), seed=plan.significance.seed),
+        drift=drifts(rows, seed=plan.significance.seed),
         noise=None,
     )
 

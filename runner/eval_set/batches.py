@@ -179,7 +179,7 @@ def _pieces(text: str, span: Span) -> Iterator[Span]:
 
 
 def _end_of_piece(text: str, start: int, last: int) -> int:
-    """After the first line break that leaves no short piece, else after the last space within LONGEST_PIECE."""
+    """Return after the first line break that leaves no short piece, else after the last space within LONGEST_PIECE."""
     if last - start <= SHORTEST_PIECE:
         return last
     limit = min(start + LONGEST_PIECE, last)

@@ -38,7 +38,7 @@ NOTHING = Carried("", 0, 0, {})
 
 
 def carry_labels(version: Version) -> Carried:
-    """What was carried into labels.jsonl of a preregistered version that has none yet; else NOTHING.
+    """Return what was carried into labels.jsonl of a preregistered version that has none yet; else NOTHING.
 
     Labels stay as they are, in their order. An IntegrityError if the earlier version has changed since.
     """
@@ -69,7 +69,7 @@ def check_earlier(version: Version, before: Version) -> None:
 
 
 def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str]:
-    """Why each label of one version does not hold for another: the first reason that applies, "" if it holds."""
+    """Return why each label of one version does not hold for another: the first reason that applies, "" if it holds."""
     then_queries, queries, then_documents, documents = texts(before), texts(now), digests(before), digests(now)
     prompt, judges = file_sha256(now.judge_path), now.plan().judges
     graded_by = {pair: label.model for pair, label in scored(labels).items()}
@@ -94,12 +94,12 @@ def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str
 
 
 def texts(version: Version) -> dict[str, str]:
-    """Queries' texts by id; none if the version has no queries."""
+    """Return queries' texts by id; none if the version has no queries."""
     path = version.queries_path
     return {query.query_id: query.text for query in load_queries(path)} if path.exists() else {}
 
 
 def digests(version: Version) -> dict[str, str]:
-    """Documents' digests by id; none if the version has no corpus."""
+    """Return documents' digests by id; none if the version has no corpus."""
     path = version.corpus_path
     return {row.doc_id: row.sha256 for row in load_corpus(path)[1]} if path.exists() else {}

@@ -25,7 +25,7 @@ REPEATS = 3
 
 
 def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tuple[Span, ...]]:
-    """Each pair's best chunks in text order, from every run that ranks the document at any depth."""
+    """Return each pair's best chunks in text order, from every run that ranks the document at any depth."""
     spans: dict[Pair, set[Span]] = {pair: set() for pair in pairs}
     for run in runs:
         for query_id, hits in run.hits.items():
@@ -36,7 +36,7 @@ def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tup
 
 
 def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
-    """What a judge reads of a document: all of it if that fits, else its shortest spans, merged, in text order.
+    """Return what a judge reads of a document: all of it if that fits, else its shortest spans, merged, in text order.
 
     Shortest first, because a cell over whole documents points at everything. A single span that is too long is cut.
     """
@@ -55,7 +55,7 @@ def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
 def export_missing(
     version: Version, missing: Sequence[Pair], runs: Iterable[Run], documents: Mapping[str, Document]
 ) -> list[Path]:
-    """Batch files for these pairs of a version, with what any of the runs points at as evidence."""
+    """Return batch files for these pairs of a version, with what any of the runs points at as evidence."""
     queries = {query.query_id: query for query in load_queries(version.queries_path)}
     evidence = evidence_spans(missing, runs)
     return export_batches(version, evidence, queries, documents, above=newest_batch(version_labels(version)))
@@ -69,7 +69,7 @@ def export_batches(
     *,
     above: int = 0,
 ) -> list[Path]:
-    """Batch files that together hold every missing pair, those written earlier included; new numbers exceed `above`.
+    """Return batch files that together hold every missing pair, earlier ones included; new numbers exceed `above`.
 
     Order is by a digest of the pair, which tells nothing about rank or system. Every batch but the first holds REPEATS
     pairs of earlier ones.
@@ -97,7 +97,7 @@ def export_batches(
 
 
 def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_before: int) -> list[BatchRow]:
-    """The rows in batches' order, each full batch but the first of all with REPEATS rows of batches before it.
+    """Return the rows in batches' order, each full batch but the first of all with REPEATS rows of batches before it.
 
     A pair is repeated once at most. `n_before` rows were exported earlier; a killed export goes on as if it had not
     been.
@@ -124,7 +124,7 @@ def _pair(row: BatchRow) -> Pair:
 
 
 def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME") -> str:
-    """The command that takes answers in, as a stop says it; `judge` is the plan's, if it names one."""
+    """Return the command that takes answers in, as a stop says it; `judge` is the plan's, if it names one."""
     command = f"{DRIVER} labels import {version.flags} --judge={name}"
     if judge is not None and judge.by_file:
         return f"{command} --model={judge.model} FILE ...      --person if a person judged"
@@ -134,7 +134,7 @@ def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME"
 def judging_stop(
     version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str
 ) -> InputNeeded:
-    """What a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
+    """Return what a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
     wanted = set(missing)
     row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
     example = json_line(

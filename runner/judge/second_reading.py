@@ -30,7 +30,7 @@ class SecondReadings:
 
 
 def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
-    """That share of the pairs of every grade, by a digest of the pair, sorted; rounded so that their sum is the share.
+    """Return that share of the pairs of every grade, by a digest of the pair, sorted; their sum is the share.
 
     A larger share holds a smaller one, and labels added later change little of it.
     """
@@ -46,7 +46,7 @@ def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
 
 
 def export_doubles(version: Version, labels: Sequence[Label], share: float) -> SecondReadings:
-    """Batches of second readings for that share of the judged pairs whose batch is here, with those exported before.
+    """Write batches of second readings for that share of the judged pairs whose batch is here; earlier ones count.
 
     InputError if nothing is judged, or no batch is here.
     """
@@ -76,7 +76,7 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
 
 
 def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
-    """Who read each pair; one whom two have read waits for nobody."""
+    """Return who read each pair; one whom two have read waits for nobody."""
     found: dict[Pair, set[str]] = defaultdict(set)
     for label in labels:
         found[label.query_id, label.doc_id].add(label.judge)
@@ -84,7 +84,7 @@ def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
 
 
 def unread_twice(version: Version, plan: Plan) -> list[Path]:
-    """The files of the second judge's share of a model's grades that are not read again yet; [] if nothing waits."""
+    """Return the files of the second judge's share of a model's grades that still wait; [] if nothing does."""
     labels = version_labels(version)
     second = plan.judges.second if plan.judges else None
     if second is None or not any(label.model for label in scored(labels).values()):
@@ -95,7 +95,7 @@ def unread_twice(version: Version, plan: Plan) -> list[Path]:
 
 
 def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> InputNeeded:
-    """What a person is told while pairs wait for a second judge."""
+    """Return what a person is told while pairs wait for a second judge."""
     judges = judges_of(version_labels(version))
     rows = [(row.query_id, row.doc_id) for path in files for row in read_batch(path)]
     waiting, named, flags = sum(len(judges[pair]) < 2 for pair in rows), " ".join(map(str, files)), version.flags

@@ -27,14 +27,14 @@ LITERAL_KINDS = frozenset({"citation", "quote", "attribution"})
 
 
 def expected(source: str, n_queries: int) -> dict[str, float]:
-    """How many of `n_queries` would be of each kind, were they spread as the source's weights say."""
+    """Return how many of `n_queries` would be of each kind, were they spread as the source's weights say."""
     kinds = catalog.source(source).queries
     total = sum(kind.weight for kind in kinds)
     return {kind.kind: n_queries * kind.weight / total for kind in kinds}
 
 
 def whole_shares(source: str, n_queries: int) -> dict[str, int]:
-    """`expected` in whole queries that sum to `n_queries`: those with the largest remainders are rounded up."""
+    """Return `expected` in whole queries that sum to `n_queries`: those with the largest remainders are rounded up."""
     wanted = expected(source, n_queries)
     shares = {kind: int(share) for kind, share in wanted.items()}
     lacking = n_queries - sum(shares.values())

@@ -29,15 +29,17 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_queries(path: Path) -> list[QueryRow]:
-    """The rows of a file like queries.yaml, repeats and all; an InputError names every field that is wrong."""
+    """Return the rows of a file like queries.yaml; an InputError names every field that is wrong, or an id twice."""
     rows = checked(Queries, read_yaml(path), path).queries
+    if twice := [query_id for query_id, count in Counter(row.id for row in rows).items() if count > 1]:
+        raise InputError(f"{path} has the id {twice[0]} twice. Give every query an id of its own.")
     if len(rows) > MOST_QUERIES:
         raise InputError(f"{path} has {len(rows):,} queries; at most {MOST_QUERIES:,} are read. Split the file.")
     return rows
 
 
 def append_queries(path: Path, rows: Sequence[QueryRow], name: str) -> None:
-    """`path` with `rows` at the end of its list, whole or not at all; it is begun if it is not there yet.
+    """Return `path` with `rows` at the end of its list, whole or not at all; it is begun if it is not there yet.
 
     An InputError if the list is written so that nothing can be put at its end.
     """
@@ -56,42 +58,42 @@ def append_queries(path: Path, rows: Sequence[QueryRow], name: str) -> None:
 
 
 def plain(text: str) -> str:
-    """A query's text as duplicates are told: without regard to case and white space."""
+    """Return a query's text as duplicates are told: without regard to case and white space."""
     return " ".join(text.casefold().split())
 
 
 def shown(text: str, longest: int = 80) -> str:
-    """A text for a message, as it is written: a long one ends in an ellipsis, what is not printable is escaped."""
+    """Return a text as a message shows it: a long one ends in an ellipsis, what is not printable is escaped."""
     cut = text if len(text) <= longest else text[: longest - 1].rstrip() + "\u2026"
     return printable(cut, longest)
 
 
 def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
-    """The next `count` ids of the form q07, after the highest of that form among the known."""
+    """Return the next `count` ids of the form q07, after the highest of that form among the known."""
     numbers = [int(one[len(prefix) :]) for one in known if one.startswith(prefix) and one[len(prefix) :].isdecimal()]
     first = max(numbers, default=0) + 1
     return [f"{prefix}{number:02d}" for number in range(first, first + count)]
 
 
 def origin_counts(origins: Iterable[str]) -> dict[str, int]:
-    """How many queries are of each origin: first people's, then models', then those of a log."""
+    """Return how many queries are of each origin: first people's, then models', then those of a log."""
     counts = Counter(origins)
     return {one: counts[one] for one in sorted(counts, key=lambda one: (one in ASKED, by_model(one), one))}
 
 
 def count_line(rows: Sequence[QueryRow]) -> str:
-    """How many queries there are, and of which origin."""
+    """Return how many queries there are, and of which origin."""
     listed = ", ".join(f"{count} {origin}" for origin, count in origin_counts(row.origin for row in rows).items())
     return f"{counted(len(rows), 'query', 'queries')} ({listed})" if rows else "no queries"
 
 
 def counted(count: int, one: str, many: str) -> str:
-    """A number with its noun."""
+    """Return a number with its noun."""
     return f"{count} {one if count == 1 else many}"
 
 
 def quoted(text: str) -> str:
-    """A text as a double-quoted scalar of YAML, on one line; what is not printable is escaped."""
+    """Return a text as a double-quoted scalar of YAML, on one line; what is not printable is escaped."""
     return '"' + "".join(_escaped(character) for character in text) + '"'
 
 
@@ -105,7 +107,7 @@ def _with_rows(before: bytes, rows: Sequence[QueryRow], name: str) -> bytes:
 
 
 def _indent(content: bytes) -> str:
-    """The white space before the dashes of the list; that of a new file if none has been written."""
+    """Return the white space before the dashes of the list; that of a new file if none has been written."""
     lines = content.decode("utf-8", "replace").splitlines()
     head = next((number for number, line in enumerate(lines) if line.startswith("queries:")), len(lines))
     dashes = (line for line in lines[head + 1 :] if line.lstrip(" ").startswith("- "))
@@ -137,7 +139,7 @@ def _escaped(character: str) -> str:
 
 
 def _check_says(path: Path, content: bytes, expected: Sequence[QueryRow], trouble: str) -> None:
-    """Check, in a file elsewhere, that the new bytes say what they should; an InputError if not."""
+    """Return check, in a file elsewhere, that the new bytes say what they should; an InputError if not."""
     with TemporaryDirectory(prefix="per-source-eval-") as folder:
         trial = Path(folder) / path.name
         trial.write_bytes(content)

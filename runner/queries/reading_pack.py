@@ -38,7 +38,7 @@ queries:
 
 
 def reading_folder(version: Version) -> Path:
-    """Where the pack lies."""
+    """Return where the pack lies."""
     return version.work / "reading"
 
 
@@ -52,7 +52,7 @@ def need_sampled(version: Version, given: Path) -> None:
 
 
 def queries_stop(version: Version, again: str, count: int | None = None) -> InputNeeded:
-    """What a version with documents and `count` queries waits for, None before any; `again` goes on afterwards."""
+    """Return what a version with `count` queries waits for, None before any; `again` goes on afterwards."""
     version = version.origin
     folder, flags = reading_folder(version), version.flags
     return InputNeeded(
@@ -70,7 +70,7 @@ def queries_stop(version: Version, again: str, count: int | None = None) -> Inpu
 
 
 def pack_documents(version: Version, documents: Sequence[Document], seed: int) -> list[Document]:
-    """The documents of the pack in reading order; an InputError if every document has a status."""
+    """Return the documents of the pack in reading order; an InputError if every document has a status."""
     from samplers.corpus.sampling import reading_pack
 
     pack = reading_pack(documents, PACK_SIZE, seed)
@@ -83,7 +83,7 @@ def pack_documents(version: Version, documents: Sequence[Document], seed: int) -
 
 
 def write_reading_pack(version: Version, documents: Sequence[Document], seed: int) -> Path:
-    """The folder with the pack: one text file per document, index.jsonl, instructions, and a form of queries.yaml.
+    """Write the pack and return its folder: a text file per document, index.jsonl, instructions, a form of queries.
 
     Files of an earlier pack that are not of this one are removed.
     """
@@ -107,12 +107,12 @@ def write_reading_pack(version: Version, documents: Sequence[Document], seed: in
 
 
 def _file_name(document: Document) -> str:
-    """The document's id as the name of a file: an id with slashes or dots must not lead out of the folder."""
+    """Return the document's id as the name of a file: an id with slashes or dots must not lead out of the folder."""
     return re.sub(r"[^A-Za-z0-9._@-]+", "-", document.doc_id)[:120]
 
 
 def _indexed(folder: Path) -> set[str]:
-    """The files that an earlier pack wrote here, as far as its index can be read."""
+    """Return the files that an earlier pack wrote here, as far as its index can be read."""
     try:
         lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
         named = {str(json.loads(line)["file"]) for line in lines}

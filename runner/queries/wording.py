@@ -17,32 +17,32 @@ _QUOTATION = re.compile(r"[\"\u201c\u201d]([^\"\u201c\u201d]+)[\"\u201c\u201d]")
 
 
 def words(text: str) -> list[str]:
-    """The lower-case words of a text, stop words among them; an apostrophe parts words."""
+    """Return the lower-case words of a text, stop words among them; an apostrophe parts words."""
     return _WORD.findall(text.lower())
 
 
 def stems(text: str) -> frozenset[str]:
-    """The content words of a text by their stems: no stop words, each once."""
+    """Return the content words of a text by their stems: no stop words, each once."""
     return frozenset(_stems(frozenset(words(text))).values())
 
 
 def overlap(asked: frozenset[str], held: frozenset[str]) -> float | None:
-    """The share of a query's stems that are among others, in [0, 1]; None for a query without content words."""
+    """Return the share of a query's stems that are among others, in [0, 1]; None for a query without content words."""
     return len(asked & held) / len(asked) if asked else None
 
 
 def reading(document: Document) -> str:
-    """What a document says: its title, a line break, its text."""
+    """Return what a document says: its title, a line break, its text."""
     return f"{document.title}\n{document.text}"
 
 
 def quotations(text: str) -> list[str]:
-    """What stands between quotation marks in a query, of two words or more."""
+    """Return what stands between quotation marks in a query, of two words or more."""
     return [quoted.strip() for quoted in _QUOTATION.findall(text) if len(quoted.split()) >= 2]
 
 
 def longest_run(query: str, text: str) -> int:
-    """The most words in a row that a query and a text have in common."""
+    """Return the most words in a row that a query and a text have in common."""
     asked, held = words(query), f" {' '.join(words(text))} "
     longest = 0
     for start in range(len(asked)):
@@ -52,7 +52,7 @@ def longest_run(query: str, text: str) -> int:
 
 
 def _stems(vocabulary: Iterable[str]) -> Mapping[str, str]:
-    """The stem of every content word."""
+    """Return the stem of every content word."""
     import Stemmer
     from bm25s.stopwords import STOPWORDS_EN_PLUS
 
@@ -85,7 +85,7 @@ class Alike(NamedTuple):
 
 
 def alike_in_words(texts: Sequence[str]) -> list[Alike]:
-    """Pairs of at least SIMILAR_WORDS, in the order of their places; never of other numbers, which are the question."""
+    """Return pairs of at least SIMILAR_WORDS by their places; never of other numbers, which are the question."""
     from rapidfuzz import fuzz, process, utils
 
     shown = [utils.default_process(text) for text in texts]
@@ -108,7 +108,7 @@ def alike_in_words(texts: Sequence[str]) -> list[Alike]:
 
 
 def _upper(block: NDArray[np.floating], start: int) -> Iterator[tuple[int, int]]:
-    """Places of the pairs above 0 whose first is the earlier; the block's rows and columns begin at `start`."""
+    """Return places of the pairs above 0 whose first is the earlier; the block's rows and columns begin at `start`."""
     for row, column in np.argwhere(block > 0).tolist():
         if row < column:
             yield start + row, start + column

@@ -67,7 +67,9 @@ class Desk:
         paths = files or [self.version.queries_path]
         if not files and not paths[0].exists():
             raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
-        return check(self.version, self.documents, read_files(paths))
+        own = self.version.queries_path
+        beside = [] if own in paths or not own.exists() else read_queries(own)
+        return check(self.version, self.documents, read_files(paths), beside)
 
     def take_log(self, path: Path, size: int) -> str:
         """Return what was drawn from a log, and where it waits to be looked at; InputError if queries are frozen.

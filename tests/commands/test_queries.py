@@ -143,7 +143,7 @@ def test_a_check_says_errors_by_its_exit_code(version, queries):
     rows["queries"].append({**rows["queries"][0], "id": "q99"})
     version.queries_path.write_text(yaml.safe_dump(rows))
     code, out, _ = queries("check")
-    assert (code, "- error: q01, q99 are one text" in out) == (2, True)
+    assert (code, "- error: q01 and q99 say the same" in out) == (2, True)
 
 
 def test_without_queries_a_check_says_what_comes_first(unwritten, queries):

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +6,8 @@ from runner.base.errors import InputError
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.shapes.queries import QueryRow
 from runner.queries import checks
-from runner.queries.checks import FileRow, check, read_files
+from runner.queries.checks import check, read_files
+from runner.queries.query_file import read_queries
 from runner.queries.wording import alike_in_words
 from runner.tools.queries import report_text
 from tests.support.query_fixtures import by_id, document
@@ -17,11 +16,12 @@ from tests.support.small_set import query_rows
 
 def row(text, source="", kind="topic", origin="claude", **more):
     fields = {"id": "x1", "text": text, "kind": kind, "origin": origin, "source_document": source, **more}
-    return FileRow("f.yaml", QueryRow(**fields))
+    return QueryRow(**fields)
 
 
 def checked(version, *rows, documents=None):
-    return check(version, documents or corpus_documents(version, None), rows)
+    beside = read_queries(version.queries_path) if version.queries_path.exists() else []
+    return check(version, documents or corpus_documents(version, None), rows, beside)
 
 
 def rules(findings):
@@ -49,25 +49,18 @@ def test_no_queries_at_all_lack_everything_and_break_nothing(version):
     assert "demo v1: no queries" in report_text(report)
 
 
-def test_repeated_ids_and_texts_are_errors_but_harvested_texts_may_repeat(version):
-    one, again = row("zeppelin moorings"), row("Zeppelin  moorings", id="x2")
-    assert rules(checked(version, one, again).errors) == {"same text"}
-    assert rules(checked(version, one, row("lighthouse dogs")).findings) >= {"same id"}
-    harvested = [row("zeppelin moorings", id=f"h{n}", origin="harvested") for n in range(2)]
-    assert rules(checked(version, *harvested).errors) == set()
-
-
-def test_ids_of_two_files_may_be_the_same_and_are_told_apart(version, tmp_path):
+def test_ids_of_two_files_may_be_the_same_and_are_told_apart_and_equal_texts_are_errors(version, tmp_path):
     copy = tmp_path / "copy.yaml"
     copy.write_bytes(version.queries_path.read_bytes())
     rows = read_files([version.queries_path, copy])
-    assert [each.row.id for each in rows[24:26]] == ["q25", "copy.yaml:q01"]
-    assert rules(checked(version, *rows).errors) == {"same text"}
+    assert [row.id for row in rows[24:26]] == ["q25", "copy.yaml:q01"]
+    assert rules(checked(version, *rows).errors) == {"same words"}
 
 
 @pytest.mark.parametrize(
     ("first", "second", "found"),
     [
+        ("zeppelin moorings", "Zeppelin  moorings", "same words"),
         ("the license of a lighthouse dog", "Lighthouse dog: the license of a...", "same words"),
         (
             "license for a lighthouse dog",
@@ -147,13 +140,13 @@ def test_copied_words_and_odd_texts_are_told(version):
 
 
 def test_generated_queries_that_lean_on_their_documents_are_told_once(version):
-    rows = [replace(row(text, f"BILLS-117hr{number}ih", id=number)) for number, text in LEANING.items()]
+    rows = [row(text, f"BILLS-117hr{number}ih", id=number) for number, text in LEANING.items()]
     report = checked(version, *rows)
     assert [one.message for one in report.findings if one.rule == "close to documents"] == [
         "Queries of the origin claude share 1.00 of their words with their documents, citations and quotes left "
         "out; above 0.6 they favour retrieval by words."
     ]
-    own = [replace(each, row=each.row.model_copy(update={"origin": "person"})) for each in rows]
+    own = [each.model_copy(update={"origin": "person"}) for each in rows]
     assert "close to documents" not in rules(checked(version, *own).findings)
 
 
@@ -192,7 +185,7 @@ def test_a_file_that_is_no_queries_is_named_with_every_wrong_field(version, tmp_
 
 
 def test_drafts_are_counted_with_the_queries_that_the_version_has(version):
-    alone = [FileRow("drafts.yaml", each.row) for each in read_files([version.queries_path])[:3]]
+    alone = read_queries(version.queries_path)[:3]
     assert "too few" not in rules(checked(version, *alone).findings)
     version.queries_path.unlink()
     assert "too few" in rules(checked(version, *alone).findings)

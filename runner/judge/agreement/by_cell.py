@@ -66,7 +66,7 @@ class _Test(NamedTuple):
 def favours(
     doubles: Sequence[Double], runs: Mapping[str, Run], baseline: str, *, alpha: float, seed: int, draws: int = DRAWS
 ) -> list[CellFavour]:
-    """One row per cell beside the baseline, in the order of `runs`; `doubles` are one second judge's, a pair once.
+    """Return one row per cell beside the baseline, in the order of `runs`; `doubles` are one second judge's.
 
     A draw exchanges the readings of all pairs for every cell at once; p is (1 + draws whose most extreme cell is as
     extreme) / (1 + draws), at `alpha` for each of the two sides. It takes pairs drawn regardless of their grades, or
@@ -90,7 +90,7 @@ def favours(
 
 
 def in_first(doubles: Sequence[Double], run: Run) -> Marks:
-    """Which of the pairs (pairs,) are among the run's first ten."""
+    """Return which of the pairs (pairs,) are among the run's first ten."""
     first = {query_id: {hit.doc_id for hit in hits[:FIRST]} for query_id, hits in run.hits.items()}
     return np.array([double.doc_id in first.get(double.query_id, ()) for double in doubles], np.bool_)
 
@@ -98,7 +98,7 @@ def in_first(doubles: Sequence[Double], run: Run) -> Marks:
 def _favour(
     cell: str, own: Ints, other: Ints, figures: Sequence[float], extremes: tuple[Floats, Floats], alpha: float
 ) -> CellFavour:
-    """The row of a cell, from its own pairs' differences, the baseline's own ones, and its `figures` of a _Test."""
+    """Return the row of a cell, from its own pairs' differences, the baseline's own, and its `figures` of a _Test."""
     unit, observed, greatest, least = figures
     largest, smallest = extremes[0], -extremes[1][::-1]
     each = len(own) * len(other)
@@ -116,19 +116,19 @@ def _favour(
 
 
 def _p(ascending: Floats, value: float) -> float:
-    """(1 + draws at least as great) / (1 + draws)."""
+    """Return (1 + draws at least as great) / (1 + draws)."""
     below = int(np.searchsorted(ascending, value - _TIE, side="left"))
     return (1 + len(ascending) - below) / (1 + len(ascending))
 
 
 def _critical(ascending: Floats, alpha: float) -> float:
-    """The draw that a statistic must exceed for its p to be `alpha` or less."""
+    """Return the draw that a statistic must exceed for its p to be `alpha` or less."""
     allowed = int(alpha * (1 + len(ascending)) + _TIE) - 1
     return float(ascending[-1 - allowed])
 
 
 def _bands(doubles: Sequence[Double], values: Ints, own: Marks, other: Marks) -> list[_Band]:
-    """The bands that hold more than one difference: no exchange changes the others."""
+    """Return the bands that hold more than one difference: no exchange changes the others."""
     weights = own * other.sum(axis=1, keepdims=True) - other * own.sum(axis=1, keepdims=True).astype(np.float64)
     numbers = np.array([_BAND_OF_SUM[double.first + double.second] for double in doubles], np.int64)
     inside = [numbers == number for number in sorted(set(numbers.tolist()))]
@@ -141,7 +141,7 @@ def _bands(doubles: Sequence[Double], values: Ints, own: Marks, other: Marks) ->
 
 
 def _observed(bands: Sequence[_Band], n_cells: int) -> _Test:
-    """How every cell's weighted sum of differences stands to what exchanges within the bands would make of it."""
+    """Return how every cell's weighted sum of differences stands to what exchanges within bands make of it."""
     variance, centre, observed, greatest, least = np.zeros((5, n_cells))
     for values, weights in bands:
         size, total, squares = len(values), int(values.sum()), int((values**2).sum())
@@ -159,7 +159,7 @@ def _observed(bands: Sequence[_Band], n_cells: int) -> _Test:
 
 
 def _extremes(bands: Sequence[_Band], test: _Test, draws: int, seed: int) -> tuple[Floats, Floats]:
-    """The greatest and the least statistic over the cells of every draw, (draws,) each, ascending."""
+    """Return the greatest and the least statistic over the cells of every draw, (draws,) each, ascending."""
     tested = test.unit > 0
     if not tested.any():
         return np.zeros(draws), np.zeros(draws)
@@ -176,7 +176,7 @@ def _extremes(bands: Sequence[_Band], test: _Test, draws: int, seed: int) -> tup
 
 
 def _exchanged(band: _Band, draws: int, generator: np.random.Generator) -> Floats:
-    """What the weighted pairs get when the values are put in a random order, once a draw (draws, weighted).
+    """Return what the weighted pairs get when the values are put in a random order, once a draw (draws, weighted).
 
     The values are the last bits of random numbers that are sorted: faster than Generator.permuted, and two of the
     numbers tie once in 2 ** 61.

@@ -4,10 +4,9 @@ Some pairs are planted once more in later batches. A model asked the same words 
 if it does not, the service changed what serves it. A person who grows tired or strict is seen here too.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +16,10 @@ from runner.eval_set.shapes.labels import Label
 from runner.score.flips import exact_p, flipped
 from runner.score.sign_flip import EXACT_UP_TO
 
+DRAWS = 10_000
 
-@dataclass(frozen=True, slots=True)
-class Double:
+
+class Double(NamedTuple):
     """The scored grade of a pair beside another judge's. A model is "" if a person judged."""
 
     query_id: str
@@ -32,19 +32,8 @@ class Double:
     second_model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """A pair that a judge read (`first`) and read once more (`again`)."""
-
-    query_id: str
-    doc_id: str
-    judge: str
-    first: int
-    again: int
-
-
 def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
-    """Every other judge's first reading of a pair beside the scored grade, by query, document and that judge's name.
+    """Return every other judge's first reading of a pair beside the scored grade, by query, document and judge.
 
     The scored grade is the pair's earliest first-round line. A judge's first reading may be of a later round: if
     several share the batches, one is given another's pairs once more.
@@ -58,55 +47,48 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
     )
 
 
-def repeats(labels: Iterable[Label]) -> tuple[Repeat, ...]:
-    """Every further reading beside the same judge's first one, by query, document, judge and round."""
+def drifts(labels: Iterable[Label], *, seed: int) -> list[JudgeDrift]:
+    """Return one entry per judge who read pairs again, by name: later readings beside its first one of the pair."""
     rows = sorted(labels, key=lambda label: label.key)
     firsts = _first_readings(rows)
-    return tuple(
-        Repeat(label.query_id, label.doc_id, label.judge, first.grade, label.grade)
-        for label in rows
-        if (first := firsts[label.query_id, label.doc_id, label.judge]).round < label.round
-    )
+    changes: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for label in rows:
+        first = firsts[label.query_id, label.doc_id, label.judge]
+        if first.round < label.round:
+            changes[label.judge].append((label.query_id, label.grade - first.grade))
+    return [_drift(judge, changes[judge], seed) for judge in sorted(changes)]
 
 
-def _first_readings(labels: Iterable[Label]) -> dict[tuple[str, str, str], Label]:
-    """The label of the lowest round by query, document and judge."""
-    found: dict[tuple[str, str, str], Label] = {}
-    for label in labels:
-        first = found.setdefault((label.query_id, label.doc_id, label.judge), label)
-        if label.round < first.round:
-            found[label.query_id, label.doc_id, label.judge] = label
-    return found
-
-
-DRAWS = 10_000
-
-
-def drifts(repeats: Sequence[Repeat], *, seed: int) -> list[JudgeDrift]:
-    """One entry per judge with repeated readings, by name."""
-    ordered = sorted(repeats, key=lambda repeat: repeat.judge)
-    return [_drift(judge, list(rows), seed) for judge, rows in groupby(ordered, key=lambda repeat: repeat.judge)]
-
-
-def _drift(judge: str, repeats: Sequence[Repeat], seed: int) -> JudgeDrift:
+def _drift(judge: str, changes: Sequence[tuple[str, int]], seed: int) -> JudgeDrift:
+    # The readings of one query are not independent: signs are flipped by query.
     shifts: Counter[str] = Counter()
-    for repeat in repeats:
-        shifts[repeat.query_id] += repeat.again - repeat.first
-    same = sum(repeat.first == repeat.again for repeat in repeats)
+    for query_id, change in changes:
+        shifts[query_id] += change
     return JudgeDrift(
         judge=judge,
-        repeats=len(repeats),
+        repeats=len(changes),
         queries=len(shifts),
-        same=same,
-        shift=shifts.total() / len(repeats),
+        same=sum(change == 0 for _, change in changes),
+        shift=shifts.total() / len(changes),
         p_shift=sign_flip_p(list(shifts.values()), seed),
     )
 
 
+def _first_readings(labels: Iterable[Label]) -> dict[tuple[str, str, str], Label]:
+    """Return the label of the lowest round by query, document and judge."""
+    firsts: dict[tuple[str, str, str], Label] = {}
+    for label in labels:
+        first = firsts.setdefault((*label.pair, label.judge), label)
+        if label.round < first.round:
+            firsts[*label.pair, label.judge] = label
+    return firsts
+
+
 def sign_flip_p(values: Sequence[int], seed: int) -> float:
-    """Two-sided p of "their mean is 0"; exact up to EXACT_UP_TO values other than 0, else (1 + b) / (1 + draws)."""
+    """Return the two-sided p of "their mean is 0"; exact up to EXACT_UP_TO values other than 0, else of draws."""
     if sum(map(bool, values)) <= EXACT_UP_TO:
         return exact_p(values)
     sums = flipped(np.array([values], np.int64), draws=DRAWS, seed=seed).sums[0]
     extreme = int((np.abs(sum(values) - 2 * sums) >= abs(sum(values))).sum())
+    # The values as they are count as one more draw.
     return (1 + extreme) / (1 + len(sums))

@@ -16,7 +16,7 @@ from runner.score.bootstrap import bootstrap_counts
 
 
 def unseen(pairs: int, confidence: float) -> float:
-    """Upper bound on a share of which none was seen in so many independent pairs: Clopper & Pearson, one-sided.
+    """Return upper bound on a share of which none was seen in so many independent pairs: Clopper & Pearson, one-sided.
 
     >>> round(unseen(60, 0.95), 4)
     0.0487
@@ -26,7 +26,7 @@ def unseen(pairs: int, confidence: float) -> float:
 
 
 def left_open(same: int, pairs: int, confidence: float) -> str:
-    """The bound on what was never seen, if all or none of the pairs were graded alike; else "", and for no pairs.
+    """Return the bound on what was never seen, if all or none of the pairs were graded alike; else "".
 
     >>> left_open(60, 60, 0.95)
     'none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)'
@@ -50,7 +50,7 @@ Table: TypeAlias = "Ints | Floats"
 
 
 def confusion(grades: Iterable[tuple[int, int]]) -> Ints:
-    """Counts (4, 4) of pairs of grades, the first reading down, the second across."""
+    """Return counts (4, 4) of pairs of grades, the first reading down, the second across."""
     table = np.zeros((GRADES, GRADES), np.int64)
     for first, second in grades:
         table[first, second] += 1
@@ -58,7 +58,7 @@ def confusion(grades: Iterable[tuple[int, int]]) -> Ints:
 
 
 def kappa(table: Table) -> Floats:
-    """Quadratically weighted kappa (...); NaN if chance alone would agree wholly: no pair, or one category alone.
+    """Return quadratically weighted kappa (...); NaN if chance alone would agree wholly: no pair, or one category.
 
     Cohen 1968. All sums are whole numbers, so the same counts give the same bits everywhere.
 
@@ -72,12 +72,12 @@ def kappa(table: Table) -> Floats:
 
 
 def agreement_share(table: Table) -> Floats:
-    """The share of pairs (...) in the same category both times; NaN for no pair."""
+    """Return the share of pairs (...) in the same category both times; NaN for no pair."""
     return _ratio(_agreed(table), _total(table))
 
 
 def binary(table: Table, relevant_grade: int) -> Table:
-    """The table (..., 2, 2) of "below `relevant_grade`" and "at least that"."""
+    """Return the table (..., 2, 2) of "below `relevant_grade`" and "at least that"."""
     cuts = [0, relevant_grade]
     halves: Table = np.add.reduceat(np.add.reduceat(table, cuts, axis=-1), cuts, axis=-2)
     return halves
@@ -86,7 +86,7 @@ def binary(table: Table, relevant_grade: int) -> Table:
 def estimates(
     by_query: Mapping[str, Ints], relevant_grade: int, *, seed: int, confidence: float, resamples: int = RESAMPLES
 ) -> tuple[Estimate, Estimate]:
-    """Kappa and binary agreement of the tables' sum, with percentile-bootstrap intervals over queries.
+    """Return kappa and binary agreement of the tables' sum, with percentile-bootstrap intervals over queries.
 
     The pairs of a query are drawn together. There is no interval for fewer than two queries, for a figure that more
     than 1 - `confidence` of the draws leave undefined, and for one that is the same in all of them. An agreement of 0
@@ -111,14 +111,14 @@ def estimates(
 
 
 def _resampled(tables: Ints, resamples: int, seed: int) -> Floats:
-    """Sums of the tables (queries, 4, 4) over draws of the queries (resamples, 4, 4), whole numbers."""
+    """Return sums of the tables (queries, 4, 4) over draws of the queries (resamples, 4, 4), whole numbers."""
     flat = tables.reshape(len(tables), -1).astype(np.float64)
     sums = [counts @ flat for counts in bootstrap_counts(len(tables), resamples, seed)]
     return np.concatenate(sums).reshape(-1, GRADES, GRADES)
 
 
 def _ends(draws: Floats, confidence: float) -> tuple[float | None, float | None]:
-    """The order statistics that leave the same number of draws out at either end; None where they are a point."""
+    """Return the order statistics that leave as many draws out at either end; None where they are a point."""
     defined = np.sort(draws[~np.isnan(draws)])
     if not len(defined) or len(defined) < confidence * len(draws):
         return None, None
@@ -138,5 +138,5 @@ def _agreed(table: Table) -> Floats:
 
 
 def _ratio(part: Table, whole: Table) -> Floats:
-    """Part by whole, NaN if the whole is 0."""
+    """Return part by whole, NaN if the whole is 0."""
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) != 0)
