@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
@@ -37,16 +36,27 @@ def page(rows: Sequence[BatchRow], prompt: str, *, title: str, judge: str = "") 
         raise InputError("A batch is there twice. Name each batch once.")
     if any(row.prompt_sha256 != sha256(prompt) for row in rows):
         raise InputError("Pairs were exported under another judge prompt. `run` exports them anew.")
-    captions = {int(grade): caption for grade, caption in _CAPTION.findall(prompt)}
+    judge, captions = judge.strip(), {int(grade): caption for grade, caption in _CAPTION.findall(prompt)}
+    facts = {
+        "key": digest([judge, [row.row_sha256 for row in rows]]),
+        "judge": judge,
+        "file": f"{_name(rows)}.answers.jsonl",
+        "version": rows[0].version,
+        "prompt_sha256": rows[0].prompt_sha256,
+        "rows": [[row.batch, row.query_id, row.doc_id, row.evidence_sha256, len(row.evidence)] for row in rows],
+    }
+    text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
     return rendered(
         "labels.html.j2",
         styles=("labels_style.css.j2",),
-        scripts=tuple(f"labels_{part}.js.j2" for part in ("answers", "view", "keys")),
+        scripts=("labels.js.j2",),
+        asked={"shown": _shown},
         title=inert(title),
-        prompt=_shown(prompt),
+        prompt=prompt,
         captions=[inert(captions[grade]) if len(captions) == 4 else "" for grade in range(4)],
-        facts=_facts(rows, judge.strip()),
-        pairs=[_pair(row) for row in rows],
+        # Without an angle bracket no document can end the script's facts.
+        facts=as_is(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")),
+        rows=rows,
     )
 
 
@@ -69,18 +79,18 @@ def write_labels_page(version: Version, batches: Sequence[Path], output: Path | 
 
 
 def _waiting(version: Version) -> list[Path]:
-    """The batches of the pool with a row that no label answers; InputError if there is none, with what to do."""
+    """Return the batches of the pool with a row that no label answers; InputError if there is none, with what to do."""
     batches, labels = batch_files(version.judging), load_labels(version.labels_path)
     if not batches:
         raise InputError(f"{version.name} has no batches yet. Run {DRIVER} run {version.flags} until pairs are due.")
     answered = {(label.batch, label.query_id, label.doc_id) for label in labels}
-    found = [
+    waiting = [
         path
         for path in batches
         if any((row.batch, row.query_id, row.doc_id) not in answered for row in read_batch(path))
     ]
-    if found:
-        return found
+    if waiting:
+        return waiting
     read_by = judges_of(labels)
     doubles = [
         path
@@ -96,40 +106,12 @@ def _waiting(version: Version) -> list[Path]:
 
 
 def _name(rows: Sequence[BatchRow]) -> str:
-    """The batch, or the first of several and how many more there are; "" for none."""
+    """Return the batch, or the first of several and how many more there are; "" for none."""
     names = list(dict.fromkeys(row.batch for row in rows))
     return f"{names[0]}-and-{len(names) - 1}-more" if len(names) > 1 else "".join(names)
 
 
-def _facts(rows: Sequence[BatchRow], judge: str) -> Markup:
-    """What the script needs beside the list, as JSON without an angle bracket, so that no document can end it."""
-    facts = {
-        "key": digest([judge, [row.row_sha256 for row in rows]]),
-        "judge": judge,
-        "file": f"{_name(rows)}.answers.jsonl",
-        "version": rows[0].version,
-        "prompt_sha256": rows[0].prompt_sha256,
-        "rows": [[row.batch, row.query_id, row.doc_id, row.evidence_sha256, len(row.evidence)] for row in rows],
-    }
-    text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
-    return as_is(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
-
-
-def _pair(row: BatchRow) -> dict[str, Any]:
-    """A pair as the template shows it; `gap` says that text was left out before a passage."""
-    ends = [0, *(passage.end for passage in row.evidence)]
-    return {
-        "query": _shown(row.query),
-        "title": _shown(row.title),
-        "doc_id": _shown(row.doc_id),
-        "passages": [
-            {"gap": passage.start > end, "text": _shown(passage.text.strip("\n"))}
-            for passage, end in zip(row.evidence, ends, strict=False)
-        ],
-    }
-
-
 def _shown(text: str) -> Markup:
-    """A text for the inside of an element; quotes stay as they are, since a page holds megabytes of them."""
+    """Return a text for the inside of an element; quotes stay as they are, since a page holds megabytes of them."""
     pieces = (text[start : start + LONGEST_TEXT] for start in range(0, len(text), LONGEST_TEXT))
     return as_is(html.escape("".join(inert(piece) for piece in pieces), quote=False))
