@@ -83,6 +83,13 @@ def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
     return found
 
 
+def unread_doubles(version: Version, labels: Iterable[Label]) -> list[Path]:
+    """Return the files of second readings that still wait for an answer."""
+    read_by = judges_of(labels)
+    files = batch_files(version.judging, "double")
+    return [path for path in files if any(len(read_by[row.query_id, row.doc_id]) < 2 for row in read_batch(path))]
+
+
 def unread_twice(version: Version, plan: Plan) -> list[Path]:
     """Return the files of the second judge's share of a model's grades that still wait; [] if nothing does."""
     labels = version_labels(version)

@@ -16,7 +16,7 @@ from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.labels import BatchRow
 from runner.eval_set.version import Version
-from runner.judge.second_reading import judges_of
+from runner.judge.second_reading import unread_doubles
 from runner.report.html_file import write_html
 from runner.report.page_frame import LONGEST_TEXT, as_is, inert, rendered
 
@@ -84,19 +84,10 @@ def _waiting(version: Version) -> list[Path]:
     if not batches:
         raise InputError(f"{version.name} has no batches yet. Run {DRIVER} run {version.flags} until pairs are due.")
     answered = {(label.batch, label.query_id, label.doc_id) for label in labels}
-    waiting = [
-        path
-        for path in batches
-        if any((row.batch, row.query_id, row.doc_id) not in answered for row in read_batch(path))
-    ]
-    if waiting:
+    pairs = {path: {(row.batch, row.query_id, row.doc_id) for row in read_batch(path)} for path in batches}
+    if waiting := [path for path in batches if not pairs[path] <= answered]:
         return waiting
-    read_by = judges_of(labels)
-    doubles = [
-        path
-        for path in batch_files(version.judging, "double")
-        if any(len(read_by[row.query_id, row.doc_id]) < 2 for row in read_batch(path))
-    ]
+    doubles = unread_doubles(version, labels)
     if not doubles:
         raise InputError(f"No batch of {version.name} waits for a judge. Name those that are to be read once more.")
     raise InputError(

@@ -3,6 +3,7 @@
 import shlex
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputNeeded
@@ -23,30 +24,28 @@ WIDTH = 100
 
 
 def run_summary(results: Results, *, flags: str = "", is_said: bool = False, decided: bool = False) -> str:
-    """The verdict's sentence, the table of cells, and what the figures do not show, as wide as the terminal is.
+    """Return the verdict's sentence, the table of cells, and what the figures do not show, as wide as the terminal is.
 
     `flags` name the version in commands, by default its source does. If the verdict `is_said` beside it, its sentence
     and what comes next are left out; once it is `decided`, the latter.
     """
     width = terminal_width(WIDTH)
+    is_explored = results.kind == "exploration"
+    following = sentences.to_do(results, None) if is_explored else sentences.next_step(results)
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         f"not shown: {sentences.not_shown(results)}",
-        *([] if is_said or decided else [f"next: {_following(results)}"]),
+        *([] if is_said or decided else [f"next: {following}"]),
     ]
     # Not wrapped: a line break inside quotes would be part of the cell's name.
-    command = [f"  {DRIVER} version {flags or shlex.quote(results.source)}"] if results.kind == "exploration" else []
+    command = [f"  {DRIVER} version {flags or shlex.quote(results.source)}"] if is_explored else []
     sentence = [] if is_said else _wrapped(f"{_name(results)}: {sentences.found(results)}", width)
     lines = [line for note in notes for line in _wrapped(note, width)]
     return "\n".join([*sentence, ranking_table(results, width), *lines, *command])
 
 
-def _following(results: Results) -> str:
-    return sentences.to_do(results, None) if results.kind == "exploration" else sentences.next_step(results)
-
-
 def ranking_table(results: Results, width: int = WIDTH) -> str:
-    """The cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
+    """Return the cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
     head: tuple[str, ...] = ("nDCG@10", "difference", "p", "Recall@10", "recall falls", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
     if not any(row[head.index("p")] for row in rows):
@@ -68,7 +67,7 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
 
 
 def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
-    """A cell's columns beside its name; differences show their side of 0 and of the rule."""
+    """Return a cell's columns beside its name; differences show their side of 0 and of the rule."""
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
     score, recalled = (fitting(one.mean, one.low, one.high).replace("\u2212", "-") for one in (ndcg, recall))
     if row.test is None or row.recall_bound is None:
@@ -89,7 +88,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _name(results: Results) -> str:
-    """Source and version, and whether these figures can decide anything."""
+    """Return source and version, and whether these figures can decide anything."""
     name = f"{results.source} v{results.version}"
     beside = {
         "production": "",
@@ -105,66 +104,50 @@ def _name(results: Results) -> str:
 Scored = tuple[Results, Path]
 """What a run scored, and the folder that holds it."""
 
+_OF_SCORES = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "recommended", "results", "page")
+_LEFT_OUT: dict[str, Any] = {
+    "provenance": True,
+    "single_gold": True,
+    "scores": {"__all__": {"per_query"}},
+    "gate": {"nulls"},
+}
+"""What a cell of results.json has beside what a program asks of a run."""
+
 
 def run_json(version: Version, scored: Scored | None, exit_code: int, message: str) -> dict[str, JSON]:
-    """A run's outcome: its figures, or those that the recorded decision rests on, with what was said of it.
+    """Return a run's outcome: its figures, or those that the recorded decision rests on, with what was said of it.
 
     Without either, before scoring and after a decision by policy, figures and files are null and there are no cells.
     """
     decision = load_decision(version) if (version.record / "decision.json").exists() else None
     if scored is None and decision is not None and decision.kind != "policy":
         scored = load_results(version), version.record
-    if scored is None:
-        kind = "rehearsal" if version.rehearsal else "production"
-        found = unscored_json(version.source.name, version.number, kind, decision)
-    else:
+    kind = "rehearsal" if version.rehearsal else "production"
+    told: dict[str, JSON] = {"source": version.source.name, "version": version.number, "kind": kind}
+    told |= dict.fromkeys(_OF_SCORES) | {"chosen": None, "cells": []}
+    if decision is not None and (scored is None or scored[0].kind != "exploration"):
+        told |= {"kind": decision.kind, "tier": decision.tier, "sentence": decision_sentence(decision)}
+        told |= {"baseline": decision.baseline, "chosen": chosen_json(decision)}
+    if scored is not None:
         results, folder = scored
-        found = summary_json(results, None if results.kind == "exploration" else decision, folder)
-    return found | {"exit_code": exit_code, "message": message}
-
-
-def summary_json(results: Results, decision: Decision | None, folder: Path) -> dict[str, JSON]:
-    """What a program asks of a run: the outcome, the choice, and every cell's figures, best nDCG@10 first.
-
-    `chosen` is null if nothing is decided; `results` and `page` are the files of `folder`.
-    """
-    said = results.outcome
-    return {
-        "source": results.source,
-        "version": results.version,
-        "kind": results.kind,
-        "provisional": results.provisional,
-        "tier": said.tier,
-        "sentence": sentences.found(results),
-        "not_shown": sentences.not_shown(results),
-        "next_step": sentences.next_step(results),
-        "baseline": results.plan.baseline,
-        "recommended": said.recommended,
-        "chosen": None if decision is None else chosen_json(decision),
-        "cells": [_cell_json(row) for row in results.cells],
-        "results": str(folder / "results.json"),
-        "page": str(folder / "results.html"),
-    }
-
-
-def unscored_json(source: str, version: int, kind: str, decision: Decision | None) -> dict[str, JSON]:
-    """A summary's fields if there are no results: before scoring, and after a decision by policy."""
-    fields = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "recommended", "results", "page")
-    found: dict[str, JSON] = {"source": source, "version": version, "kind": kind} | dict.fromkeys(fields)
-    found |= {"chosen": None, "cells": []}
-    if decision is None:
-        return found
-    return found | {
-        "kind": decision.kind,
-        "tier": decision.tier,
-        "sentence": decision_sentence(decision),
-        "baseline": decision.baseline,
-        "chosen": chosen_json(decision),
-    }
+        told |= {
+            "kind": results.kind,
+            "provisional": results.provisional,
+            "tier": results.outcome.tier,
+            "sentence": sentences.found(results),
+            "not_shown": sentences.not_shown(results),
+            "next_step": sentences.next_step(results),
+            "baseline": results.plan.baseline,
+            "recommended": results.outcome.recommended,
+            "cells": [row.model_dump(exclude=_LEFT_OUT) | {"confirmed": row.confirmed} for row in results.cells],
+            "results": str(folder / "results.json"),
+            "page": str(folder / "results.html"),
+        }
+    return told | {"exit_code": exit_code, "message": message}
 
 
 def recorded_json(version: Version, lines: list[str], *, recorded: bool) -> dict[str, JSON]:
-    """What a program asks of a dry run: whether a decision is recorded, what it chose, or what keeps it from one."""
+    """Return what a program asks of a dry run: what a recorded decision chose, or what keeps the version from one."""
     in_force = (version_in_force(version) or version) if recorded else None
     decision = None if in_force is None else load_decision(in_force)
     return {
@@ -185,7 +168,7 @@ def recorded_json(version: Version, lines: list[str], *, recorded: bool) -> dict
 
 
 def step_json(version: Version, stop: InputNeeded) -> dict[str, JSON]:
-    """How far a version has come: what is done and outstanding, ways to bring it, what is in doubt, what is live."""
+    """Return how far a version has come: what is done and outstanding, the ways on, what is in doubt, what is live."""
     return {
         "version": version.name,
         "decided": locked_decision(version) is not None,
@@ -198,32 +181,6 @@ def step_json(version: Version, stop: InputNeeded) -> dict[str, JSON]:
 
 
 def chosen_json(decision: Decision) -> dict[str, JSON]:
-    """What goes to production, and who says so."""
+    """Return what goes to production, and who says so."""
     by = {"decided_by": decision.decided_by, "reason": decision.reason, "decided_on": decision.decided_on}
     return decision.chosen.model_dump() | by
-
-
-def _cell_json(row: CellResult) -> dict[str, JSON]:
-    gain, test = row.differences["ndcg@10"], row.test
-    difference = None
-    if test is not None:
-        ends = {"interval": test.interval, "simultaneous": test.simultaneous}
-        difference = {"mean": gain.mean, **ends, "wins": gain.wins, "ties": gain.ties, "losses": gain.losses}
-    judged = row.scores.get("judged@10")
-    return {
-        "cell": row.cell,
-        "role": row.role,
-        "ndcg@10": row.scores["ndcg@10"].model_dump(include={"mean", "low", "high"}),
-        "difference": difference,
-        "p_gain": None if test is None else test.p_gain,
-        "p_step": None if test is None else test.p_step,
-        "p_adjusted": None if test is None else test.p_adjusted,
-        "recall@10": row.scores["recall@10"].model_dump(include={"mean", "low", "high"}),
-        "recall_change": None if test is None else row.differences["recall@10"].mean,
-        "recall_bound": None if row.recall_bound is None else row.recall_bound.model_dump(),
-        "gate": row.gate.verdict,
-        "judged": None if judged is None else judged.mean,
-        "meets_criterion_5": row.meets_criterion_5,
-        "confirmed": row.confirmed,
-        "loss": None if row.loss is None else row.loss.model_dump(),
-    }

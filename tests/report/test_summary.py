@@ -6,7 +6,7 @@ import pytest
 from runner.base.canonical import json_bytes
 from runner.decide.decide import Choice, decide
 from runner.report import sentences
-from runner.report.summary import WIDTH, ranking_table, run_json, run_summary, summary_json, unscored_json
+from runner.report.summary import WIDTH, ranking_table, run_json, run_summary
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
 from tests.support.small_set import make_version
 
@@ -106,28 +106,16 @@ def test_provisional_figures_say_so():
     assert "(provisional)" in run_summary(results(row(BASELINE), row(BETTER), unjudged=3)).splitlines()[0]
 
 
-def test_the_summary_holds_the_figures_of_results_json(found, tmp_path):
-    summary = summary_json(found, None, tmp_path)
-    stored = {one.cell: one for one in found.cells}
-    assert [one["cell"] for one in summary["cells"]] == list(stored)
-    better = next(one for one in summary["cells"] if one["cell"] == BETTER)
-    assert better["ndcg@10"] == {"mean": 0.53, "low": pytest.approx(0.43), "high": pytest.approx(0.63)}
-    assert better["difference"]["simultaneous"] == stored[BETTER].test.simultaneous
-    assert (better["p_gain"], better["recall_bound"]["state"], better["gate"]) == (0.5, "open", "pass")
-    assert summary["results"] == str(tmp_path / "results.json")
-    assert summary["page"] == str(tmp_path / "results.html")
-
-
-def test_the_baseline_has_nulls_where_it_is_compared_with_nothing(found, tmp_path):
-    baseline = next(one for one in summary_json(found, None, tmp_path)["cells"] if one["role"] == "baseline")
-    assert {name for name, value in baseline.items() if value is None} >= {"difference", "p_gain", "recall_bound"}
-
-
-def test_what_is_chosen_is_null_until_it_is_decided(found, tmp_path):
-    assert summary_json(found, None, tmp_path)["chosen"] is None
-    decision = decide(found, SHA, Choice(BETTER, "it is better", "Ann"), today="2026-01-02")
-    chosen = summary_json(found, decision, tmp_path)["chosen"]
-    assert (chosen["cell"], chosen["decided_by"], chosen["reason"]) == (BETTER, "Ann", "it is better")
+def test_the_summary_holds_the_figures_of_results_json(found, version):
+    told = run_json(version, (found, version.work), 0, "done")
+    assert [one["cell"] for one in told["cells"]] == [row.cell for row in found.cells]
+    for told_of, cell in zip(told["cells"], found.cells, strict=True):
+        score = cell.scores["ndcg@10"].model_dump(exclude={"per_query"})
+        assert (told_of["scores"]["ndcg@10"], told_of["gate"]["verdict"]) == (score, cell.gate.verdict)
+        assert told_of["test"] == (None if cell.test is None else cell.test.model_dump())
+        assert told_of["confirmed"] == cell.confirmed
+    assert told["results"] == str(version.work / "results.json")
+    assert told["page"] == str(version.work / "results.html")
 
 
 def test_every_outcome_has_the_same_fields(found, version):
@@ -151,11 +139,13 @@ def test_a_decision_that_was_recorded_before_comes_with_the_results_that_it_rest
     assert run_json(version, (exploration, version.work), 0, "tried")["chosen"] is None
 
 
-def test_a_decision_without_results_is_told_all_the_same(found):
+def test_a_decision_without_results_is_told_all_the_same(found, version):
     decision = decide(found, SHA, Choice(BASELINE, "weak structure", "Ann"), today="2026-01-02")
-    told = unscored_json("demo", 1, "production", decision.model_copy(update={"kind": "policy", "tier": "by policy"}))
+    by_policy = decision.model_copy(update={"kind": "policy", "tier": "by policy", "results_sha256": None})
+    (version.record / "decision.json").write_bytes(json_bytes(by_policy.model_dump()))
+    told = run_json(version, None, 0, "chosen")
     assert (told["kind"], told["tier"], told["baseline"]) == ("policy", "by policy", BASELINE)
-    assert told["chosen"]["cell"] == BASELINE
+    assert (told["chosen"]["cell"], told["cells"]) == (BASELINE, [])
     assert "by policy, nothing was measured" in told["sentence"]
 
 
