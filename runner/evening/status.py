@@ -5,7 +5,7 @@ contains the words of the first.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,14 +29,13 @@ from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.evening.costs import Asked, costs
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_stop
-from runner.judge.second_reading import judges_of, second_reading_stop
+from runner.judge.second_reading import judges_of, second_reading_stop, unread_doubles
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_stop
 from runner.report import sentences
@@ -190,7 +189,7 @@ def _open(version: Version, run: str) -> Step:
             waiting = f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written"
             return Step("labels", "open", waiting, (run,), "machine")
         return _turn("labels", judging_stop(version, len(pooled), missing, batches, run))
-    if doubles := _unread(version, labels):
+    if doubles := unread_doubles(version, labels):
         return _turn("second reading", second_reading_stop(version, doubles, run))
     if version.results_path.exists():
         results, now = load_results(version), label_prefix(version.labels_path)
@@ -249,7 +248,7 @@ def doubts(version: Version) -> list[str]:
     labels = version_labels(version)
     if labels and all(len(judges) < 2 for judges in judges_of(labels).values()):
         way = f"{DRIVER} labels double {version.flags}"
-        if files := _unread(version, labels):
+        if files := unread_doubles(version, labels):
             way = f"{DRIVER} labels page {version.flags} {shlex.join(map(str, files))}, or by any other way, and import"
         notes.append(
             "nobody has read a pair a second time, so nothing is known of the judge's errors. Grades are final with "
@@ -376,12 +375,6 @@ def _plan(version: Version) -> Plan | None:
 
 def _n_made(version: Version, plan: Plan) -> int:
     return sum(version.cell_path(cell).exists() and version.run_path(cell).exists() for cell in plan.cells)
-
-
-def _unread(version: Version, labels: Sequence[Label]) -> list[Path]:
-    """Return the files of second readings that still wait for an answer."""
-    judges, files = judges_of(labels), batch_files(version.judging, "double")
-    return [path for path in files if any(len(judges[row.query_id, row.doc_id]) < 2 for row in read_batch(path))]
 
 
 def _is_tried(version: Version) -> bool:
