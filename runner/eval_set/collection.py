@@ -13,7 +13,7 @@ from runner.base.progress import say
 from runner.base.records import Document, Qrels, bm25_in
 from runner.base.schema import checked
 from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, write_archive
-from runner.eval_set.shapes.corpus import CollectionFacts, CollectionFile, CorpusHeader, Quarantined
+from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader, Quarantined
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
 from runner.eval_set.version import Version, corpus_bytes
@@ -61,10 +61,10 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
 def keep_qrels(version: Version, facts: CollectionFacts, qrels: Qrels) -> None:
     """Write qrels.txt, and collection.json with the facts of a collection that is judged so."""
     write_atomic(version.qrels_path, trec_qrels_bytes(qrels))
-    kept = facts.model_copy(update={"judged_pairs": sum(map(len, qrels.values()))})
     # This file comes last: its presence means that the others are there, and as it names them.
     made = {path.name: file_sha256(path) for path in _made(version)}
-    write_atomic(version.collection_path, json_bytes(CollectionFile(**kept.model_dump(), made=made).model_dump()))
+    kept = facts.model_copy(update={"judged_pairs": sum(map(len, qrels.values())), "made": made})
+    write_atomic(version.collection_path, json_bytes(kept.model_dump()))
 
 
 def _made(version: Version) -> tuple[Path, ...]:
@@ -92,14 +92,14 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
 
 def collection_facts(version: Version) -> CollectionFacts:
     """collection.json; an IntegrityError if a file that was made from the collection is gone or edited."""
-    file = checked(CollectionFile, read_json(version.collection_path), version.collection_path)
+    facts = checked(CollectionFacts, read_json(version.collection_path), version.collection_path)
     for path in _made(version):
-        if not path.is_file() or file_sha256(path) != file.made.get(path.name):
+        if not path.is_file() or file_sha256(path) != facts.made.get(path.name):
             raise IntegrityError(
                 f"{path} is gone, or not what was made from the collection. Delete {version.collection_path} and run "
                 f"with --corpus-path to make it again: {DRIVER} run {version.flags} --corpus-path FOLDER"
             )
-    return CollectionFacts.model_validate(file.model_dump(exclude={"made"}))
+    return facts.model_copy(update={"made": {}})
 
 
 def published_qrels(version: Version) -> dict[str, dict[str, int]]:

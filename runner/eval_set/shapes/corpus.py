@@ -33,12 +33,13 @@ GIVEN_QRELS = "given qrels"
 
 
 class CollectionFacts(Sparse):
-    """What an external collection held, and the digests of its files.
+    """collection.json: what an external collection held, and the digests of its files.
 
     `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.
     `queries_unjudged` belong to other splits and were left out. `renormalised` counts documents and judged queries
     whose text was not in NFC. `language` is that of most documents if it is not English. `judged_by` is who judged
-    documents that a Python program gave, and empty for a published collection.
+    documents that a Python program gave, and empty for a published collection. `made` has the digests of what the
+    collection became, by file name; results.json leaves it out.
     """
 
     schema_version: Literal[1]
@@ -56,12 +57,7 @@ class CollectionFacts(Sparse):
     corpus_sha256: Sha256
     queries_sha256: Sha256
     qrels_sha256: Sha256
-
-
-class CollectionFile(CollectionFacts):
-    """collection.json: the facts, and the digests of what the collection became, by file name."""
-
-    made: dict[str, Sha256]
+    made: dict[str, Sha256] = Field(default_factory=dict)
 
 
 class SourceFile(FrozenModel):
