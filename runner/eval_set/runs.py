@@ -1,10 +1,11 @@
 """Runs and reading lists as tab-separated files of the record, written and strictly read."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from runner.base.canonical import read_bytes
 from runner.base.errors import InputError
 from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Hit, Reading, Run, Span
 from runner.eval_set.door import held
@@ -14,11 +15,11 @@ READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
 
 _WAY_OUT = "Restore the file, or remove it and retrieve again."
 _SCORE = re.compile(r"-?\d+\.\d{5}(?:\d{4})?")
-_Parsed = TypeVar("_Parsed")
+_Entry = TypeVar("_Entry")
 
 
 def run_bytes(run: Run) -> bytes:
-    """runs/<cell>.tsv: a header, then a line a hit, queries in the run's order, ranks from 1.
+    """Return runs/<cell>.tsv: a header, then a line a hit, queries in the run's order, ranks from 1.
 
     Scores have 5 places, or 9 throughout a run whose scores need them (reciprocal ranks). A query without a hit has
     no line. `read_run` gives the same run back.
@@ -35,7 +36,7 @@ def run_bytes(run: Run) -> bytes:
 
 
 def reading_bytes(reading: Reading) -> bytes:
-    """runs/<cell>.chunks.tsv: the chunks read down each ranking, with their tokens and the running sum of them."""
+    """Return runs/<cell>.chunks.tsv: the chunks read down each ranking, with their tokens and the running sum."""
     lines = [READING_HEADER]
     for query_id, chunks in reading.items():
         cumulative = 0
@@ -52,12 +53,29 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
     Raises InputError with file and line on a query that the set does not have, a rank that does not follow, a
     document twice, a score out of order, or anything that is not a number where one belongs.
     """
-    hits: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
+    lists: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
     seen: set[tuple[str, str]] = set()
-    for query_id, hit in _parsed_lines(path, RUN_HEADER, "run file", lambda line: _hit(line, hits, seen)):
-        seen.add((query_id, hit.doc_id))
-        hits[query_id].append(hit)
-    return Run(cell, {query_id: tuple(hits[query_id]) for query_id in query_ids})
+
+    def hit_of(query_id: str, doc_id: str, columns: Sequence[str]) -> Hit:
+        score, start, end = columns
+        before = lists[query_id]
+        if len(before) == RUN_DEPTH:
+            raise ValueError(f"query {query_id} has more than {RUN_DEPTH} documents")
+        if not _SCORE.fullmatch(score):
+            raise ValueError(f"the score {score!r} is not a number with 5 or 9 places")
+        if not (start.isdecimal() and end.isdecimal()):
+            raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers")
+        hit = Hit(doc_id, float(score), Span(int(start), int(end)))
+        # Of equal scores the greater id comes first.
+        if before and (hit.score, doc_id) > (before[-1].score, before[-1].doc_id):
+            raise ValueError(f"query {query_id} has {doc_id} below a document that it beats")
+        if (query_id, doc_id) in seen:
+            raise ValueError(f"query {query_id} retrieves {doc_id} twice")
+        seen.add((query_id, doc_id))
+        return hit
+
+    _read_lists(path, RUN_HEADER, lists, hit_of)
+    return Run(cell, {query_id: tuple(hits) for query_id, hits in lists.items()})
 
 
 def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
@@ -66,74 +84,49 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
     Raises InputError with file and line on a query that the set does not have, a rank or a running sum that does not
     follow, a line after the list's end, or anything that is not a whole number where one belongs.
     """
-    reading: dict[str, list[ChunkHit]] = {query_id: [] for query_id in query_ids}
-    read = dict.fromkeys(query_ids, 0)
-    for query_id, chunk in _parsed_lines(
-        path, READING_HEADER, "reading list", lambda line: _chunk(line, reading, read)
-    ):
-        reading[query_id].append(chunk)
-        read[query_id] += chunk.n_tokens
-    return {query_id: tuple(chunks) for query_id, chunks in reading.items()}
+    lists: dict[str, list[ChunkHit]] = {query_id: [] for query_id in query_ids}
+    read = dict.fromkeys(query_ids, 0)  # tokens so far
+
+    def chunk_of(query_id: str, doc_id: str, numbers: Sequence[str]) -> ChunkHit:
+        if read[query_id] >= READ_TOKENS:
+            raise ValueError(f"query {query_id} reads on after {read[query_id]} tokens, of {READ_TOKENS} that are read")
+        if not all(number.isascii() and number.isdecimal() for number in numbers):
+            raise ValueError(f"one of {numbers} is not a whole number")
+        start, end, n_tokens, cumulative = map(int, numbers)
+        if cumulative != read[query_id] + n_tokens:
+            raise ValueError(f"the running sum {cumulative} is not {read[query_id]} and {n_tokens} tokens")
+        read[query_id] = cumulative
+        return ChunkHit(doc_id, Span(start, end), n_tokens)
+
+    _read_lists(path, READING_HEADER, lists, chunk_of)
+    return {query_id: tuple(chunks) for query_id, chunks in lists.items()}
 
 
-def _parsed_lines(path: Path, header: str, what: str, parsed: Callable[[str], _Parsed]) -> Iterator[_Parsed]:
-    """Yield what `parsed` makes of each line below the header; its ValueError becomes an InputError with the line."""
+def _read_lists(
+    path: Path, header: str, lists: Mapping[str, list[_Entry]], entry: Callable[[str, str, Sequence[str]], _Entry]
+) -> None:
+    """Put what `entry` makes of query, document and further columns of each line at the end of the query's list."""
     try:
-        first, *lines = held(path).read_bytes().decode().split("\n")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}). Restore it from git, or `run` again.") from error
+        first, *lines = read_bytes(held(path)).decode().split("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error}). {_WAY_OUT}") from error
     if first != header or lines[-1:] != [""]:
         raise InputError(
-            f"{path}: not a whole {what}; its first line is {header!r} and its last one ends with a line break. "
-            f"{_WAY_OUT}"
+            f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
         )
+    n_columns = header.count("\t") + 1
     for number, line in enumerate(lines[:-1], start=2):
         try:
-            yield parsed(line)
+            columns = line.split("\t")
+            if len(columns) != n_columns:
+                raise ValueError(f"{len(columns)} columns instead of {n_columns}")
+            query_id, rank, doc_id, *others = columns
+            if query_id not in lists:
+                raise ValueError(f"the set has no query {query_id!r}")
+            if rank != str(len(lists[query_id]) + 1):
+                raise ValueError(f"query {query_id} has rank {rank!r} where {len(lists[query_id]) + 1} is due")
+            if doc_id.split() != [doc_id]:
+                raise ValueError(f"the document id {doc_id!r} is empty or has white space")
+            lists[query_id].append(entry(query_id, doc_id, others))
         except ValueError as error:
             raise InputError(f"{path}:{number}: {error}. {_WAY_OUT}") from error
-
-
-def _columns(line: str, expected: int, lists: Mapping[str, Sequence[object]]) -> tuple[str, str, list[str]]:
-    """Return query, document and the columns behind them of a line that continues the query's list."""
-    columns = line.split("\t")
-    if len(columns) != expected:
-        raise ValueError(f"{len(columns)} columns instead of {expected}")
-    query_id, rank, doc_id, *others = columns
-    if query_id not in lists:
-        raise ValueError(f"the set has no query {query_id!r}")
-    if rank != str(len(lists[query_id]) + 1):
-        raise ValueError(f"query {query_id} has rank {rank!r} where {len(lists[query_id]) + 1} is due")
-    if doc_id.split() != [doc_id]:
-        raise ValueError(f"the document id {doc_id!r} is empty or has white space")
-    return query_id, doc_id, others
-
-
-def _hit(line: str, hits: Mapping[str, Sequence[Hit]], seen: Set[tuple[str, str]]) -> tuple[str, Hit]:
-    query_id, doc_id, (score, start, end) = _columns(line, 6, hits)
-    if len(hits[query_id]) == RUN_DEPTH:
-        raise ValueError(f"query {query_id} has more than {RUN_DEPTH} documents")
-    if not _SCORE.fullmatch(score):
-        raise ValueError(f"the score {score!r} is not a number with 5 or 9 places")
-    if not (start.isdecimal() and end.isdecimal()):
-        raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers")
-    hit = Hit(doc_id, float(score), Span(int(start), int(end)))
-    if hits[query_id] and (hit.score, doc_id) > (hits[query_id][-1].score, hits[query_id][-1].doc_id):
-        raise ValueError(f"query {query_id} has {doc_id} below a document that it beats")
-    if (query_id, doc_id) in seen:
-        raise ValueError(f"query {query_id} retrieves {doc_id} twice")
-    return query_id, hit
-
-
-def _chunk(line: str, reading: Mapping[str, Sequence[ChunkHit]], read: Mapping[str, int]) -> tuple[str, ChunkHit]:
-    query_id, doc_id, numbers = _columns(line, 7, reading)
-    if read[query_id] >= READ_TOKENS:
-        raise ValueError(f"query {query_id} reads on after {read[query_id]} tokens, of {READ_TOKENS} that are read")
-    if not all(number.isascii() and number.isdecimal() for number in numbers):
-        raise ValueError(f"one of {numbers} is not a whole number")
-    start, end, n_tokens, cumulative = map(int, numbers)
-    if cumulative != read[query_id] + n_tokens:
-        raise ValueError(f"the running sum {cumulative} is not {read[query_id]} and {n_tokens} tokens")
-    return query_id, ChunkHit(doc_id, Span(start, end), n_tokens)

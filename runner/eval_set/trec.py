@@ -7,7 +7,7 @@ that names the line: a document twice in a query, a score or grade that is no nu
 import math
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -37,11 +37,6 @@ class TrecRun(NamedTuple):
     contradicted: tuple[str, ...]
 
 
-class _Ranking(NamedTuple):
-    scores: dict[str, float]
-    ranks: "array[int]"
-
-
 def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
     """Return the run in a TREC file (or standard input for "-"), each query's best `depth` documents by falling score.
 
@@ -53,11 +48,30 @@ def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
     """
     if depth < 1:
         raise ValueError(f"depth must be at least 1, got {depth}")
-    rankings, tag = _rankings(path)
-    contradicted = tuple(query_id for query_id, ranking in rankings.items() if _is_contradicted(ranking))
-    documents = frozenset().union(*(ranking.scores for ranking in rankings.values()))
-    run = Run(tag, {query_id: _hits(ranking.scores, depth) for query_id, ranking in rankings.items()})
-    return TrecRun(run, documents, contradicted)
+    tag, scores = "", dict[str, dict[str, float]]()
+    ranks: dict[str, array[int]] = {}
+
+    def keep(line: bytes) -> None:
+        nonlocal tag
+        query_id, doc_id, rank, score, last = _run_line(line)
+        of_query = scores.setdefault(query_id, {})
+        if doc_id in of_query:
+            raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice. Keep one line")
+        of_query[doc_id] = score
+        ranks.setdefault(query_id, array("i")).append(rank)
+        tag = tag or last.decode()
+
+    _read(path, _RUN_FORM, keep)
+    hits, contradicted = {}, []
+    for query_id, of_query in scores.items():
+        values = np.array(list(of_query.values()))
+        by_rank = values[np.lexsort((-values, np.array(ranks[query_id])))]
+        if (by_rank[1:] > by_rank[:-1]).any():
+            contradicted.append(query_id)
+        compared = values.astype(np.float32).tolist()
+        ordered = sorted(zip(compared, of_query.items(), strict=True), reverse=True)
+        hits[query_id] = tuple(Hit(doc_id, score, WHOLE) for _, (doc_id, score) in ordered[:depth])
+    return TrecRun(Run(tag, hits), frozenset().union(*scores.values()), tuple(contradicted))
 
 
 def read_trec_qrels(path: str | Path) -> dict[str, dict[str, int]]:
@@ -66,19 +80,56 @@ def read_trec_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     A negative grade marks a document that was not judged and leaves it out, which trec_eval's measures cannot tell
     from grade 0; a query that has no other grades keeps its place with none. Raises InputError with file and line.
     """
-    name = display(path)
-    found: dict[str, dict[str, int]] = {}
+    qrels: dict[str, dict[str, int]] = {}
+
+    def keep(line: bytes) -> None:
+        query, _, document, grade = _columns(line, 4, _QRELS_FORM)
+        if not _GRADE.fullmatch(grade) or abs(int(grade)) > _LARGEST_GRADE:
+            raise ValueError(f"the grade (column 4) is {_shown(grade)}, not a whole number up to {_LARGEST_GRADE}")
+        query_id, doc_id = query.decode(), document.decode()
+        if doc_id in qrels.setdefault(query_id, {}):
+            raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice. Keep one line")
+        qrels[query_id][doc_id] = int(grade)
+
+    _read(path, _QRELS_FORM, keep)
+    return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in qrels.items()}
+
+
+def _read(path: str | Path, form: str, keep: Callable[[bytes], None]) -> None:
+    """Hand every line of a file to `keep`; its ValueError becomes an InputError with file and line."""
+    number = 0
     for number, line in numbered_lines(path):
         try:
-            query_id, doc_id, grade = _qrels_line(line)
-            if doc_id in found.setdefault(query_id, {}):
-                raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice. Keep one line")
+            keep(line)
+        except UnicodeDecodeError as error:
+            raise InputError(f"{display(path)}:{number}: an id is not UTF-8. Save the file as UTF-8.") from error
         except ValueError as error:
-            raise _refused(f"{name}:{number}", error) from error
-        found[query_id][doc_id] = grade
-    if not found:
-        raise InputError(f"{name} has no lines. Lines of {_QRELS_FORM!r} are expected.")
-    return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in found.items()}
+            raise InputError(f"{display(path)}:{number}: {error}.") from error
+    if not number:
+        raise InputError(f"{display(path)} has no lines. Lines of {form!r} are expected.")
+
+
+def _columns(line: bytes, expected: int, form: str) -> list[bytes]:
+    fields = line.split()
+    if len(fields) != expected:
+        raise ValueError(f"{len(fields)} columns instead of {expected}. Lines of {form!r} are expected")
+    return fields
+
+
+def _run_line(line: bytes) -> tuple[str, str, int, float, bytes]:
+    """Return query, document, rank, score and tag of a line; a ValueError says why it has none."""
+    query, _, document, rank, score, tag = _columns(line, 6, _RUN_FORM)
+    if not rank.isdigit() or len(rank) > 9:
+        raise ValueError(f"the rank (column 4) is {_shown(rank)}, not a whole number")
+    try:
+        value = float(score) if b"_" not in score else math.nan
+    except ValueError:
+        value = math.nan
+    if not abs(value) <= _LARGEST_SCORE:
+        raise ValueError(
+            f"the score (column 5) is {_shown(score)}, not a number that a 32-bit float, as trec_eval has, can hold"
+        )
+    return query.decode(), document.decode(), int(rank), value, tag
 
 
 def trec_run_bytes(run: Run, tag: str = "") -> bytes:
@@ -105,76 +156,6 @@ def trec_qrels_bytes(qrels: Qrels) -> bytes:
         for query_id, grades in qrels.items()
         for doc_id, grade in grades.items()
     ).encode()
-
-
-def _rankings(path: str | Path) -> tuple[dict[str, _Ranking], str]:
-    """Return every line of a run file by query, and the first one's tag."""
-    name, tag = display(path), ""
-    found: dict[str, _Ranking] = {}
-    for number, line in numbered_lines(path):
-        try:
-            query_id, doc_id, rank, score, last = _run_line(line)
-            ranking = found.get(query_id) or found.setdefault(query_id, _Ranking({}, array("i")))
-            if doc_id in ranking.scores:
-                raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice. Keep one line")
-            ranking.scores[doc_id] = score
-            ranking.ranks.append(rank)
-            tag = tag or last.decode()
-        except ValueError as error:
-            raise _refused(f"{name}:{number}", error) from error
-    if not found:
-        raise InputError(f"{name} has no lines. Lines of {_RUN_FORM!r} are expected.")
-    return found, tag
-
-
-def _run_line(line: bytes) -> tuple[str, str, int, float, bytes]:
-    """Return query, document, rank, score and tag of a line; a ValueError says why it has none."""
-    fields = line.split()
-    if len(fields) != 6:
-        raise ValueError(f"{len(fields)} columns instead of 6. Lines of {_RUN_FORM!r} are expected")
-    query, _, document, rank, score, tag = fields
-    if not rank.isdigit() or len(rank) > 9:
-        raise ValueError(f"the rank (column 4) is {_shown(rank)}, not a whole number")
-    if not abs(value := _number(score)) <= _LARGEST_SCORE:
-        raise ValueError(
-            f"the score (column 5) is {_shown(score)}, not a number that a 32-bit float, as trec_eval has, can hold"
-        )
-    return query.decode(), document.decode(), int(rank), value, tag
-
-
-def _number(field: bytes) -> float:
-    try:
-        return float(field) if b"_" not in field else math.nan
-    except ValueError:
-        return math.nan
-
-
-def _hits(scores: Mapping[str, float], depth: int) -> tuple[Hit, ...]:
-    compared = np.array(list(scores.values()), np.float32).tolist()
-    ranked = sorted(zip(compared, scores.items(), strict=True), reverse=True)
-    return tuple(Hit(doc_id, score, WHOLE) for _, (doc_id, score) in ranked[:depth])
-
-
-def _is_contradicted(ranking: _Ranking) -> bool:
-    scores, ranks = np.array(list(ranking.scores.values())), np.array(ranking.ranks)
-    ordered = scores[np.lexsort((-scores, ranks))]
-    return bool((ordered[1:] > ordered[:-1]).any())
-
-
-def _qrels_line(line: bytes) -> tuple[str, str, int]:
-    fields = line.split()
-    if len(fields) != 4:
-        raise ValueError(f"{len(fields)} columns instead of 4. Lines of {_QRELS_FORM!r} are expected")
-    query, _, document, grade = fields
-    if not _GRADE.fullmatch(grade) or abs(int(grade)) > _LARGEST_GRADE:
-        raise ValueError(f"the grade (column 4) is {_shown(grade)}, not a whole number up to {_LARGEST_GRADE}")
-    return query.decode(), document.decode(), int(grade)
-
-
-def _refused(where: str, error: ValueError) -> InputError:
-    if isinstance(error, UnicodeDecodeError):
-        return InputError(f"{where}: an id is not UTF-8. Save the file as UTF-8.")
-    return InputError(f"{where}: {error}.")
 
 
 def _survives(hits: Sequence[Hit]) -> bool:

@@ -134,7 +134,7 @@ def test_a_file_that_is_not_a_whole_run_or_reading_list_is_refused(tmp_path, rea
         path.write_bytes(data)
         with pytest.raises(InputError, match=r"run\.tsv: not"):
             read(path, ["q1"])
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="does not exist"):
         read(tmp_path / "gone.tsv", ["q1"])
 
 
