@@ -8,23 +8,18 @@ import numpy as np
 from runner.base.canonical import sha256
 from runner.base.records import Chunk, Document, Span
 from runner.eval_set.shapes.cell import ChunkHealth
-from samplers.corpus.readiness import boilerplate_share
 from samplers.formats.text_writer import visible
 
 MAX_DUPLICATES = 0.05
 """Share of repeated chunks above which a chunker's output is called degenerate."""
 
 
-def chunk_health(
-    chunks: Sequence[Chunk], documents: Sequence[Document], limit: int, boilerplate: float | None = None
-) -> ChunkHealth:
-    """Counts and shares of one chunker's chunks over these documents; everything is 0 without chunks.
+def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document], limit: int) -> ChunkHealth:
+    """Return counts and shares of one chunker's chunks over these documents; everything is 0 without chunks.
 
     Percentiles are nearest-rank: token counts of real chunks. `duplicate_share` counts chunks whose context and text
-    repeat an earlier chunk's. Of the characters other than white space, `coverage` is the share in some chunk,
-    `outside_sections_share` that in no section, and `boilerplate_share` that in lines which many documents have (pass
-    `boilerplate` if it is known: it is the same for every chunker). `degenerate` says what should stop a bulk
-    embedding; `limit` is the chunker's size in tokens, 0 without one.
+    repeat an earlier chunk's, `coverage` is the share of the characters other than white space in some chunk.
+    `degenerate` says what should stop a bulk embedding; `limit` is the chunker's size in tokens, 0 without one.
     """
     if not chunks:
         return _NOTHING
@@ -35,7 +30,6 @@ def chunk_health(
     median, high = np.percentile(sizes, [50, 95], method="inverted_cdf").tolist()
     n_characters = sum(visible(document.text) for document in documents)
     missed = sum(_missed(document.text, sorted(c.span for c in chunks_of[document.doc_id])) for document in documents)
-    outside = sum(_missed(document.text, [section.span for section in document.sections]) for document in documents)
     placed = [(chunk, document) for document in documents for chunk in chunks_of[document.doc_id]]
     repeats = len(chunks) - len({sha256(chunk.reading(document)) for chunk, document in placed})
     empty = sum(not document.text[chunk.span.start : chunk.span.end].strip() for chunk, document in placed)
@@ -44,11 +38,8 @@ def chunk_health(
         tokens_p50=int(median),
         tokens_p95=int(high),
         tokens_max=int(sizes.max()),
-        empty=empty,
         duplicate_share=repeats / len(chunks),
         coverage=1 - missed / n_characters,
-        outside_sections_share=outside / n_characters,
-        boilerplate_share=boilerplate_share(documents) if boilerplate is None else boilerplate,
         chunks_per_document_max=max(map(len, chunks_of.values())),
         degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty, missed),
     )
@@ -59,11 +50,8 @@ _NOTHING = ChunkHealth(
     tokens_p50=0,
     tokens_p95=0,
     tokens_max=0,
-    empty=0,
     duplicate_share=0.0,
     coverage=0.0,
-    outside_sections_share=0.0,
-    boilerplate_share=0.0,
     chunks_per_document_max=0,
     degenerate=[],
 )

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +39,6 @@ from runner.retrieve.make_vectors import CellVectors, Embedding
 from runner.retrieve.ranking import Retrieval, quantised, retrieval
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.retrieve.variants import CANDIDATES, variant_run
-from samplers.corpus.readiness import boilerplate_share
 
 FORMAT = 7
 """Raised when a run of the same inputs, or the file that describes it, would come out otherwise; part of its key."""
@@ -301,11 +300,6 @@ class CellRuns:
         queries = {query.query_id: query.text for query in self.queries}
         return bm25_run(name, variant, queries, chunks, self.vectors.readings(chunker))
 
-    @cached_property
-    def _boilerplate(self) -> float:
-        """The documents' share, the same for every chunker."""
-        return boilerplate_share(self.documents())
-
     def _facts(
         self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str, index_bytes: int
     ) -> CellFile:
@@ -320,7 +314,7 @@ class CellRuns:
             corpus_sha256=self.corpus_sha256,
             run_sha256=run_sha256,
             chunk_run_sha256=chunk_run_sha256,
-            chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker), self._boilerplate),
+            chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker)),
             chunkers_sha256=chunkers_sha256(cell.chunker),
             index_bytes=index_bytes,
             chunks_per_document=[n_chunks[document.doc_id] for document in self.documents()],

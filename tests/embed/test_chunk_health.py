@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from chunkers.registry import limit_of
-from runner.base.records import Chunk, Document, Section, Span
+from runner.base.records import Chunk, Document, Span
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
 from runner.eval_set.shapes.cell import ChunkHealth
@@ -25,11 +25,8 @@ def test_health_counts_duplicates_misses_and_sizes():
         tokens_p50=1,
         tokens_p95=9,
         tokens_max=9,
-        empty=0,
         duplicate_share=0.25,
         coverage=1 - 6 / 21,
-        outside_sections_share=1.0,
-        boilerplate_share=0.0,
         chunks_per_document_max=2,
         degenerate=[
             "25.0% of the chunks repeat an earlier one, more than 5%",
@@ -44,15 +41,8 @@ def test_health_of_nothing_is_zero():
     assert set(values.values()) == {0}
 
 
-def test_text_that_no_section_holds_is_counted_once_however_sections_nest():
-    nested = [Section(Span(5, 13), 1, "section", "b"), Section(Span(9, 13), 2, "paragraph", "c")]
-    found = chunk_health([chunk("a", 0, 0, 13)], [document("a", "aaaa bbb cccc", nested)], 512)
-    assert found.outside_sections_share == pytest.approx(4 / 11)
-
-
 def test_an_empty_chunk_and_one_above_the_limit_are_degenerate():
     found = chunk_health([chunk("a", 0, 0, 3, 600), chunk("a", 1, 3, 5, 600)], [document("a", "abc  ")], 512)
-    assert found.empty == 1
     assert found.degenerate == [
         "95 % of the chunks have up to 600 tokens, above the chunker's limit of 512",
         "1 chunks are empty",
@@ -71,11 +61,6 @@ def test_repeats_of_up_to_five_percent_are_no_defect():
     assert found.degenerate == []
 
 
-def test_boilerplate_that_was_counted_before_is_taken_as_it_is():
-    documents = [document("a", "abcd")]
-    assert chunk_health([chunk("a", 0, 0, 4)], documents, 0, boilerplate=0.25).boilerplate_share == 0.25
-
-
 @pytest.mark.shared
 def test_health_of_real_bills_reports_full_coverage(shared: Path):
     from samplers.sources.bills import FORMAT
@@ -86,5 +71,4 @@ def test_health_of_real_bills_reports_full_coverage(shared: Path):
     health = chunk_health(chunk_corpus(documents, name), documents, limit_of(name))
     assert health.coverage == 1.0
     assert health.tokens_p50 <= health.tokens_p95 <= health.tokens_max <= 512
-    assert health.outside_sections_share < 0.2
     assert not health.degenerate

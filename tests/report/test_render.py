@@ -230,18 +230,6 @@ def test_the_noise_floor_is_shown_or_said_to_be_missing():
     assert "Not measured: there is no second run" in words(page_of({**results, "noise_floor": None}))
 
 
-def test_chunk_health_says_what_is_degenerate():
-    results = synthetic_results()
-    first = results["cells"][0]["provenance"]["chunks"]
-    first |= {"degenerate": ["6.1% of the chunks repeat an earlier one, more than 5%"], "empty": 7}
-    html = page_of(results)
-    shown = column(html, "health-caption", 0)
-    assert shown[0] in results["cells"][0]["cell"]
-    assert shown[5] == "7"
-    assert shown[-1] == "6.1% of the chunks repeat an earlier one, more than 5%"
-    assert column(html, "health-caption", 1)[-1] == "no"
-
-
 def test_a_taken_over_chunker_is_told_with_what_was_known_of_it():
     results = synthetic_results()
     assert "is taken over" not in page_of(results)

@@ -171,11 +171,11 @@ def test_health_has_a_row_a_chunker_and_says_what_is_degenerate():
     results = synthetic_results()
     for row in results["cells"]:
         if row["cell"].endswith("fixed_token_512_50"):
-            row["provenance"]["chunks"] |= {"degenerate": ["2 chunks are empty"], "empty": 7}
+            row["provenance"]["chunks"] |= {"degenerate": ["2 chunks are empty"], "duplicate_share": 0.07}
     chunkers = {row["cell"].rpartition(" x ")[2] for row in results["cells"]}
     found = {line[0]: (line[5], line[-1]) for line in rows(page_of(results), "health-caption", len(chunkers))}
     assert set(found) == chunkers
-    assert found["fixed_token_512_50"] == ("7", "2 chunks are empty")
+    assert found["fixed_token_512_50"] == ("7.00 %", "2 chunks are empty")
     assert found["usc_uslm_section_v1"] == ("0", "no")
 
 

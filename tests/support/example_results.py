@@ -37,11 +37,8 @@ CHUNKS = ChunkHealth(
     tokens_p50=400,
     tokens_p95=510,
     tokens_max=512,
-    empty=0,
     duplicate_share=0.0,
     coverage=1.0,
-    outside_sections_share=0.1,
-    boilerplate_share=0.02,
     chunks_per_document_max=3,
     degenerate=[],
 )

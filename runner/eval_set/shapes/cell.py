@@ -21,11 +21,8 @@ class ChunkHealth(FrozenModel):
     tokens_p50: Count
     tokens_p95: Count
     tokens_max: Count
-    empty: Count
     duplicate_share: Share
     coverage: Share
-    outside_sections_share: Share
-    boilerplate_share: Share
     chunks_per_document_max: Count
     degenerate: list[str]
 
