@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _TITLE = re.compile(r"title[-_ ]?(\d{1,2})(?!\d)", re.I)
 _DIGITS = re.compile(r"\d{1,2}")
+_DATED = ("DIV5", "DIV8", "DIV9")
 _ONE_NUMBER = re.compile(r"[\w.]+")
 
 
@@ -60,12 +62,41 @@ class Edition(NamedTuple):
 def edition(root: etree._Element, name: str) -> Edition:
     """Return what the file says of itself, else its name; DocumentError if neither states the title."""
     is_ecfr = str(root.tag).startswith(("DIV", "ECFR", "DLPS"))
-    stated = _ecfr_title(root) if is_ecfr else _annual_title(root)
-    named = _TITLE.findall(name)
-    title = (stated or (named[-1] if named else "")).lstrip("0")
+    if is_ecfr:
+        # In bulk data the number of DIV1 is that of the volume, and NODE alone has the title's; both are searched for
+        # through the whole file, the surest first.
+        paths = map(_TITLE.search, _attributes(root, "hierarchy_metadata"))
+        titles = (
+            next(_attributes(root, "NODE"), "").partition(":")[0],
+            next((path[1] for path in islice(paths, 1) if path), ""),
+            next((element.get("N", "") for element in root.iter("DIV1")), ""),
+        )
+        stated = next(filter(_DIGITS.fullmatch, titles), "")
+        days = (day[1] for path in _attributes(root, "hierarchy_metadata", *_DATED) if (day := _PATH_DATE.search(path)))
+        date = next(days, "") or (_DATE.findall(name) or [CURRENT])[-1]
+    else:
+        printed = (
+            _DIGITS.search(line_of(e)) for path in ("FDSYS/CFRTITLE", ".//TITLENUM") for e in root.iterfind(path)
+        )
+        number = next(printed, None)
+        stated, date = number[0] if number else "", annual_year(root, name)
+    title = (stated or (_TITLE.findall(name) or [""])[-1]).lstrip("0")
     if not title:
         raise DocumentError(name, "neither the file nor its name states a title of the CFR")
-    return Edition(title, _ecfr_date(root, name) if is_ecfr else annual_year(root, name), is_ecfr)
+    return Edition(title, date, is_ecfr)
+
+
+def _attributes(root: etree._Element, attribute: str, *tags: str) -> Iterator[str]:
+    return (value for element in root.iter(*tags) if (value := element.get(attribute)))
+
+
+def annual_year(root: etree._Element, name: str) -> str:
+    """Return the year of an annual edition; UNDATED if neither the file nor its name states one."""
+    printed = (
+        line_of(e) for path in ("FDSYS/DATE", ".//TITLEPG/REVISED", ".//TITLEPG/DATE") for e in root.iterfind(path)
+    )
+    years = (year[0] for text in (*printed, name) if (year := _YEAR.search(text)))
+    return next(years, UNDATED)
 
 
 def order(edition_date: str, title: str) -> str:
@@ -76,38 +107,3 @@ def order(edition_date: str, title: str) -> str:
         return edition_date if _DATE.fullmatch(edition_date) else ""
     month = next((month for last, month in _REVISED if title.isdigit() and int(title) <= last), "01")
     return f"{edition_date}-{month}-01"
-
-
-def _ecfr_title(root: etree._Element) -> str:
-    # In bulk data the number of DIV1 is that of the volume, and NODE alone has the title's.
-    return next(filter(_DIGITS.fullmatch, _stated_titles(root)), "")
-
-
-def _stated_titles(root: etree._Element) -> Iterator[str]:
-    """Yield what the file states, surest first; each is searched for through the whole file."""
-    yield next((n for e in root.iter() if (n := e.get("NODE"))), "").partition(":")[0]
-    path = next((p for e in root.iter() if (p := e.get("hierarchy_metadata"))), "")
-    yield in_path[1] if (in_path := _TITLE.search(path)) else ""
-    yield next((e.get("N", "") for e in root.iter("DIV1")), "")
-
-
-def _ecfr_date(root: etree._Element, name: str) -> str:
-    paths = (str(element.get("hierarchy_metadata", "")) for element in root.iter("DIV5", "DIV8", "DIV9"))
-    stated = next(filter(None, map(_PATH_DATE.search, paths)), None)
-    named = _DATE.findall(name)
-    return stated[1] if stated else named[-1] if named else CURRENT
-
-
-def _annual_title(root: etree._Element) -> str:
-    printed = next((line_of(e) for path in ("FDSYS/CFRTITLE", ".//TITLENUM") for e in root.iterfind(path)), "")
-    number = _DIGITS.search(printed)
-    return number[0] if number else ""
-
-
-def annual_year(root: etree._Element, name: str) -> str:
-    """Return the year of an annual edition; UNDATED if neither the file nor its name states one."""
-    printed = (
-        line_of(e) for path in ("FDSYS/DATE", ".//TITLEPG/REVISED", ".//TITLEPG/DATE") for e in root.iterfind(path)
-    )
-    years = [year[0] for text in printed if (year := _YEAR.search(text))] or _YEAR.findall(name)
-    return str(years[0]) if years else UNDATED
