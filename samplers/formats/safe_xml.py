@@ -29,6 +29,7 @@ def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
         remove_comments=True,
         remove_pis=True,
     )
+    # Whatever is wrong with the file is told in words of our own: libxml2's may quote the file.
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:

@@ -101,12 +101,14 @@ class TextWriter:
             visible = raw.translate(INVISIBLE)
             self.n_invisible += len(raw) - len(visible)
         words = on_one_line(visible)
+        # White space alone separates its neighbours.
         if not words:
             if visible:
                 self.separate(" ")
             return
         if visible[0].isspace():
             self.separate(" ")
+        # The waiting separator and parts come before the words.
         self._flush()
         self._append(words)
         if visible[-1].isspace():

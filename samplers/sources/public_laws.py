@@ -90,6 +90,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     if local_name(root) != "pLaw":
         raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     law = _law(root, name)
+    # Subdivisions are no elements in USLM, and sections must not lose them.
     _enclose_subdivisions(root)
     over = partial(_walker_over, name=name, rules=Rules(bool(exceptions(root)), _DROPS, _MOVED))
     tally = Tally()
@@ -100,6 +101,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         found.append(_Unit(unit, walk, part, value, _n_body(unit, walker, walk.text)))
     if not found:
         raise DocumentError(name, "no text in the body")
+    # The file wins over its name, which is only told.
     named = _PACKAGE.search(name)
     is_other = named and (named["congress"], named["kind"].lower(), named["number"].lstrip("0")) != law[:3]
     contradictions = (f"read as {law.package}, but its file name says {named[0]}",) if named and is_other else ()
@@ -144,6 +146,7 @@ def _walker_over(unit: Unit, name: str, rules: Rules) -> tuple[Walker, bool]:
         walker.children(unit.element, 1, Place(level, part=part))
     else:
         walker.part(unit.element, unit.own)
+    # Sidenotes alone make no document.
     is_document = walker.has_body()
     sidenotes = walker.release()
     if not is_document:
@@ -161,6 +164,7 @@ def _write_sidenotes(walker: Walker, sidenotes: Sequence[etree._Element], level:
         walker.write(LINE)
         walker.children(sidenote, 1, Place())
         walker.write(LINE)
+    # The narrow column of sidenotes breaks words.
     walker.pieces[begin:], n_hyphens = mended(walker.pieces[begin:])
     walker.dropped["hyphens at the ends of lines"] += n_hyphens
     walker.write(PART_END)
@@ -180,6 +184,7 @@ def _n_body(unit: Unit, walker: Walker, text: str) -> int:
 def _law(root: etree._Element, name: str) -> Law:
     """Return what the file says of itself; its name counts if it says nothing."""
     known = facts(root)
+    # A citation such as "Public Law 117-2" first, then the name of the file.
     stated = (*known.get("citable", ()), *known.get("title", ()))
     found = next(filter(None, map(_CITED.match, stated)), None) or _PACKAGE.search(name)
     if not found:
@@ -221,6 +226,7 @@ def _slug(each: _Unit, numbers: Mapping[str, int]) -> str:
     """Return what follows the law in an id; a number that the law has twice stands behind the parts around it."""
     number = _number(each)
     own = f"s{number or 0}" if each.unit.own is None else ""
+    # Two sections of one number are told apart by the parts around them.
     if own and numbers[number] == 1:
         return own
     return "-".join((*filter(None, map(_sign, each.unit.path)), *filter(None, (own,))))

@@ -116,6 +116,7 @@ def _walker_over(
         walker.part(unit.element, unit.own)
     if unit.own is not None and not walker.has_body():
         only_notes.append(unit)
+    # The notes follow the statute, or are left out.
     for notes in walker.release():
         if leaves_notes or notes.get("type") == "footnote":
             walker.dropped["notes" if notes.get("type") != "footnote" else "footnotes"] += n_visible(notes)
@@ -127,6 +128,7 @@ def _walker_over(
 def _key(unit: Unit, its_edition: Edition) -> str:
     """Return the id whatever the edition: "usc:9-1", "usc:24-3to5", "usc:28a-courtRules-Civil-rule6", "usc:9-title"."""
     stated = str(unit.element.get("identifier") or "").partition(f"/us/usc/t{its_edition.title}/")[2]
+    # The identifier without its title; where there is none, the number alone.
     number = next((child.get("value") for child in unit.element if child.get("value")), "")
     path = re.sub(r"\s+", "", stated or (f"s{number or 0}" if unit.own is None else local_name(unit.element))).replace(
         "/", "-"

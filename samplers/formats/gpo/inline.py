@@ -89,6 +89,7 @@ def settle(root: etree._Element, name: str) -> Counter[str]:
     marks = list(root.iter(etree.Entity, *_INLINE))
     if len(marks) > MAX_MARKS and max(Counter(map(_block_of, marks)).values()) > MAX_MARKS:
         raise DocumentError(name, f"more than {MAX_MARKS} marks in one paragraph")
+    # In file order: a reference to a footnote renames the marks before it, which are noted by then.
     for element in marks:
         if element.tag is etree.Entity:
             element.tail = entity_text(element, name) + (element.tail or "")
@@ -101,6 +102,7 @@ def settle(root: etree._Element, name: str) -> Counter[str]:
             _settle_inline(element)
     note_marks = (mark for mark in root.iter(_NOTE_MARK) if next(mark.iterancestors(_NOTE_MARK), None) is None)
     left_out = Counter({"footnote marks": sum(map(n_visible, note_marks))})
+    # Now all that is inline is text and joints of the block around it.
     etree.strip_elements(root, _NOTE_MARK, with_tail=False)
     etree.strip_tags(root, *_INLINE)
     return left_out
@@ -225,6 +227,7 @@ def _joined(joints: re.Match[str]) -> str:
     """Return what stands at a joint: a space or nothing."""
     text, marks, start, end = joints.string, joints[0], joints.start(), joints.end()
     left, right = text[start - 1 : start], text[end : end + 2]
+    # Most joints stand between two words.
     if marks in _OF_WORDS and right[:1].isalnum() and (left.isalpha() or left in _CLOSING):
         return " "
     blank = " " if " " in marks else ""
@@ -234,6 +237,7 @@ def _joined(joints: re.Match[str]) -> str:
         return ""
     if left in _OPENING:
         return ""
+    # Index figures belong to the word before them, superscripts only to units and trade marks.
     if "i" in marks:
         return "" if left.isalnum() or left == ")" else blank
     if "m" in marks:

@@ -76,6 +76,7 @@ class GpoText:
         `lead` is what stands after a first HD that is the element's own: a line break, or a space where it runs into
         the paragraph after it. Without one a first HD is like any other.
         """
+        # Headings are flat siblings: those open in this element end with it.
         around, self._scope = self._scope, _Scope(level)
         if (text := element.text) and not text.isspace():
             self._loose(text)
@@ -126,6 +127,7 @@ class GpoText:
         part = self.writer.open(kind, level)
         part.heading = shortened(label, LABEL_LENGTH)
         around, self._scope = self._scope, _Scope(level)
+        # Footnotes inside wait for the end of this part, not of the one around it.
         waiting, self._footnotes = self._footnotes, []
         yield
         self.close_headings()
@@ -136,6 +138,7 @@ class GpoText:
 
     def open_heading(self, kind: str, rank: int, label: str) -> int:
         """Begin a part that lasts to the next one of its rank or a smaller rank in the same element; its level."""
+        # Footnotes stand at the end of the text under the heading before.
         self.close_headings(rank)
         self._write_footnotes(self._scope.level)
         self.writer.separate("\n\n")
@@ -210,6 +213,7 @@ class GpoText:
         self.line(heading, self._scope.level)
         blocks = list(heading.itersiblings())
         loose = text_of(heading.tail).strip()
+        # A run-in heading shares the line of the words after it, stray text or the first paragraph.
         if lead == " " and (loose or (blocks and blocks[0].tag in ("P", "FP"))):
             first = loose or text_of(blocks[0].text).lstrip()
             self.writer.glue()

@@ -26,6 +26,7 @@ def with_headings(text: str, mark: str, takes_notes: bool) -> str:
     blocks = text.split("\n\n")
     for index, block in enumerate(blocks):
         if len(block) < _LONGEST and is_heading(block, takes_notes):
+            # A heading is one line, and a word that it breaks at a hyphen stays whole.
             words = " ".join(block.split()).replace("- ", "-").replace("— ", "—")
             blocks[index] = f"\n{mark}{words}"
     return "\n\n".join(blocks)
@@ -37,6 +38,7 @@ def is_heading(block: str, takes_notes: bool) -> bool:
     opens = "“`\"'*([" if takes_notes else "“`\"'*"
     if not body or not (body[0].isalnum() or body[0] in opens) or _is_open_ended(body):
         return False
+    # A heading in capitals may break after a comma, a sentence in small letters goes on.
     if body.endswith(",") and _SMALL.search(body):
         return False
     lines = block.strip("\n").split("\n")

@@ -146,6 +146,7 @@ class _Unwrapping:
             length -= line.rfind(_WAS_BREAK) + 1
             body = body.replace(_WAS_BREAK, " ")
         is_row = "   " in body or "....." in body
+        # A line goes on with the paragraph that is open, or begins one; a row of a table stands alone.
         if self.pieces and not is_row and self.may_join(column, body):
             self.join(body)
             self.rest = column
@@ -161,6 +162,7 @@ class _Unwrapping:
         if not self.pieces:
             return
         text = "".join(self.pieces)
+        # Leaders and gaps part the cells of a row; nothing else has more than one space.
         if self.is_row:
             if "....." in text or " . . . . ." in text:
                 text = _LEADER.sub("\t", text)
@@ -177,6 +179,7 @@ class _Unwrapping:
         """Whether a line continues the paragraph, whose second line, if there is one, begins at the same column."""
         if self.is_row:
             return False
+        # Lines in capitals are one heading, whatever their length, if they stand below one another.
         if self.is_heading and (self.first != self.indent or in_capitals(body)):
             is_below = column >= HEADING_INDENT and self.first != self.indent
             return (is_below or self.is_full(body)) and in_capitals(body)
@@ -185,6 +188,7 @@ class _Unwrapping:
         last = self.pieces[-1]
         if last.endswith(":]"):  # "[The letter follows:]" announces what stands below it
             return False
+        # A short line ends a paragraph, unless it breaks at a hyphen or its next word would not have fitted.
         if self.last_length < FULL - 1 and last[-1] not in "-—" and not self.is_full(body):
             return False
         return not (column == 0 and is_title(last, body))
@@ -233,6 +237,7 @@ class _Unwrapping:
 
     def mend(self) -> None:
         """Put a hyphen, or nothing, where a line broke inside a word."""
+        # The whole word stands elsewhere and the hyphenated one does not: then the hyphen was the line's.
         wholes = self.known({whole for _, whole, _ in self.broken})
         known = self.known({parts for _, whole, parts in self.broken if whole in wholes})
         hyphens = iter(["" if whole in wholes and parts not in known else "-" for _, whole, parts in self.broken])

@@ -71,6 +71,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
     if start < 0:
         beginning = "".join(c for c in " ".join(source[:80].split()) if c.isprintable())[:40]
         raise DocumentError(name, f"no <pre> element, which this source's pages have; the file begins '{beginning}'")
+    # A page that quotes markup has several ends: the last one counts.
     end = source.rfind("</pre>")
     end = end if end > start else len(source)
     title = " ".join(_CONTROL.sub(" ", _unmarked("".join(_TITLE.findall(source, 0, start)[:1]))).split())
@@ -80,6 +81,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
     source = source[start:end]
     text = _unmarked(source)
     del source  # One copy less while the lines are stripped: the peak is 6 times the file, not 8.
+    # What is left in angle brackets is GPO's own: text struck out by an editor, names of characters.
     if "<" in text:
         text = removed(_STRUCK, text, left_out, "struck out by an editor", _beside)
         text = removed(
@@ -165,6 +167,7 @@ def _over_page(body: str, mark: re.Match[str]) -> str:
     line = body[body.rfind("\n") + 1 :]
     indent, before = len(mark[1]), len(line) - len(line.lstrip(" "))
     following = mark.string[mark.end() : mark.end() + 1]
+    # A sentence goes on over the page if no mark ends it or small letters follow.
     is_open = following.islower() or not line.endswith(_SENTENCE_ENDS)
     if not line.endswith("-") and (indent == 0 or (indent <= min(before, _CENTRED) and is_open)):
         return "\n\n" if line[-1] < " " else " "  # A mark that a reader set in place of a rule stands alone.

@@ -74,5 +74,6 @@ class Headings:
             return False
         if kind != heading.part.kind:
             return heading.is_account if rank == SECTION_RANK else rank < RANKS[heading.part.kind]
+        # Two headings of one rank with nothing between them are one account's name in two lines.
         goes_on = is_parenthesis or (heading.is_last and len(self._open) < MAX_OPEN)
         return heading.is_account or heading.is_parenthesis or not goes_on

@@ -23,6 +23,7 @@ def label(kind: str, num: str, heading: str, text: str) -> str:
     """
     if heading:
         heading = (heading if "[" in heading else heading.rstrip("] ")).rstrip(_HEADING_END)
+    # A quoted law's number stands behind an opening mark.
     num = num.strip().lstrip("“‘\"'[").strip()
     if kind == "section":
         return _section_label(num, heading, text)

@@ -57,6 +57,7 @@ def units(root: etree._Element, name: str) -> Iterator[Unit]:
 def _units(element: etree._Element, name: str, path: tuple[Part, ...], holders: set[etree._Element]) -> Iterator[Unit]:
     if len(path) > MAX_PARTS:
         raise DocumentError(name, f"more than {MAX_PARTS} parts inside one another")
+    # What stands in a part outside of its sections and smaller parts is a document of its own.
     own = [child for child in element if local_name(child) not in SECTIONS and not _is_part(child, holders)]
     yield Unit(element, path, tuple(own))
     for child in element:

@@ -95,6 +95,7 @@ class Walker:
     def part(self, element: etree._Element, own: Sequence[etree._Element]) -> None:
         """Write a larger part's own children; its number and heading are no more of a body than an official title."""
         self.write(element.text or "")
+        # First its number and heading, then what it says itself, last the text between its sections.
         no_body = NUMBERS | HEADINGS | self._rules.moved | self._rules.drops.keys()
         n_leads = next((n for n, child in enumerate(own) if local_name(child) not in no_body), len(own))
         for child in own[:n_leads]:
@@ -139,6 +140,7 @@ class Walker:
             pieces.append(text)
         for child in element:
             handler, kind, around = known.get(child.tag) or rules.of(child, in_row)
+            # Most elements only put marks around their text and children: no call for each of them.
             if around is not None and len(child):
                 pieces.append(around[0])
                 self.children(child, depth, place)
@@ -147,6 +149,7 @@ class Walker:
             if around is not None:
                 pieces += around[0], child.text or "", around[1], child.tail or ""
                 continue
+            # Appropriations headings are siblings of what they head: from the first on they are taken together.
             if kind in APPROPRIATIONS:
                 self._among_headings((child, *child.itersiblings()), depth, place)
                 return
@@ -171,6 +174,7 @@ class Walker:
                 self.children(child, depth, place._replace(level=headings.level))
                 self.write(LINE + (child.tail or ""))
                 continue
+            # A parenthesis such as "(including transfer of funds)" belongs to the heading before it.
             is_parenthesis = opens and _first_text(child).startswith("(")
             headings.close_before(kind, is_parenthesis)
             inner = place if place.level >= headings.level else place._replace(level=headings.level)

@@ -128,6 +128,7 @@ class BlockReader:
         has_title = bool(lines)
         if not has_title:
             lines = [line for child in islice(unit.iterchildren(*HEADINGS), 1) if (line := self._line(child))]
+        # Headings inside are sections in appendices alone; elsewhere they are text.
         is_appendix = unit.tag in ("APPENDIX", "DIV9")
         blocks = self._plain(unit.text)
         for child in unit:
@@ -225,6 +226,7 @@ def _label(element: etree._Element, kind: str, first_line: str) -> str:
     if kind == "footnote":
         number = _NOTE_NUMBER.match(first_line)
         return f"Footnote {number[0]}" if number else "Footnote"
+    # Tables are named by their caption, notes by their heading.
     names = ("TTITLE", "CAPTION", "caption") if kind == "table" else ("HED", "HD")
     return next((label_of(child) for child in element if child.tag in names), "").rstrip(" .:")
 

@@ -123,7 +123,9 @@ def _lines(text: str, left_out: Counter[str]) -> Iterator[Line]:
         held.append(table._replace(rows=typographic(rows, left_out).split("\n")))
         position = table.end
     text = removed(RULE, "".join((*pieces, text[position:])), left_out, "rules and leaders", "\n")
+    # Footnotes begin lines of their own, and the lines of a list stay together.
     text = _HANGING.sub(f"\n{' ' * 10}", _NOTE.sub("\n\n", text))
+    # The cover's lines are centred as headings are.
     front = text.find("\n", max(text.find(_MEASURE), 0))
     text = with_headings(text[:front], _COVER, takes_notes=True) + with_headings(text[front:], _HELD, takes_notes=False)
     text = typographic(text, left_out)
@@ -224,6 +226,7 @@ class _Report:
     def _heading(self, text: str, listed: int) -> None:
         """Add a centred heading, whose rank is that of the contents, of its title or of its typography."""
         is_title, is_own = _TITLE.match(text) is not None, bool(listed or _FIXED.match(text))
+        # Reprinted law has headings of its own, which are none of the report's.
         if self._is_law and (not is_own or (not listed and _ALSO_IN_LAW.match(text))):
             self._reprint(text)
             return

@@ -77,13 +77,17 @@ def lines_of(text: str, is_digest: bool, left_out: Counter[str]) -> list[Line]:
     """Return the lines of a page without its header; page marks, clock marks and rules are counted in `left_out`."""
     if "{time}" in text:
         text = removed(_CLOCK, text, left_out, "clock marks")
+    # Furniture goes; a rule leaves a sign, since it ends what was printed inside a turn.
     text = removed(_FIRST_MARK, text, left_out, "page marks")
     text = removed(RULE, text, left_out, "rules", f"\n\n{_PARTING}\n")
     text = with_headings(typographic(without_page_marks(text, left_out), left_out), _HELD, takes_notes=True)
+    # Lists that hang and paragraphs set in by seven columns would run into one another.
     if "\n      " in text:
         text = _HANGING.sub(r"\n\1    ", _PRINTED_AFTER_PRINTED.sub(r"\1\n", text))
+    # A masthead is set in by a column or two: at the margin its lines are one paragraph.
     if _SMALL_LETTER.search(text):
         text = _MASTHEAD.sub(_at_margin, text)
+    # A list of nominees has two columns of names: each stands alone.
     text = _NOMINEE.sub(r"\1\n", text)
     found = paragraphs(text, _SPOKEN)
     left_out["leaders and hyphens at line ends"] += n_marks(text) - n_marks("\n".join(p.text for p in found))
@@ -101,6 +105,7 @@ def _joined(found: list[Paragraph], is_digest: bool) -> Iterator[Line]:
     for index, line in enumerate(_line(paragraph, is_digest) for paragraph in found):
         if is_digest and index == 0 and _is_digest_title(line.text):
             line = line._replace(kind="heading")
+        # A heading that ends in a comma or "FOR" goes on in the next one.
         if held and held.kind == line.kind == "heading" and held.text.endswith((",", " FOR")):
             held = held._replace(text=f"{held.text} {line.text}")
         elif held and is_digest and held.kind != "heading" and _DIGEST_PAGES.match(line.text):
@@ -123,6 +128,7 @@ def _line(paragraph: Paragraph, is_digest: bool) -> Line:
         return Line("rule", "", indent, is_apart)
     is_held = text[:1] == _HELD
     text = text[is_held:]
+    # A bullet before the name opens a statement that nobody made on the floor.
     if indent <= _SPOKEN and (stated := speaker(text.removeprefix(BULLET).lstrip())):
         return Line("turn", text, indent, is_apart, stated)
     if _MEMBER.fullmatch(text):

@@ -132,6 +132,7 @@ class FederalRegisterText(GpoText):
         """Write amendments of a part of the CFR; those of one part that follow each other are one part of the text."""
         title, number = element.get("TITLE", ""), element.get("PART", "")
         label = f"{title} CFR part {number}" if title and number else ""
+        # Amendments of one part of the CFR that follow each other are one part of the text.
         if label and self.open_label(_REGTEXT) == label:
             level = self.close_headings(_REGTEXT + 1)
         else:
@@ -147,6 +148,7 @@ class FederalRegisterText(GpoText):
         """
         kind, label = element.tag.lower(), _label_of(element)
         before, parent = element.getprevious(), element.getparent()
+        # A container of what stands in it, a line of what REGTEXT is about, or a heading of what follows.
         if any(child.tag in _HOLDERS for child in element):
             with self.part(kind, level + 1, label):
                 self.inside(element, level + 1, lead="\n")
@@ -233,6 +235,7 @@ def _citation_of(section: etree._Element) -> str:
 def _amended_by(instruction: etree._Element) -> str:
     """Return what an instruction amends; a section's heading with it if only that one follows."""
     sections = []
+    # The sections that the instruction puts in stand between it and the next one.
     for following in instruction.itersiblings():
         if following.tag == "AMDPAR":
             break

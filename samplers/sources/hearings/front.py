@@ -83,6 +83,7 @@ def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
     """
     start = _start(found, contents, first_turn)
     end = contents if contents >= 0 else start
+    # The roster begins behind the last line of the notice of sale.
     headers = [i for i in range(min(N_HEADERS, end)) if _HEADER.match(found[i].text)]
     sales = [i for i in range(end) if i not in headers and _SALE.search(found[i].text)]
     roster = sales[-1] + 1 if sales else end
@@ -94,6 +95,7 @@ def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
 
 def _start(found: Sequence[Paragraph], contents: int, first_turn: int) -> int:
     """Return the first paragraph of the transcript: after the contents, or with the title repeated from the cover."""
+    # The contents end with their last page number, before the first words of running text.
     if contents >= 0:
         last = contents
         for i in range(contents, len(found)):
@@ -102,6 +104,7 @@ def _start(found: Sequence[Paragraph], contents: int, first_turn: int) -> int:
             if _ENDS_IN_PAGE.search(found[i].text):
                 last = i
         return last + 1
+    # Without contents the headings before "The Committee met" are the transcript's, from the title on.
     opening = (i for i in range(first_turn) if found[i].indent == RUNNING and CONVENED.match(found[i].text))
     first = next(opening, first_turn)
     headings = range(before_headings(found, first, 0), first)

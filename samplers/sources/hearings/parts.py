@@ -161,6 +161,7 @@ def _oral(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, 
 def _begin(found: Sequence[Paragraph], turn: int, before: Part) -> int:
     """Return the first heading over a turn; after an insertion only one that announces a statement."""
     first, is_said = turn, before.kind in _SAID
+    # At least one paragraph stays with what was said before.
     floor = before.first + 1 if is_said else before.first
     while first > floor and is_heading(found[first - 1]) and in_capitals(found[first - 1].text):
         first -= 1
@@ -192,6 +193,7 @@ def _material(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[i
     part = Part(first, first, 2, "material", _heading_label(found, first))
     in_heading, is_title = False, _is_appendix(found[first])
     for i in range(first, end):
+        # A short rule begins an item, and a heading that names its kind, unless a heading goes on.
         is_parted = i > first and found[i - 1].text == PARTING
         kind = _item_kind(found[i]) if is_parted or not in_heading or is_title else ""
         if kind and is_title:
@@ -226,6 +228,7 @@ def _questions(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[
     asker, is_answered = "", False
     for i in range(first, end):
         text, speaker = found[i].text, turns.get(i, "")
+        # A heading says who asks from here on, and whether answers alone follow.
         if submitted := _ASKED_BY.fullmatch(text):
             asker, is_answered = submitted["name"].casefold(), bool(submitted["answers"])
         kind, label = "answer", ""

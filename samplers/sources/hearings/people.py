@@ -176,6 +176,7 @@ def affiliated(found: Sequence[Paragraph], speakers: Collection[str], has_word: 
     labels = {}
     for speaker in speakers:
         affiliations = stated.get(last_name(speaker), set()) if not _SHARED.search(speaker) else set()
+        # Two people of one last name stay as they are.
         if len(affiliations) == 1:
             affiliation = recased(next(iter(affiliations)), has_word)
             if affiliation.lower() not in speaker.lower():
@@ -222,6 +223,7 @@ def recased(title: str, has_word: HasWord) -> str:
 
 def _recased_word(match: re.Match[str], has_word: HasWord) -> str:
     word, lower, before = match[0], match[0].lower(), match.string[: match.start()]
+    # Possessives, small words and ordinals ("21ST") are small whatever the text has.
     is_small = lower in _SMALL_WORDS and before.endswith((" ", "("))
     if match["possessive"] or is_small or before[-1:].isdigit():
         return lower

@@ -61,6 +61,7 @@ class _Facts(NamedTuple):
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     title, opening, found, left_out = _printed(data, name)
+    # Who speaks is known by the whole page, so it comes before what is front matter.
     contents = contents_at(found)
     openings = {i: p.text for i, p in enumerate(found) if p.indent == RUNNING and i > contents and "\t" not in p.text}
     turns = speakers(openings, announced(found))
@@ -72,6 +73,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         left_out[reason] += _visible(found[i].text)
     facts = _facts(title, opening, name, [p.text for p in found[: before.roster] if p.text != PARTING])
     turns = {i: speaker for i, speaker in turns.items() if i >= before.start}
+    # Sections by paragraph, then the text of the paragraphs that are kept, then both by character.
     outline = [
         Part(0, before.start, 1, "front matter", ""),
         Part(0, before.roster, 2, "cover", ""),
@@ -83,6 +85,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     text, ends = _composed(found, kept, outline)
     if not text:
         raise DocumentError(name, "a hearing without text")
+    # Titles are in capitals: the text itself says how their words are spelt.
     has_word = word_finder(text)
     named = affiliated(found[before.start :], set(turns.values()), has_word)
     length, n_turns = bucket(len(text), LENGTH_BUCKETS, "long"), bucket(len(turns), TURN_BUCKETS, "many-turns")
