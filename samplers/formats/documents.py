@@ -53,7 +53,8 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\u
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))")
 _HTML = re.compile(r"\s*(?:<!--.{0,2000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _HEADING = re.compile(r"(#{1,6})\s+(.+)")
-_RULE = re.compile(r"(?:-{3,}|\*{3,}|_{3,}|(?=[|:\s]*+-)[|:\s-]++)")
+_RULE = re.compile(r"(?:-{3,}|={2,}|\*{3,}|_{3,}|(?=[|:\s]*+-)[|:\s-]++)")
+_UNDERLINE = re.compile(r"={2,}|-{2,}")
 _ITEM = re.compile(r"[-*+]\s+(?=\S)|(?=\(?\d{1,3}[.)]\s)")
 _BULLET = re.compile(r"[•▪◦·∙○●■□►➢✓\uf0b7]\s")
 _BROKEN = re.compile(r"[^\W\d]-$")
@@ -125,8 +126,9 @@ def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileC
     facts = {key: on_one_line(_CONTROL.sub("", value)) for key, value in facts.items()}
     # The facts: of patterns that have one group, the first that is found counts.
     said = "\n".join((f"file: {name}", *(f"{key}: {value}" for key, value in facts.items()), *(x.text for x in lines)))
+    beginning = said[:_FACTS_IN]
     for pattern in layout.facts:
-        if match := re.search(pattern, said[:_FACTS_IN], re.M):
+        if match := re.search(pattern, beginning, re.M):
             facts |= {key: on_one_line(value) for key, value in match.groupdict().items() if value and key not in facts}
     if layout.needs and not re.search(layout.needs, said, re.M):
         raise DocumentError(name, "does not say what every document of this source says")
@@ -138,7 +140,7 @@ def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileC
     # The account: what the page's own lines and lists hold is left out by name, and all else that is no text as marks.
     left_out: Counter[str] = Counter()
     body, entries = _body(lines, layout, left_out)
-    text, document_lines = _written(_ranked(body, layout, entries))
+    text, sections = _written(_ranked(body, layout, entries))
     left_out[MARKUP] = visible(words) - visible(text) - left_out.total()
     account = {reason: n for reason, n in left_out.items() if n > 0}
     if not text:
@@ -156,7 +158,7 @@ def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileC
         family=_filled(layout.family, facts),
         url=_filled(layout.url, facts),
         status="short" if len(text) < layout.short else "",
-        sections=document_lines,
+        sections=sections,
     )
     return FileContent((document,), account)
 
@@ -203,13 +205,9 @@ def _lines(data: bytes, name: str, layout: Layout) -> tuple[str, list[Line], dic
     if suffix.lower() in ("html", "htm") or _HTML.match(text):
         words, html_lines, title = _html(text)
         return words, html_lines, facts | ({"title": title} if title else {}) | {"format": "html"}
+    rows = text.split("\n")
     is_markdown = suffix.lower() in ("md", "markdown")
-    lines = text.split("\n")
-    return (
-        text,
-        [*(_marked(lines) if is_markdown else _typed(lines, layout))],
-        facts | {"format": suffix.lower() or "text"},
-    )
+    return text, [*(_marked(rows) if is_markdown else _typed(rows, layout))], facts | {"format": "text"}
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -239,11 +237,20 @@ def _record(text: str, name: str) -> dict[str, Any]:
 
 def _marked(lines: Sequence[str]) -> Iterator[Line]:
     """Return the lines of Markdown without their marks."""
-    above, ends_broken = "", False
-    for line in lines:
+    above, fence, ends_broken = "", "", False
+    for line, below in pairwise((*lines, "")):
         body = line.strip()
-        kind = "|" if body[:1] == "|" else "paragraph" if body else ""
-        if heading := _HEADING.fullmatch(body):
+        if not body and not fence:
+            above, ends_broken = "", False
+            continue
+        kind = "|" if body[:1] == "|" else "paragraph"
+        if fence or body.startswith(("```", "~~~")):
+            # Code is as it stands, up to a fence like the one that opened it.
+            if fence and not body.startswith(fence):
+                yield Line(body, "\n")
+            fence = "" if fence and body.startswith(fence) else fence or body[:3]
+            kind = "" if not fence else kind
+        elif heading := _HEADING.fullmatch(body):
             yield Line(plain(heading[2].rstrip("# ")), rank=len(heading[1]))
             kind = ""
         elif _RULE.fullmatch(body):
@@ -253,7 +260,10 @@ def _marked(lines: Sequence[str]) -> Iterator[Line]:
             yield Line("\t".join(map(plain, cells)), "\n" if above else "\n\n")
         elif item := _ITEM.match(body):
             yield Line(plain(body[item.end() :]), "\n")
-        elif body:
+        elif not above and (underline := _UNDERLINE.fullmatch(below.strip())):
+            yield Line(plain(body), rank=1 if underline[0][0] == "=" else 2)
+            kind = ""
+        else:
             yield Line(plain(body.lstrip("> ")), "\n" if ends_broken else " " if above else "\n\n")
         above, ends_broken = kind, line.endswith(("  ", "\\")) and kind == "paragraph"
 

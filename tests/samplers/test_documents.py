@@ -127,6 +127,14 @@ def test_headings_lists_and_tables_of_markdown_and_html_read_alike(suffix: str) 
     assert (document.doc_id, document.title, document.stratum) == ("folder-lamps", "Lamps", "folder")
 
 
+def test_underlined_headings_are_some_and_what_looks_like_one_in_code_is_not() -> None:
+    document = read(
+        f"Lamps\n=====\n{WORDS}\n\nOil\n---\n\n```sh\n# light\nmake lamp\n```\n\nA rule\nabove\n---\n", "x.md"
+    )
+    assert headings(document) == [(1, "Lamps"), (2, "Oil")]
+    assert document.text == f"Lamps\n\n{WORDS}\n\nOil\n\n# light\nmake lamp\n\nA rule above"
+
+
 def test_a_page_of_html_is_one_whatever_its_name_and_what_is_not_shown_is_left_out() -> None:
     content = ANY(FORMATS["html"].encode(), "x.txt", frozenset())
     assert headings(content.documents[0])[0] == (1, "Lamps")
