@@ -33,7 +33,7 @@ DEFAULT_SEED = 2026
 NOT_EVALUATED = "not yet evaluated"
 """What a plan and a decision say of a sibling source without a decision."""
 
-_SETTINGS = """
+_SETTINGS = """\
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
 bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
 significance: {method: "sign-flip ordered v1", draws: 100000, alpha: 0.05, seed: 2026}
@@ -106,33 +106,33 @@ def default_plan_text(
     cells = default_cells(source, rehearsal=rehearsal)
     external = source.policy == "external"
     if external:
-        head = "# What is compared with the first cell; edit it and run again. Nothing is decided.\n"
+        head = "What is compared with the first cell; edit it and run again. Nothing is decided."
     elif rehearsal:
-        head = "# A rehearsal: same corpus, queries and labels as the production plan, other cells. Never a decision.\n"
+        head = "A rehearsal: same corpus, queries and labels as the production plan, other cells. Never a decision."
     else:
-        head = "# What this version compares. Frozen by preregistration.json when the first pair goes to a judge.\n"
-    lines = [
-        "schema_version: 1",
-        f"source: {source.name}",
-        f"version: {version}",
-        f'baseline: "{cells[0]}"',
-        "cells:",
-        *(f'  - "{cell}"' for cell in cells),
-        *([] if external else [f'first: ["{cells[1]}"]']),
-        f"sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}",
-        *_reuse_lines(source, sibling_result),
-        *([] if external else [*JUDGES.splitlines(), *LOSS.splitlines()]),
-        f"pool_depth: {POOL_DEPTH}",
-        f"relevant_grade: {1 if external else 2}",
-    ]
-    return head + "\n".join(lines) + _SETTINGS
+        head = "What this version compares. Frozen by preregistration.json when the first pair goes to a judge."
+    listed = "\n".join(f'  - "{cell}"' for cell in cells)
+    first = "" if external else f'first: ["{cells[1]}"]\n'
+    return f"""\
+# {head}
+schema_version: 1
+source: {source.name}
+version: {version}
+baseline: "{cells[0]}"
+cells:
+{listed}
+{first}sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}
+{_reuse_line(source, sibling_result)}{"" if external else JUDGES + LOSS}pool_depth: {POOL_DEPTH}
+relevant_grade: {1 if external else 2}
+{_SETTINGS}"""
 
 
-def _reuse_lines(source: SourceSpec, sibling_result: str) -> list[str]:
+def _reuse_line(source: SourceSpec, sibling_result: str) -> str:
+    """Return what a plan says of a structural chunker that was written for a sibling, "" for the source's own."""
     if not source.reuses:
-        return []
+        return ""
     fields = {"chunker": source.structural_chunker, "source": source.reuses, "result": sibling_result}
-    return [f"reuse: {{{', '.join(f'{name}: {json.dumps(value)}' for name, value in fields.items())}}}"]
+    return f"reuse: {{{', '.join(f'{name}: {json.dumps(value)}' for name, value in fields.items())}}}\n"
 
 
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
@@ -215,7 +215,7 @@ def _reuse_problems(reuse: Reuse | None, source: SourceSpec) -> list[str]:
     expected = (source.structural_chunker, source.reuses) if source.reuses else ("", "")
     if stated == expected:
         return []
-    line = "".join(_reuse_lines(source, NOT_EVALUATED))
+    line = _reuse_line(source, NOT_EVALUATED).strip()
     wanted = f"write {line!r}" if line else f"leave it out: {source.name} has a structural chunker of its own"
     return [f"reuse: {wanted}"]
 
