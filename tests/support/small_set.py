@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from runner.base.places import CHECKOUT
 from runner.embed.encoder import Encoder, InProcessEncoder
 from runner.embed.probe import PARAPHRASES
 from runner.eval_set.catalog import SOURCES, EncoderSpec, encoder
@@ -16,166 +17,9 @@ from runner.eval_set.corpus import keep_sample, sample_of, sample_to_draw
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.version import Version, open_version
 
-# Number, short title, what it is for, and what it orders: one line each becomes a section.
-BILLS = (
-    (
-        "101",
-        "Orchard Frost Relief Act",
-        "loans to fruit growers after a late frost",
-        "The bureau shall lend money to growers of apples and cherries whose blossom froze in April or May.",
-        "A grower who burns straw to warm an orchard shall tell the fire brigade before nightfall.",
-        "Loans are repaid in eight harvests and carry no interest in a year without fruit.",
-    ),
-    (
-        "102",
-        "Harbor Dredging Act",
-        "deepening of small harbors",
-        "The port office shall dredge the channel of every harbor that fishing boats use in winter.",
-        "Mud that holds lead or tar shall be dried on land and never dropped at sea.",
-        "A ferry landing is dredged first when the island behind it has no bridge.",
-    ),
-    (
-        "103",
-        "Night Bus Act",
-        "buses between midnight and dawn",
-        "Each city of more than fifty thousand people shall run a bus on main streets every half hour at night.",
-        "Nurses, bakers and cleaners ride free with a letter from their employer.",
-        "Drivers on the night shift rest for eleven hours before the next one.",
-    ),
-    (
-        "104",
-        "Schoolhouse Roof Act",
-        "repair of leaking school roofs",
-        "The board of education shall pay for new roofs on schools where rain has closed a classroom.",
-        "Solar panels may be laid on a repaired roof if the beams carry them.",
-        "Pupils are taught in a nearby hall while the work lasts, and a bus takes them there.",
-    ),
-    (
-        "105",
-        "Beekeeper Protection Act",
-        "protection of hives from spraying",
-        "A farmer who sprays against insects shall warn each beekeeper within two miles one day before.",
-        "No spray may be used on an orchard in blossom between sunrise and sunset.",
-        "A beekeeper who loses a hive is paid its price from the spray tax.",
-    ),
-    (
-        "106",
-        "River Gauge Act",
-        "warning of floods by river gauges",
-        "The weather service shall place a gauge on every river above a town and publish its level each hour.",
-        "Sirens sound when the water rises two feet in an hour.",
-        "A miller or a dam keeper who opens a gate shall call the weather service first.",
-    ),
-    (
-        "107",
-        "Village Doctor Act",
-        "doctors in remote villages",
-        "A doctor who serves five years in a village without a hospital owes nothing more on student loans.",
-        "The health office shall pay for a car, a house and a nurse.",
-        "Patients may see the doctor by video when snow has closed the road.",
-    ),
-    (
-        "108",
-        "Library Heating Act",
-        "warm public libraries in winter",
-        "Every public library shall be heated to nineteen degrees from October to April.",
-        "Old people and families may stay until nine in the evening when it freezes.",
-        "The cost is met from the duty on heating oil.",
-    ),
-    (
-        "109",
-        "Bridge Inspection Act",
-        "inspection of road bridges",
-        "An engineer shall inspect each road bridge every second year and publish what was found.",
-        "A bridge with cracked steel is closed to trucks on the same day.",
-        "Counties are paid half the cost of repair from the fuel tax.",
-    ),
-    (
-        "110",
-        "Fishing Season Act",
-        "closed season for cod and herring",
-        "No boat may catch cod in the northern bay from March to June.",
-        "Herring nets have a mesh of at least one inch, and a warden may measure it in any harbor.",
-        "Crews who stay ashore are paid two thirds of the catch of the year before.",
-    ),
-    (
-        "111",
-        "Forest Path Act",
-        "paths and shelters in public forests",
-        "The forest office shall keep a path to every summit that the public used before this act.",
-        "A shelter with a stove stands at every tenth mile.",
-        "Horses and bicycles are led, not ridden, where the path is narrower than four feet.",
-    ),
-    (
-        "112",
-        "Clean Well Act",
-        "testing of private wells",
-        "The health office shall test a private well for lead, nitrate and arsenic once a year at no charge.",
-        "A family whose well is foul gets drinking water by truck within two days.",
-        "Farmers within half a mile keep a book of the dung and spray they spread.",
-    ),
-    (
-        "113",
-        "Honest Scales Act",
-        "weights and scales in markets",
-        "An inspector shall test the scales of each market twice a year with brass weights.",
-        "A seller whose scale is wrong by more than one part in a hundred pays a fine.",
-        "Scales for gold and medicine are tested every month.",
-    ),
-    (
-        "114",
-        "Rural Telephone Act",
-        "telephone and internet lines to farms",
-        "A telephone company shall lay a line to any farm within nine miles of its exchange.",
-        "Internet over the line carries video in both directions without breaking.",
-        "The company may hang its wires on the poles of the power company for a fair rent.",
-    ),
-    (
-        "115",
-        "Veterans Workshop Act",
-        "workshops where veterans learn a trade",
-        "The labor office shall open a workshop in each county where veterans learn carpentry, welding or baking.",
-        "A veteran is paid while learning, and keeps the tools at the end.",
-        "A firm that hires a veteran from the workshop pays no payroll tax for one year.",
-    ),
-    (
-        "116",
-        "Museum Sunday Act",
-        "free museums on Sundays",
-        "A museum that takes public money is free of charge on the first Sunday of the month.",
-        "School classes enter free on every day if they write one week before.",
-        "Guards are paid double on Sundays.",
-    ),
-)
-
-# Kind and text; the document that each was written from is the bill of the same place, the last nine begin anew.
-QUERIES = (
-    ("topic", "loans for growers of apples and cherries after frost"),
-    ("topic", "dredging of a harbor channel for fishing boats"),
-    ("topic", "city bus at night every half hour"),
-    ("topic", "new roofs on schools where rain closed a classroom"),
-    ("topic", "warn the beekeeper before spraying"),
-    ("topic", "gauge on a river above a town, level published each hour"),
-    ("topic", "doctor in a village without a hospital"),
-    ("topic", "public library heated in winter"),
-    ("topic", "engineer shall inspect each road bridge"),
-    ("topic", "closed season for cod from March to June"),
-    ("topic", "path and shelter in the public forest"),
-    ("topic", "test private well for lead and arsenic"),
-    ("topic", "scales in a market and brass weights"),
-    ("topic", "telephone line to a farm and internet"),
-    ("topic", "workshop where veterans learn carpentry"),
-    ("topic", "museum free of charge on Sunday"),
-    ("authority", "which office may forgive student loans"),
-    ("authority", "who may measure the mesh of nets in a harbor"),
-    ("citation", "Night Bus Act"),
-    ("citation", "River Gauge Act and the weather service"),
-    ("paraphrase", "video over the line when snow has closed the road"),
-    ("paraphrase", "paid from the fuel tax or the duty on heating oil"),
-    ("paraphrase", "spray on an orchard in blossom"),
-    ("paraphrase", "lead in mud or in drinking water"),
-    ("quote", "keeps the tools at the end"),
-)
+_WRITTEN = yaml.safe_load((CHECKOUT / "tests" / "data" / "small_set.yaml").read_bytes())
+BILLS = tuple((bill["number"], bill["title"], bill["purpose"], *bill["orders"]) for bill in _WRITTEN["bills"])
+QUERIES = tuple(map(tuple, _WRITTEN["queries"]))
 
 LOOSE = frozenset("a an and are at by each every for from has if in is it no of on or shall that the their to who with")
 
