@@ -5,13 +5,14 @@ import platform
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from runner import __version__
 from runner.base.canonical import json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
 from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.embed.cost.estimate import size
-from runner.eval_set.shapes.cell import BackendRecord
+from runner.eval_set.shapes.cell import BackendRecord, CellFile
 from runner.eval_set.shapes.decision import Receipt, SpendReceipt
 from runner.eval_set.version import Version, load_cell_file
 
@@ -25,45 +26,51 @@ CellTimes = dict[str, dict[str, float]]
 
 def remember_times(record: Version, measured: CellTimes) -> CellTimes:
     """Return the newest measurements of every cell: one taken from the cache keeps what it once took."""
-    path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
     try:
-        known = read_json(path) if path.exists() else {}
+        before = _measured(record)
     except InputError:
-        known = {}  # measurements can be made again; they must not stop an evening
-    before: CellTimes = known if isinstance(known, dict) else {}
+        before = {}  # measurements can be made again; they must not stop an evening
     times = before | {cell: before.get(cell, {}) | values for cell, values in measured.items()}
-    write_atomic(path, json_bytes(times))
+    write_atomic(_path(record), json_bytes(times))
     return times
+
+
+def _path(record: Version) -> Path:
+    return record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
+
+
+def _measured(record: Version) -> CellTimes:
+    times = read_json(_path(record)) if _path(record).exists() else {}
+    return times if isinstance(times, dict) else {}
+
+
+def _cell_files(record: Version, cells: Iterable[str]) -> dict[str, CellFile]:
+    paths = {cell: record.cell_path(cell) for cell in cells}
+    return {cell: load_cell_file(path) for cell, path in paths.items() if path.exists()}
 
 
 def measured_rate(record: Version, cells: Iterable[str]) -> float | None:
     """Return GFLOP per second at which this machine embedded the version's cells; None if none was timed."""
-    path = record.work / ("measured-rehearsal.json" if record.rehearsal else "measured.json")
-    times: CellTimes = read_json(path) if path.exists() else {}
-    gflop = seconds = 0.0
-    for cell in cells:
+    times, gflop, seconds = _measured(record), 0.0, 0.0
+    for cell, facts in _cell_files(record, cells).items():
         took, parsed = times.get(cell, {}).get("embed_seconds", 0.0), parse_cell(cell)
-        if took > 0 and not isinstance(parsed, WITHOUT_VECTORS) and record.cell_path(cell).exists():
-            facts = load_cell_file(record.cell_path(cell))
-            if facts.truncation is not None and facts.backend is not None and facts.backend.name == "local":
-                read = facts.truncation.tokens - facts.truncation.lost
-                gflop += read * size(parsed.encoder).gflop_per_token
-                seconds += took
+        here = facts.backend is not None and facts.backend.name == "local"
+        if took > 0 and here and facts.truncation is not None and not isinstance(parsed, WITHOUT_VECTORS):
+            read = facts.truncation.tokens - facts.truncation.lost
+            gflop += read * size(parsed.encoder).gflop_per_token
+            seconds += took
     return gflop / seconds if gflop and seconds else None
 
 
 def index_sizes(record: Version, cells: Iterable[str]) -> CellTimes:
     """Return `index_bytes` of the cells whose files lie in the record: measured or not, a cell has its index."""
-    files = {cell: record.cell_path(cell) for cell in cells}
-    sizes = {cell: load_cell_file(path).index_bytes for cell, path in files.items() if path.exists()}
+    sizes = {cell: facts.index_bytes for cell, facts in _cell_files(record, cells).items()}
     return {cell: {"index_bytes": size} for cell, size in sizes.items() if size is not None}
 
 
 def embedded_by(record: Version, cells: Iterable[str]) -> dict[str, BackendRecord]:
     """Return what embedded the cells whose files lie in the record; without cells that no encoder embedded."""
-    files = {cell: record.cell_path(cell) for cell in cells}
-    facts = {cell: load_cell_file(path) for cell, path in files.items() if path.exists()}
-    return {cell: found.backend for cell, found in facts.items() if found.backend is not None}
+    return {cell: facts.backend for cell, facts in _cell_files(record, cells).items() if facts.backend is not None}
 
 
 def make_receipt(

@@ -52,11 +52,6 @@ class Comparison:
         return {query.query_id: query.stratum for query in self.queries}
 
     @cached_property
-    def texts(self) -> dict[str, str]:
-        """What each query asks."""
-        return {query.query_id: query.text for query in self.queries}
-
-    @cached_property
     def scores(self) -> dict[str, Scores]:
         """Every cell's per-query scores."""
         grade = self.plan.relevant_grade

@@ -89,16 +89,6 @@ def test_an_adoption_that_was_killed_before_its_lock_is_completed_and_not_replac
     assert locked_decision(versions("gao_reports")) == first
 
 
-def test_the_plain_driver_completes_a_killed_adoption_too(versions, adopt, tmp_path, capsys):
-    first = adopt("gao_reports")
-    lock = versions("gao_reports").folder / "lock.json"
-    whole = lock.read_bytes()
-    lock.unlink()
-    assert run(capsys, "--source=gao_reports", f"--eval-set-path={tmp_path / 'gao_reports'}")[0] == 0
-    assert lock.read_bytes() == whole
-    assert locked_decision(versions("gao_reports")) == first
-
-
 @pytest.mark.parametrize("command", [("bulk-gate", "5"), ("--dry-run",), (), ("choose", "recommended"), ("verify",)])
 def test_a_decision_of_another_source_opens_nothing(adopt, tmp_path, capsys, command):
     adopt("gao_reports")
@@ -168,38 +158,33 @@ def test_the_next_source_is_the_first_that_is_to_be_evaluated_and_is_not_decided
     assert next_to_evaluate(decided) is None
 
 
-@pytest.mark.parametrize("documents", [0, HARD_ABOVE])
-def test_a_small_undecided_source_may_take_the_baseline_with_a_warning(versions, documents):
-    said = bulk_gate(standing(versions("bills")), documents)
-    assert said.startswith("open with a warning: bills is undecided")
-    assert said.endswith("embed: arctic-l-v2.0 x fixed_token_512_50")
-
-
-def test_a_large_undecided_source_is_not_embedded(versions):
-    with pytest.raises(NegativeVerdict, match=r"closed: bills has 10,001 documents"):
-        bulk_gate(standing(versions("bills")), HARD_ABOVE + 1)
-
-
-def test_a_decided_source_is_embedded_whatever_its_size(versions, adopt):
+@pytest.mark.parametrize(
+    ("name", "documents", "begins"),
+    [
+        ("bills", 0, "open with a warning: bills is undecided"),
+        ("bills", HARD_ABOVE, "open with a warning: bills is undecided"),
+        ("gao_reports", 10**9, "open: gao_reports v1: chosen is the baseline"),
+    ],
+)
+def test_a_small_or_a_decided_source_may_take_the_baseline(versions, adopt, name, documents, begins):
     adopt("gao_reports")
-    said = bulk_gate(standing(versions("gao_reports")), 10**9)
-    assert said.startswith("open: gao_reports v1: chosen is the baseline")
-    assert said.endswith("embed: arctic-l-v2.0 x fixed_token_512_50")
+    words = bulk_gate(standing(versions(name)), documents)
+    assert words.startswith(begins)
+    assert words.endswith("embed: arctic-l-v2.0 x fixed_token_512_50")
 
 
-def test_a_closed_gate_names_the_way_that_the_policy_has(versions):
-    with pytest.raises(NegativeVerdict, match=r"choose gao_reports .*baseline --by NAME"):
-        bulk_gate(standing(versions("gao_reports")), 20_000)
-
-
-def test_nothing_is_stale_right_after_the_decision(versions, adopt):
-    adopt("gao_reports")
-    assert moved_on(standing(versions("gao_reports"))) == []
-    assert moved_on(standing(versions("bills"))) == []
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("bills", "closed: bills has 10,001 documents"), ("gao_reports", "choose gao_reports .*baseline --by NAME")],
+)
+def test_a_large_undecided_source_is_not_embedded_and_the_way_of_its_policy_is_named(versions, name, words):
+    with pytest.raises(NegativeVerdict, match=words):
+        bulk_gate(standing(versions(name)), HARD_ABOVE + 1)
 
 
 def test_a_catalog_with_another_revision_or_baseline_makes_a_decision_stale(versions, adopt, monkeypatch):
     adopt("gao_reports")
+    assert moved_on(standing(versions("gao_reports"))) == moved_on(standing(versions("bills"))) == []
     arctic = catalog.ENCODERS["arctic-l-v2.0"]
     monkeypatch.setitem(catalog.ENCODERS, "arctic-l-v2.0", arctic.model_copy(update={"revision": "f" * 40}))
     assert moved_on(standing(versions("gao_reports"))) == [
@@ -272,6 +257,7 @@ def test_status_prints_the_roster_and_the_same_as_json(capsys):
     rows = json.loads(out)
     assert [row["source"] for row in rows] == SUBSTRATE
     assert rows[0]["decided_elsewhere"]["artefacts"] is False
+    assert run(capsys, "sources", "--stale")[0] == 0
 
 
 def test_status_next_names_the_source_and_its_command(capsys):
@@ -279,10 +265,6 @@ def test_status_next_names_the_source_and_its_command(capsys):
     assert code == 0
     assert out.startswith("next: federal_register\nbin/per-source-eval.py run federal_register")
     assert "by policy, without" not in out, "every source on the baseline by policy has its decision in the checkout"
-
-
-def test_status_stale_is_silent_of_what_has_not_moved(capsys):
-    assert run(capsys, "sources", "--stale")[0] == 0
 
 
 def test_a_program_learns_what_is_live_and_what_comes_next(capsys):

@@ -176,7 +176,7 @@ def test_health_has_a_row_a_chunker_and_says_what_is_degenerate():
     found = {line[0]: (line[5], line[-1]) for line in rows(page_of(results), "health-caption", len(chunkers))}
     assert set(found) == chunkers
     assert found["fixed_token_512_50"] == ("7.00 %", "2 chunks are empty")
-    assert found["usc_uslm_section_v1"] == ("0", "no")
+    assert found["usc_uslm_section_v1"] == ("0.00 %", "no")
 
 
 def test_imported_runs_without_chunks_are_said_in_words():
