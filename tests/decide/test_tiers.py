@@ -123,7 +123,7 @@ def test_a_row_of_results_is_short_of_what_its_figures_lack():
 def test_the_cell_in_question_is_the_best_of_those_that_came_furthest():
     kept, hopeful = row(SPARSE, 0.01, recall_state="shown to fall"), row(HYBRID, 0.0, doubt=0.07)
     candidate = row(BETTER, 0.03)
-    confirmed = candidate.model_copy(update={"confirmed": True})
+    confirmed = candidate.model_copy(update={"short_of": []})
     ranked = [kept, hopeful, candidate, row(BASELINE)]
     assert cell_in_question(ranked) == candidate
     assert cell_in_question([kept, candidate, hopeful, confirmed]) == confirmed
