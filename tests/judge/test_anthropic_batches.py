@@ -3,7 +3,6 @@ import signal
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -181,19 +180,6 @@ def test_a_batch_of_the_same_asks_that_came_to_nothing_is_not_taken_for_the_one_
     server.turned_away = [wire.broken()]
     assert not any(reply.problem for reply in answered(model, asks(3)).values())
     assert len(server.batches) == 2
-
-
-def test_the_list_is_read_page_by_page_until_before_the_batch_was_meant(opened, server, monkeypatch):
-    monkeypatch.setattr("runner.judge.models.claude_batches.PAGE", 2)
-    for number in range(5):
-        answered(opened(), asks(3, f"text {number}"))
-    old = (datetime.now(UTC) - timedelta(hours=3)).isoformat()
-    for batch in list(server.batches.values())[:3]:
-        batch["created_at"] = old
-    server.turned_away = [wire.broken()]
-    answered(opened(), asks(3))
-    lists = [request for request in server.requests if "limit=2" in request.path]
-    assert len(lists) == 2
 
 
 def test_an_interrupted_wait_says_that_the_batch_goes_on_and_the_next_run_takes_it(opened, server, capsys, tmp_path):

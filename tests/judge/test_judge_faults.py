@@ -7,7 +7,6 @@ import signal
 import pytest
 from hypothesis import settings
 
-from runner.base.errors import BackendError
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.judge.answers import Importer
@@ -97,16 +96,6 @@ def test_labels_through_the_api_are_those_of_file_answers_but_for_judge_fields(w
     assert {(label.judge, label.model, label.judged_on) for label in made} == {(MODEL, MODEL, DAY)}
 
 
-HTTP_FAULTS = [
-    *(faults.rate_limited(0), faults.overloaded(), faults.broken()),
-    *(faults.reset(), faults.reset(7), faults.not_json()),
-]
-ANSWER_FAULTS = [
-    *(faults.prose, faults.two_objects, faults.off_schema, faults.not_an_object, faults.refusal),
-    *(faults.cut_off, faults.other_model, faults.wrong_role, faults.empty),
-]
-
-
 def test_an_openai_compatible_server_makes_the_same_labels_through_its_faults(waiting, expected):
     words = marks(waiting)
     kinds = [chat.prose, chat.off_schema, chat.refusal, chat.cut_off, chat.empty, chat.wrong_role]
@@ -117,40 +106,6 @@ def test_an_openai_compatible_server_makes_the_same_labels_through_its_faults(wa
     assert done.pairs == PAIRS
     assert labels(waiting) == expected
     assert not any(struck.values()), "a fault never struck"
-
-
-def test_parts_of_a_message_batch_that_fail_are_handed_in_again_alone(waiting, server, expected):
-    words = marks(waiting)
-    kinds = ["errored", "expired", "canceled", *ANSWER_FAULTS]
-    server.by_text = {word: [kinds[n // 2 % len(kinds)]] for n, word in enumerate(words) if n % 2}
-    judge(waiting, "batches", server.url)
-    assert labels(waiting) == expected
-    assert not any(server.by_text.values()), "a fault never struck"
-    assert [len(results) for results in server.results.values()] == [PAIRS, PAIRS // 2]
-
-
-def test_all_faults_together_give_the_same_labels(waiting, server, expected):
-    words = marks(waiting)
-    kinds = [*HTTP_FAULTS, *ANSWER_FAULTS]
-    server.by_text = {
-        word: [kinds[n % len(kinds)], kinds[(n * 7 + 3) % len(kinds)]] for n, word in enumerate(words) if n % 2
-    }
-    judge(waiting, "messages", server.url)
-    assert labels(waiting) == expected
-    assert not any(server.by_text.values()), "a fault never struck"
-
-
-def test_a_key_that_stops_being_taken_leaves_what_was_answered_to_the_next_run(waiting, server, expected):
-    server.faults = [None] * 30 + [faults.status(401, "invalid x-api-key", "authentication_error")] * 20
-    with pytest.raises(BackendError) as caught:
-        judge(waiting, "messages", server.url)
-    assert KEY not in str(caught.value)
-    assert f"of {PAIRS} pairs are answered and kept; run the command again" in str(caught.value)
-    assert labels(waiting) == expected[:20]
-    server.faults = []
-    done = judge(waiting, "messages", server.url)
-    assert done.kept >= 27, "30 answers were sent, of which three may still have been under way"
-    assert labels(waiting) == expected
 
 
 def start(*arguments):

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from runner.embed.cost.prices import Usage
 from runner.judge.models.client import Ask
@@ -222,7 +222,7 @@ class AnthropicServer(Scripted):
         if request.method == "POST" and path == "/v1/messages/batches":
             return self._create(request.body, version)
         if request.method == "GET" and path == "/v1/messages/batches":
-            return self.listed.pop(0) if self.listed else self._list(parse_qs(urlsplit(request.path).query))
+            return self.listed.pop(0) if self.listed else self._list(int(request.path.partition("limit=")[2]))
         found = re.fullmatch(r"/v1/messages/batches/(\w+)(/results)?", path)
         if request.method == "GET" and found and found[1] in self.batches:
             return self._results(found[1]) if found[2] else self._retrieve(found[1])
@@ -331,15 +331,10 @@ class AnthropicServer(Scripted):
         lines = "".join(json.dumps(row) + "\n" for row in self.mangle(list(self.results[batch_id])))
         return Wire(lines.encode(), type="application/x-jsonl")
 
-    def _list(self, query: dict[str, list[str]]) -> Wire:
-        ids = list(reversed(self.batches))
-        after = query.get("after_id", [""])[0]
-        start = ids.index(after) + 1 if after else 0
-        page = ids[start : start + int(query.get("limit", ["20"])[0])]
-        data = [json.loads(self._shown(batch_id).body) for batch_id in page]
-        more = start + len(page) < len(ids)
-        ends = {"first_id": page[0] if page else None, "last_id": page[-1] if page else None}
-        return as_json({"data": data, "has_more": more, **ends})
+    def _list(self, limit: int) -> Wire:
+        newest = list(reversed(self.batches))
+        data = [json.loads(self._shown(batch_id).body) for batch_id in newest[:limit]]
+        return as_json({"data": data, "has_more": len(newest) > limit})
 
 
 def objection(body: dict, version: str) -> str:

@@ -8,11 +8,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Self, TypeVar
 from urllib.parse import quote
 
 from pydantic import Field
@@ -50,20 +48,20 @@ LISTED_AFTER = 5.0
 CLOCKS = timedelta(minutes=10)
 """How far this machine's clock and the service's may be apart."""
 
-PAGE = 100
-MOST_LISTED = 2_000
-"""Batches that are looked through for one, from the newest on."""
+NEWEST = 100
+"""Batches that are looked through for one that was handed in a moment ago."""
 
 _Result = TypeVar("_Result")
 
 
 class BatchRecord(FrozenModel):
-    """One batch; `id` is empty until the service has answered its creation.
+    """One batch, kept at `path`; `id` is empty until the service has answered its creation.
 
     `intended_on` is when it was about to be created, by this machine's clock, and `hold` the line of the ledger that
     pays for it. `delivered` means that every reply was given, or that the batch does not exist.
     """
 
+    path: Path = Field(default=Path(), exclude=True)
     model: str
     intended_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$")]
     custom_ids: list[Sha256]
@@ -71,35 +69,31 @@ class BatchRecord(FrozenModel):
     id: str = ""
     delivered: bool = False
 
-
-@dataclass
-class KeptRecord:
-    """A record at its place."""
-
-    path: Path
-    record: BatchRecord
-
-    def set(self, **changes: str | bool) -> None:
-        """Change fields, and write the whole at once; a BackendError if the disk takes none."""
-        self.record = self.record.model_copy(update=changes)
-        with disk_errors(self.path):
-            write_atomic(self.path, json_bytes(self.record.model_dump()))
+    def kept(self, **changes: str | bool) -> Self:
+        """Write the record with these fields changed, whole at once; a BackendError if the disk takes none."""
+        record = self.model_copy(update=changes)
+        with disk_errors(record.path):
+            write_atomic(record.path, json_bytes(record.model_dump()))
+        return record
 
 
-def under_way(folder: Path) -> list[KeptRecord]:
-    """Return the batches whose replies were not all given, oldest first; a BackendError names a damaged record."""
-    return [kept for kept in _records(folder) if not kept.record.delivered]
-
-
-def _records(folder: Path) -> Iterator[KeptRecord]:
+def records(folder: Path) -> list[BatchRecord]:
+    """Return all records, oldest first; a BackendError names a damaged one, since it may stand for money."""
+    found = []
     for path in sorted(folder.glob("*.json")):
         try:
-            yield KeptRecord(path, checked(BatchRecord, read_json(path), path))
+            found.append(checked(BatchRecord, read_json(path), path).model_copy(update={"path": path}))
         except InputError as error:
             raise BackendError(
                 f"{path} is the record of a message batch and is damaged. Look the batch up in the service's console; "
                 "delete the file to have its requests sent, and paid, again."
             ) from error
+    return found
+
+
+def under_way(folder: Path) -> list[BatchRecord]:
+    """Return the batches whose replies were not all given."""
+    return [record for record in records(folder) if not record.delivered]
 
 
 class ClaudeBatches(ClaudeMessages):
@@ -127,26 +121,25 @@ class ClaudeBatches(ClaudeMessages):
         unique(asks)
         # A name within a batch has 64 characters, the most that the API takes.
         wanted = {digest({"key": ask.key, "params": self.request(ask)}): ask for ask in map(self.sent, asks)}
-        for kept in under_way(self.folder):
-            part = {name: wanted[name] for name in kept.record.custom_ids if name in wanted}
-            if part and self._is_there(kept):
+        for record in under_way(self.folder):
+            part = {name: wanted[name] for name in record.custom_ids if name in wanted}
+            if part and (arrived := self._arrived(record)):
                 for name in part:
                     del wanted[name]
-                yield from self._delivered(kept, part)
+                yield from self._delivered(arrived, part)
         while wanted:
             names, hold = self._affordable(wanted)
             part = {name: wanted.pop(name) for name in names}
             # Written before anything is sent, so that a killed run leaves a trace of what it may have bought.
             now = datetime.now(UTC)
-            path = self.folder / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
-            intended = now.isoformat(timespec="seconds")
-            kept = KeptRecord(
-                path,
-                BatchRecord(model=self.model, intended_on=intended, custom_ids=names, hold=hold.entry.id),
-            )
-            kept.set()
-            self._create(kept, part, hold)
-            yield from self._delivered(kept, part)
+            intended = BatchRecord(
+                path=self.folder / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.json",
+                model=self.model,
+                intended_on=now.isoformat(timespec="seconds"),
+                custom_ids=names,
+                hold=hold.entry.id,
+            ).kept()
+            yield from self._delivered(self._created(intended, part, hold), part)
 
     def _affordable(self, wanted: Mapping[str, Ask]) -> tuple[list[str], Hold]:
         """Return the first requests that fit into one batch and under the ceiling, and what is held for them."""
@@ -168,7 +161,7 @@ class ClaudeBatches(ClaudeMessages):
 
     # A batch's life: handed in, found again, delivered.
 
-    def _create(self, kept: KeptRecord, part: Mapping[str, Ask], hold: Hold) -> None:
+    def _created(self, record: BatchRecord, part: Mapping[str, Ask], hold: Hold) -> BatchRecord:
         """Hand the batch in; if nobody says whether it arrived, the service's list does."""
         requests = [{"custom_id": name, "params": self.request(ask)} for name, ask in part.items()]
         for _ in range(CREATE_TRIES):
@@ -177,58 +170,57 @@ class ClaudeBatches(ClaudeMessages):
             except BackendError:
                 # The service refused it: nothing was charged, and there is nothing to look for.
                 hold.settle(0.0)
-                kept.set(delivered=True)
+                record.kept(delivered=True)
                 raise
             if not batch_id:
                 self._never.wait(min(self.poll_seconds, LISTED_AFTER))
-                batch_id = self._listed(kept)
+                batch_id = self._listed(record)
             if batch_id:
-                kept.set(id=batch_id)
                 say(
                     f"{len(part):,} requests to {self.model} are handed in as message batch {batch_id}. It takes an "
                     "hour as a rule, a day at most; stop, and run the command again, as you like."
                 )
-                return
+                return record.kept(id=batch_id)
         raise BackendError(
             f"{self.url}: a message batch was handed in {CREATE_TRIES} times, and whether it arrived is not known. Run "
-            f"the command again later: it looks for the batch by {kept.path}."
+            f"the command again later: it looks for the batch by {record.path}."
         )
 
-    def _is_there(self, kept: KeptRecord) -> bool:
-        """Return whether a batch of an earlier run exists; one that does not is closed, and costs nothing."""
-        if batch_id := kept.record.id or self._listed(kept):
-            kept.set(id=batch_id)
-            return True
-        say(f"A message batch that an earlier run was about to hand in ({kept.path}) never arrived; it is sent now.")
-        if hold := self.budget.held(kept.record.hold):
+    def _arrived(self, record: BatchRecord) -> BatchRecord | None:
+        """Return an earlier run's record with its id; that of a batch that does not exist is closed, and costs nothing."""
+        if batch_id := record.id or self._listed(record):
+            return record.kept(id=batch_id)
+        say(f"A message batch that an earlier run was about to hand in ({record.path}) never arrived; it is sent now.")
+        if hold := self.budget.held(record.hold):
             hold.settle(0.0)
-        kept.set(delivered=True)
-        return False
+        record.kept(delivered=True)
+        return None
 
-    def _listed(self, kept: KeptRecord) -> str:
+    def _listed(self, record: BatchRecord) -> str:
         """Return the id of the batch that a record without one means, "" for none: its results name the same asks."""
-        record, others = kept.record, {other.record.id for other in _records(self.folder)}
-        for batch in self._since(datetime.fromisoformat(record.intended_on) - CLOCKS):
-            if batch.id in others or batch.n_requests != len(record.custom_ids):
+        others = {other.id for other in records(self.folder)}
+        earliest = datetime.fromisoformat(record.intended_on) - CLOCKS
+        for batch_id, created, n_requests in self._looked(self._newest, "the list of batches"):
+            if batch_id in others or n_requests != len(record.custom_ids) or created < earliest:
                 continue
             try:
-                results, _ = self._results(batch.id, record.custom_ids)
+                results, _ = self._results(batch_id, record.custom_ids)
             except NotThere:
                 continue
             if results.keys() == set(record.custom_ids):
-                return batch.id
+                return batch_id
         return ""
 
-    def _delivered(self, kept: KeptRecord, part: Mapping[str, Ask]) -> Iterator[Reply]:
+    def _delivered(self, record: BatchRecord, part: Mapping[str, Ask]) -> Iterator[Reply]:
         """Yield the replies to `part`, once the batch has ended; its cost is counted once, however often it is read."""
-        batch_id, names, hold = kept.record.id, kept.record.custom_ids, self.budget.held(kept.record.hold)
+        batch_id, names, hold = record.id, record.custom_ids, self.budget.held(record.hold)
         try:
             results, n_refused = self._results(batch_id, names)
         except NotThere as error:
             # Nobody says what it cost: it counts at the most that it may have.
             if hold:
                 hold.settle(None)
-            kept.set(delivered=True)
+            record.kept(delivered=True)
             yield from (Reply(key=ask.key, problem=f"the batch is gone: {error}") for ask in part.values())
             return
         if n_refused:
@@ -238,7 +230,7 @@ class ClaudeBatches(ClaudeMessages):
             hold.settle(math.fsum(self._usd(results.get(name, {}), unknown=share) for name in names))
         for name, ask in part.items():
             yield _reply(results.get(name, {}), ask.key, self.model)
-        kept.set(delivered=True)
+        record.kept(delivered=True)
 
     def _usd(self, result: Mapping[str, JSON], *, unknown: float) -> float:
         """Return what one request cost; one that was not carried out costs nothing, and a missing result anything."""
@@ -298,23 +290,16 @@ class ClaudeBatches(ClaudeMessages):
         made = as_object(self._patiently(once, "a message batch cannot be handed in")).get("id")
         return made if isinstance(made, str) else ""
 
-    def _since(self, earliest: datetime) -> Iterator["_Listed"]:
-        """Yield the batches created since then, newest first."""
-        after, n_listed = "", 0
-        while n_listed < MOST_LISTED:
-            url = f"{self.batches}?limit={PAGE}{after}"
-            page, is_last = self._looked(partial(self._page, url), "the list of batches")
-            for batch in page:
-                if batch.created < earliest:
-                    return
-                yield batch
-            if is_last or not page:
-                return
-            n_listed += len(page)
-            after = f"&after_id={quote(page[-1].id, safe='')}"
-
-    def _page(self, url: str) -> tuple[list["_Listed"], bool]:
-        return _page(received(self.got("GET", url)))
+    def _newest(self) -> list[tuple[str, datetime, int]]:
+        """Return id, time of creation and number of requests of the newest batches; Unusable if they are not listed."""
+        answer = received(self.got("GET", f"{self.batches}?limit={NEWEST}"))
+        try:
+            return [
+                (str(row["id"]), datetime.fromisoformat(row["created_at"]), sum(row["request_counts"].values()))
+                for row in answer["data"]
+            ]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Unusable(f"the answer is not a list of batches ({type(error).__name__})") from None
 
     def _looked(self, look: Callable[[], _Result], what: str) -> _Result:
         """Return what a look at the service shows; looking changes nothing, and is tried again."""
@@ -338,28 +323,6 @@ class ClaudeBatches(ClaudeMessages):
                 f"{self.url}: {trouble}: {error}. Batches that were handed in go on; run the command again later, and "
                 "it takes their results."
             ) from None
-
-
-class _Listed(NamedTuple):
-    """A batch as the service lists it."""
-
-    id: str
-    created: datetime
-    n_requests: int
-
-
-def _page(answer: JSON) -> tuple[list[_Listed], bool]:
-    """Return the batches of a page, and whether it is the last; Unusable for anything else."""
-    try:
-        batches = [
-            _Listed(
-                str(batch["id"]), datetime.fromisoformat(batch["created_at"]), sum(batch["request_counts"].values())
-            )
-            for batch in answer["data"]
-        ]
-        return batches, not answer["has_more"]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Unusable(f"the answer is not a list of batches ({type(error).__name__})") from None
 
 
 # The results of a batch

@@ -85,8 +85,8 @@ def _paid(version: Version, model: str) -> int:
     replied = {(kept.query_id, kept.doc_id) for name in names for kept in files.read(name) if not kept.problem}
     if replied:
         replied -= {label.pair for label in version_labels(version) if label.judge == model}
-    records = [kept.record for kept in under_way(version.work / RECORDS)]
-    return len(replied) + sum(len(record.custom_ids) for record in records if record.model == model)
+    waiting = under_way(version.work / RECORDS)
+    return len(replied) + sum(len(record.custom_ids) for record in waiting if record.model == model)
 
 
 def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, str]:
