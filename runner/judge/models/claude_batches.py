@@ -187,7 +187,7 @@ class ClaudeBatches(ClaudeMessages):
         )
 
     def _arrived(self, record: BatchRecord) -> BatchRecord | None:
-        """Return an earlier run's record with its id; that of a batch that does not exist is closed, and costs nothing."""
+        """Return an earlier run's record with its id; one that does not exist is closed, and costs nothing."""
         if batch_id := record.id or self._listed(record):
             return record.kept(id=batch_id)
         say(f"A message batch that an earlier run was about to hand in ({record.path}) never arrived; it is sent now.")
