@@ -3,7 +3,6 @@
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.places import DRIVER
-from runner.decide.decide import chosen_cell, decision_sentence
 from runner.decide.roster import Standing, locked_decision
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
@@ -19,6 +18,8 @@ def adopt_baseline(version: Version, by: str, reason: str, *, today: str) -> tup
 
     InputError for a source that is to be evaluated, and for a version that an evaluation has begun on.
     """
+    from runner.decide.decide import chosen_cell  # which brings what decides
+
     source = version.source
     if source.policy != "baseline":
         raise InputError(
@@ -76,6 +77,8 @@ HARD_ABOVE = 10_000
 def bulk_gate(standing: Standing, n_documents: int) -> str:
     """Return what may be embedded; NegativeVerdict if a source of more than HARD_ABOVE documents is undecided."""
     if standing.decision is not None:
+        from runner.decide.decide import decision_sentence  # which brings what decides
+
         return f"open: {decision_sentence(standing.decision)}\nembed: {standing.live}"
     source = standing.source
     flags = standing.version.flags

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from chunkers.registry import uncut
 from runner.base.errors import IntegrityError
 from runner.base.records import DenseCell, parse_cell
 from runner.eval_set import catalog
@@ -164,6 +163,8 @@ def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> s
     decision = locked_decision(sibling)
     if decision is None:
         return NOT_EVALUATED
+    from chunkers.registry import uncut
+
     said = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({decision.tier})"
     rows = [row for row in _dense_rows(sibling) if uncut(parse_cell(row.cell).chunker) == source.structural_chunker]
     if not rows:
@@ -190,6 +191,8 @@ def moved_on(standing: Standing) -> list[str]:
     decision, source, version = standing.decision, standing.source, standing.version
     if decision is None:
         return []
+    from chunkers.registry import uncut
+
     changes = []
     if decision.baseline != source.baseline:
         changes.append(f"the production baseline is now {source.baseline}, it was {decision.baseline}")

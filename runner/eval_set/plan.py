@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from chunkers.registry import chunker as find_chunker
-from chunkers.registry import uncut
 from runner.base.canonical import digest, slug
 from runner.base.errors import InputError, PlanError
 from runner.base.plain_yaml import read_yaml
@@ -252,7 +250,9 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
 
 def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN) -> None:
     """Raise InputError, which names the part that does not exist, unless the cell can be run; `own` are a plan's."""
-    find_chunker(cell.chunker)
+    from chunkers.registry import chunker  # it brings numpy, which who only lists versions does without
+
+    chunker(cell.chunker)
     if isinstance(cell, CrossCell):
         catalog.reranker(cell.model)
         return
@@ -272,6 +272,8 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
     """Return what breaks a criterion; of a collection, which decides nothing, only the baseline is asked for."""
     if source.policy == "external":
         return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
+    from chunkers.registry import uncut
+
     # How vectors are stored makes no cell more.
     dense = [cell for cell in cells if isinstance(cell, DenseCell) and not cell.variant]
     problems = []
