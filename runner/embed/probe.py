@@ -52,31 +52,28 @@ _CLEAR = 3.0
 
 
 def probe(encoder: Encoder) -> dict[str, JSON]:
-    """The figures of a passed probe, similarities at 4 places, and a digest of the vectors at 3.
+    """Return the figures of a passed probe, similarities at 4 places, and a digest of the vectors at 3.
 
     Checks: shape, finiteness, unit norm; rows do not depend on the batch; if the tokens' states can be had, rows are
     those states pooled as catalogued, of texts with the catalogued prompts; every sentence is closer to its paraphrase
     than to a stranger; prompts are applied exactly where the catalogue has them; everything up to the catalogued length
     is read, and nothing past it. A BackendError names the encoder and the failed check.
     """
-    first = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
-    second = checked_encode(encoder, [pair[1] for pair in PARAPHRASES], "document")
-    alone = np.vstack([checked_encode(encoder, [pair[0]], "document") for pair in PARAPHRASES])
-    if np.abs(alone - first).max() > encoder.tolerance:
-        raise _failed(
-            encoder, "batching", f"a text alone and in a batch differ by {np.abs(alone - first).max():.2e} in its row"
-        )
-    queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
+    first, second = (_rows(encoder, [pair[side] for pair in PARAPHRASES]) for side in (0, 1))
+    alone = np.vstack([_rows(encoder, [pair[0]]) for pair in PARAPHRASES])
+    if (moved := np.abs(alone - first).max()) > encoder.tolerance:
+        raise _failed(encoder, "batching", f"a text alone and in a batch differ by {moved:.2e} in its row")
+    queries = _rows(encoder, [pair[0] for pair in PARAPHRASES], "query")
     prompt_shift = _prompt_shift(encoder, first, queries)
     _refuse_other_pooling(encoder, {"document": first, "query": queries})
+    # On the diagonal each sentence and its paraphrase; taken off by more than a cosine can be, the strangers are left.
     cosines = first.astype(np.float64) @ second.T.astype(np.float64)
     paraphrase, stranger = np.diag(cosines), cosines - 2 * np.eye(len(cosines))
     margin = float((paraphrase - np.maximum(stranger.max(axis=0), stranger.max(axis=1))).min())
     if margin <= 0:
-        raise _failed(
-            encoder, "paraphrases", f"a stranger is as close to a sentence as its paraphrase (margin {margin:.1e})"
-        )
-    figures: dict[str, JSON] = {
+        why = f"a stranger is as close to a sentence as its paraphrase (margin {margin:.1e})"
+        raise _failed(encoder, "paraphrases", why)
+    return {
         "encoder": encoder.spec.name,
         "dim": int(first.shape[1]),
         "paraphrase_min": round(float(paraphrase.min()), 4),
@@ -86,11 +83,10 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
         **(_refusal(encoder) if encoder.spec.api else _truncation(encoder)),
         "digest": sha256((np.rint(np.vstack([first, second]) * 1e3) + 0.0).astype("<f8").tobytes()),
     }
-    return figures
 
 
 def probed(store: Store, encoder: Encoder) -> dict[str, JSON]:
-    """The probe's figures, from the store if this very encoder has passed before; see `probe`."""
+    """Return the probe's figures, from the store if this very encoder has passed before; see `probe`."""
     figures: dict[str, JSON] = json.loads((_probe_folder(store, encoder) / "probe.json").read_bytes())
     return figures
 
@@ -150,8 +146,12 @@ def beside(here: Encoder, there: Encoder) -> Beside:
     )
 
 
-def _inputs(identity: JSON) -> dict[str, JSON]:
-    return {"probe": PROBE, "encoder": identity}
+def _rows(encoder: Encoder, texts: list[str], side: PromptSide = "document") -> Matrix:
+    return checked_encode(encoder, texts, side)
+
+
+def _canary(encoder: Encoder) -> Matrix:
+    return _rows(encoder, [pair[0] for pair in PARAPHRASES])
 
 
 def _probe_folder(store: Store, encoder: Encoder) -> Path:
@@ -159,11 +159,7 @@ def _probe_folder(store: Store, encoder: Encoder) -> Path:
         write_atomic(folder / "probe.json", json_bytes(probe(encoder)))
         save_array(folder / "canary.npy", _canary(encoder))
 
-    return store.ensure("probe", _inputs(encoder.identity()), build)
-
-
-def _canary(encoder: Encoder) -> Matrix:
-    return checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "document")
+    return store.ensure("probe", {"probe": PROBE, "encoder": encoder.identity()}, build)
 
 
 def _refuse_other_pooling(encoder: Encoder, rows: Mapping[PromptSide, Matrix]) -> None:
@@ -173,34 +169,32 @@ def _refuse_other_pooling(encoder: Encoder, rows: Mapping[PromptSide, Matrix]) -
     """
     if not isinstance(encoder, InProcessEncoder):
         return
-    for side, found in rows.items():
-        expected = encoder.by_catalogue([encoder.spec.prompt(side) + pair[0] for pair in PARAPHRASES])
-        if expected is not None and not (moved := np.abs(found - expected).max()) <= encoder.tolerance:
-            raise _failed(
-                encoder,
-                "pooling",
-                f"a {side} with the prompt {encoder.spec.prompt(side)!r} and {encoder.spec.pooling} pooling has a row "
-                f"that differs by {moved:.2e}",
+    spec = encoder.spec
+    for side, measured in rows.items():
+        expected = encoder.by_catalogue([spec.prompt(side) + pair[0] for pair in PARAPHRASES])
+        if expected is not None and not (moved := np.abs(measured - expected).max()) <= encoder.tolerance:
+            why = (
+                f"a {side} with the prompt {spec.prompt(side)!r} and {spec.pooling} pooling has a row that differs by "
             )
+            raise _failed(encoder, "pooling", f"{why}{moved:.2e}")
 
 
 def _prompt_shift(encoder: Encoder, documents: Matrix, queries: Matrix) -> float:
-    """Largest coordinate between a text's query and document vectors: 0.0 if the prompts are the same."""
+    """Return the largest coordinate between a text's query and document vectors: 0.0 if the prompts are the same."""
     shifts = np.abs(queries - documents).max(axis=1)
-    same = not encoder.spec.tells_sides_apart
-    if same and shifts.max() > encoder.tolerance:
-        raise _failed(
-            encoder, "prompts", f"no prompt is catalogued, yet query and document differ by {shifts.max():.2e}"
-        )
-    if not same and shifts.min() <= encoder.tolerance:
-        raise _failed(
-            encoder, "prompts", "query and document vectors of one text are the same, so no prompt was applied"
-        )
-    return 0.0 if same else float(shifts.max())
+    if not encoder.spec.tells_sides_apart:
+        if shifts.max() > encoder.tolerance:
+            why = f"no prompt is catalogued, yet query and document differ by {shifts.max():.2e}"
+            raise _failed(encoder, "prompts", why)
+        return 0.0
+    if shifts.min() <= encoder.tolerance:
+        why = "query and document vectors of one text are the same, so no prompt was applied"
+        raise _failed(encoder, "prompts", why)
+    return float(shifts.max())
 
 
 def _truncation(encoder: Encoder) -> dict[str, JSON]:
-    """Where the encoder stops reading, and how many last tokens it takes to tell.
+    """Return where the encoder stops reading, and how many last tokens it takes to tell.
 
     Texts are sent one by one: the same tokens in a batch of the same shape have the same row to the last bit, so that
     one other token shows in every number format, however many there are. A backend whose rows move by themselves is
@@ -209,19 +203,15 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
     limit = encoder.spec.max_tokens
     for n_changed in (n for n in _CHANGED if 4 * n < (limit or UNLIMITED)):
         opening = _of_length(encoder, (limit or UNLIMITED) - n_changed)
-        one, other = (opening + f" {word}" * n_changed for word in ENDINGS)
-        further = one + f" {ENDINGS[1]}" * 8 * n_changed
-        row, *others = (checked_encode(encoder, [text], "document") for text in (one, other, further, one))
+        text, changed = (opening + f" {word}" * n_changed for word in ENDINGS)
+        further = text + f" {ENDINGS[1]}" * 8 * n_changed
+        row, *others = (_rows(encoder, [each]) for each in (text, changed, further, text))
         within, past, noise = (float(np.abs(row - moved).max()) for moved in others)
         if within > _CLEAR * noise or noise == 0:
             break
     if within <= _CLEAR * noise:
-        raise _failed(
-            encoder,
-            "truncation",
-            f"the last {n_changed} of {limit or 'any number of'} tokens move the vector by {within:.2e}, sending it "
-            f"again by {noise:.2e}: it reads less",
-        )
+        why = f"the last {n_changed} of {limit or 'any number of'} tokens move the vector by {within:.2e}, sending it "
+        raise _failed(encoder, "truncation", f"{why}again by {noise:.2e}: it reads less")
     if limit and past > _CLEAR * noise:
         raise _failed(encoder, "truncation", f"text past {limit} tokens changes the vector by {past:.2e}")
     return {"truncates_at": limit, "told_by_tokens": n_changed}
@@ -232,7 +222,7 @@ LONGEST_WITHIN = 4_000
 
 
 def _refusal(encoder: Encoder) -> dict[str, JSON]:
-    """How far two endings move the vector of a text that a service takes; one of twice its limit it has to refuse.
+    """Return how far two endings move a text that a service takes; raise unless it refuses one of twice its limit.
 
     Its own tokenizer is not here, so neither length is exact.
     """
@@ -240,21 +230,20 @@ def _refusal(encoder: Encoder) -> dict[str, JSON]:
     words = FILLER + ". "
     each = int(encoder.token_counts([words], "document")[0])
     opening = words * (min(limit // 2, LONGEST_WITHIN) // each)
-    rows = checked_encode(encoder, [opening + word for word in ENDINGS], "document")
+    rows = _rows(encoder, [opening + word for word in ENDINGS])
     inside = float(np.abs(rows[0] - rows[1]).max())
     if inside <= SAME:
         raise _failed(encoder, "truncation", f"the end of a text of half of {limit} tokens does not change the vector")
     batch = Batch("document", (words * (2 * limit // each + 1),), (1,))
     for answer in encoder.embed([batch]):
-        if answer.rows is not None:
-            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was taken and cut, not refused")
-        if not answer.error.startswith("HTTP 4"):
-            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was to be refused: {answer.error}")
+        if answer.rows is not None or not answer.error.startswith("HTTP 4"):
+            what = answer.error or "it was taken and cut"
+            raise _failed(encoder, "truncation", f"a text of twice {limit} tokens was to be refused: {what}")
     return {"refuses_above": limit, "ending_within": round(inside, 4)}
 
 
 def _of_length(encoder: Encoder, n_tokens: int) -> str:
-    """A text of exactly so many tokens; a BackendError if short words are not single tokens for this encoder."""
+    """Return a text of exactly so many tokens; BackendError if short words are not single tokens for this encoder."""
 
     def count(text: str) -> int:
         return int(encoder.token_counts([text], "document")[0])
