@@ -22,19 +22,19 @@ HEADER = "doc_id\tindex\tstart\tend\tn_tokens\tcontext"
 
 
 def chunk_corpus(documents: Sequence[Document], chunker_name: str) -> list[Chunk]:
-    """All chunks, by document in the order given, then in text order; an InputError for an unknown chunker."""
+    """Return all chunks, by document in the order given, then in text order; an InputError for an unknown chunker."""
     chunks_of = chunker(chunker_name)
     return [chunk for document in documents for chunk in chunks_of(document)]
 
 
 def chunks_to_rows(chunks: Iterable[Chunk]) -> bytes:
-    """Tab-separated UTF-8 rows under HEADER, in the order given; the text itself is not in them."""
+    """Return tab-separated UTF-8 rows under HEADER, in the order given; the text itself is not in them."""
     rows = (f"{c.doc_id}\t{c.index}\t{c.span.start}\t{c.span.end}\t{c.n_tokens}\t{c.context}\n" for c in chunks)
     return (HEADER + "\n" + "".join(rows)).encode()
 
 
 def rows_to_chunks(content: bytes) -> list[Chunk]:
-    """The chunks that `chunks_to_rows` wrote; an InputError names a damaged row."""
+    """Return the chunks that `chunks_to_rows` wrote; an InputError names a damaged row."""
     # Split on newlines alone: str.splitlines would also break at separators that a context may hold.
     header, *rows = content.decode().removesuffix("\n").split("\n")
     if header != HEADER:
@@ -51,13 +51,14 @@ def _chunk(row: str, number: int) -> Chunk:
 
 
 def chunk_inputs(chunker: str, corpus_sha256: str) -> dict[str, str | int]:
-    """What the chunks of a corpus are made from."""
+    """Return what the chunks of a corpus are made from."""
     return {"format": CHUNK_FORMAT, "chunker": chunker, "chunkers": chunkers_sha256(chunker), "corpus": corpus_sha256}
 
 
 def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | None:
-    """Tokens (cl100k_base, context included) of the version's chunks, each cut at `limit` if it is not 0; None if the
-    store does not hold the chunks.
+    """Return the tokens (cl100k_base, context included) of the version's chunks; None if the store does not hold them.
+
+    Each chunk is cut at `limit` if it is not 0.
     """
     folder = Store(version.cache).folder(STAGE, chunk_inputs(chunker, file_sha256(version.corpus_path)))
     if not (folder / MANIFEST).exists():
@@ -67,7 +68,7 @@ def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | Non
 
 
 def chunkers_sha256(chunker: str) -> str:
-    """Digest of the source that cuts under that name: a chunker that is changed under its old name gets new scores."""
+    """Return the digest of the source that cuts under a name: a chunker that is changed gets new scores."""
     found = registry.plugged(chunker)
     return digest([_own_sha256(), found.state]) if found else _own_sha256()
 

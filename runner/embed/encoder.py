@@ -49,7 +49,7 @@ class Batch:
         object.__setattr__(self, "batch_id", digest(content))
 
     def forward_texts(self) -> Iterator[Sequence[str]]:
-        """The texts of each forward batch."""
+        """Yield the texts of each forward batch."""
         start = 0
         for n_texts in self.forwards:
             yield self.texts[start : start + n_texts]
@@ -91,17 +91,17 @@ class Encoder(Protocol):
         """How often a batch that came back wrong, or not at all, is sent again."""
 
     def identity(self) -> dict[str, JSON]:
-        """Everything that fixes the vectors; loads nothing.
+        """Return everything that fixes the vectors; loads nothing.
 
         `spec.provenance` and the method, the same on every backend; under "backend" what belongs to this one: name,
         device or address, number format, grouping, library versions.
         """
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
-        """Tokens per text, prompt and special tokens included, before truncation."""
+        """Return tokens per text, prompt and special tokens included, before truncation."""
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
-        """Answers in any order; a batch may be answered twice or not at all.
+        """Yield answers in any order; a batch may be answered twice or not at all.
 
         What ends the session (no connection, a wrong key, the budget) is a BackendError; what concerns one batch is its
         answer's error. Closing the generator gives up the rest.
@@ -127,14 +127,14 @@ class InProcessEncoder(ABC):
 
     @abstractmethod
     def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
-        """Unit rows (n, dim), one per text in order, from one forward batch."""
+        """Return unit rows (n, dim), one per text in order, from one forward batch."""
 
     def by_catalogue(self, texts: Sequence[str]) -> Matrix | None:
-        """Unit rows of texts as they stand, made another way from the tokens' states; None if there are none."""
+        """Return unit rows of texts as they stand, made another way from the tokens' states; None if there are none."""
         return None
 
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
-        """One answer per batch, in order; whatever `encode` raises is the error of that batch."""
+        """Yield one answer per batch, in order; whatever `encode` raises is the error of that batch."""
         for batch in batches:
             try:
                 parts = [self.encode(texts, batch.side) for texts in batch.forward_texts()]
@@ -159,16 +159,16 @@ class PlugInEncoder(InProcessEncoder):
 
     @abstractmethod
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
-        """Tokens per text, prompt and special tokens included, before truncation."""
+        """Return tokens per text, prompt and special tokens included, before truncation."""
 
     def identity(self) -> dict[str, JSON]:
-        """The row, whose revision is what is installed, and the method."""
+        """Return the row, whose revision is what is installed, and the method."""
         fixed: dict[str, JSON] = {"name": "local", "device": "cpu", "forward_tokens": self.batch_tokens}
         return {**self.spec.provenance, "method": self.method, "backend": fixed}
 
 
 def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> Matrix:
-    """The checked rows of one forward batch, sent again as often as the encoder allows; a BackendError if all fail."""
+    """Return the checked rows of one forward batch, sent again as often as the encoder allows; BackendError at the end."""
     batch = Batch(side, tuple(texts), (len(texts),))
     trouble = ""
     for _ in range(1 + encoder.resubmissions):
@@ -180,7 +180,7 @@ def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> 
 
 
 def checked_rows(encoder: Encoder, rows: Matrix, n_texts: int) -> Matrix:
-    """The rows; a BackendError unless their number, width and type are right and all are finite unit rows."""
+    """Return the rows; a BackendError unless their number, width and type are right and all are finite unit rows."""
     name, expected = encoder.spec.name, (n_texts, encoder.spec.dim)
     if rows.ndim != 2 or len(rows) != n_texts:
         raise BackendError(f"{name}: {n_texts} texts sent, {len(rows) if rows.ndim else 0} vectors received")

@@ -52,7 +52,7 @@ def local_encoder(spec: EncoderSpec) -> Encoder:
 
 
 def encoder_class(name: str) -> "type[TransformerEncoder]":
-    """What applies the model of a catalogued name where sentence-transformers is, on whatever device."""
+    """Return what applies the model of a catalogued name where sentence-transformers is, on whatever device."""
     return StaticEncoder if name in STATIC else TransformerEncoder
 
 
@@ -89,7 +89,7 @@ class TransformerEncoder(InProcessEncoder):
         return 1e-4 if self.dtype == "float32" else 2e-3
 
     def identity(self) -> dict[str, JSON]:
-        """Catalogue row, method and library versions; a BackendError if a library is not installed. Imports none."""
+        """Return the row, method and library versions; BackendError if a library is not installed. Imports none."""
         packages = (*self.libraries, self.spec.package) if self.spec.package else self.libraries
         try:
             versions = {package: metadata.version(package) for package in packages}
@@ -110,7 +110,7 @@ class TransformerEncoder(InProcessEncoder):
         }
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
-        """Tokens per text, prompt and special tokens included; reads the tokenizer's file alone, without torch.
+        """Return tokens per text, prompt and special tokens included; reads the tokenizer's file alone, without torch.
 
         Kept for `encode`, four bytes per token: tokenizing twice costs 5 % of an embedding with MiniLM.
         """
@@ -122,7 +122,7 @@ class TransformerEncoder(InProcessEncoder):
         return np.array(counts, dtype=np.int64)
 
     def encode(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.float32]:
-        """Unit rows of one forward batch."""
+        """Return unit rows of one forward batch."""
         import torch
 
         ids = [self._ids(self.spec.prompt(side) + text) for text in texts]
@@ -134,7 +134,7 @@ class TransformerEncoder(InProcessEncoder):
         return unit
 
     def by_catalogue(self, texts: Sequence[str]) -> Matrix | None:
-        """Rows of texts as they stand, one forward batch each, pooled from their tokens' states; None without states.
+        """Return rows of texts as they stand, one batch each, pooled from their tokens' states; None without states.
 
         The prompt is the caller's, and neither batches nor the model's own pooling have a part in it.
         """
@@ -148,7 +148,7 @@ class TransformerEncoder(InProcessEncoder):
         return np.array(rows, dtype=np.float32)
 
     def _states(self, ids: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """States (tokens, width) of the one text of ids (1, tokens); None if rows are made of more than these."""
+        """Return states (tokens, width) of the text of ids (1, tokens); None if rows are made of more than these."""
         import torch
 
         if not _is_plain(self._model):
@@ -165,7 +165,7 @@ class TransformerEncoder(InProcessEncoder):
         return found
 
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
-        """Padded on the right to the longest text, with its mask."""
+        """Return ids padded on the right to the longest text, with its mask."""
         shape = (len(ids), max(map(len, ids)))
         padded, mask = np.full(shape, self._padding, dtype=np.int64), np.zeros(shape, np.int64)
         for row, text in enumerate(ids):
@@ -181,7 +181,7 @@ class TransformerEncoder(InProcessEncoder):
         return encodings(self._tokenizer, prompted, special=self.adds_special_tokens)
 
     def _clipped(self, encoding: "Encoding") -> NDArray[np.int32]:
-        """Ids up to the limit; what closes a text, such as [SEP], still closes it when its end is cut off."""
+        """Return ids up to the limit; what closes a text, such as [SEP], still closes it when its end is cut off."""
         ids = np.array(encoding.ids, dtype=np.int32)
         limit = self.spec.max_tokens
         if not limit or len(ids) <= limit:
@@ -250,7 +250,7 @@ class TransformerEncoder(InProcessEncoder):
 
 
 def _is_plain(model: "SentenceTransformer") -> bool:
-    """Whether rows are a transformer's states, pooled and perhaps normalised."""
+    """Return whether rows are a transformer's states, pooled and perhaps normalised."""
     steps = [type(module).__name__ for module in model]
     return steps[:2] == ["Transformer", "Pooling"] and steps[2:] in ([], ["Normalize"])
 
@@ -272,7 +272,7 @@ class OnnxEncoder(TransformerEncoder):
     _padding = 0
 
     def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
-        """Unit rows of one forward batch: states that no padding has a part in, summed and scaled to length 1."""
+        """Return unit rows of one batch: states that no padding has a part in, summed and scaled to length 1."""
         features = self._features([self._ids(self.spec.prompt(side) + text) for text in texts])
         mask = features["attention_mask"]
         states = self._bert(features["input_ids"], mask)
@@ -301,7 +301,7 @@ class StaticEncoder(TransformerEncoder):
     method = f"mean of input token vectors x log(1 + max(row - {_FIRST_RANK}, 1))"
 
     def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
-        """Unit rows; a text without a token has the row 0, which the engine refuses."""
+        """Return unit rows; a text without a token has the row 0, which the engine refuses."""
         ids = (self._ids(self.spec.prompt(side) + text) for text in texts)
         return unit(np.array([self._table[row].sum(axis=0, dtype=np.float64) for row in ids]).astype(np.float32))
 
@@ -321,14 +321,14 @@ class StaticEncoder(TransformerEncoder):
 
 
 def unit(rows: Matrix) -> Matrix:
-    """Rows scaled to length 1; rows of 0 stay."""
+    """Return rows scaled to length 1; rows of 0 stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: Matrix = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return scaled
 
 
 def quiet_libraries() -> None:
-    """No telemetry, and no bars but the engine's own; set before the libraries read their environment."""
+    """Allow no telemetry, and no bars but the engine's own; set before the libraries read their environment."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     from transformers.utils import logging

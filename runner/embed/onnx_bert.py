@@ -26,7 +26,7 @@ _IR_VERSION, _OPSET = 9, 17
 
 
 def bert(folder: Path) -> States:
-    """The model in a folder of the hub's layout, in float32, with OMP_NUM_THREADS threads or one per core."""
+    """Return the model in a folder of the hub's layout, in float32, with OMP_NUM_THREADS threads or one per core."""
     # Read once, at the import: without it the wheels name this machine in a file and report every session to Microsoft.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
@@ -49,7 +49,7 @@ def bert(folder: Path) -> States:
 
 
 def _model(config: dict[str, Any], weights: Path) -> bytes:
-    """A ModelProto: ids, types and mask to states."""
+    """Return a ModelProto: ids, types and mask to states."""
     eps, layers = float(config["layer_norm_eps"]), int(config["num_hidden_layers"])
     names = ("word_embeddings", "position_embeddings", "token_type_embeddings")
     tables = [f"embeddings.{name}.weight" for name in names] + _norm("embeddings.LayerNorm")
@@ -65,7 +65,7 @@ def _model(config: dict[str, Any], weights: Path) -> bytes:
 
 
 def _layer(at: str, before: str, after: str, heads: int, eps: float) -> list[bytes]:
-    """Attention and feed-forward, each added to what went in and normalised. Weights lie as (out, in)."""
+    """Return attention and feed-forward, each added to what went in and normalised. Weights lie as (out, in)."""
     attention, own = at + "attention.", [f"{at}attention.self.{part}" for part in ("query", "key", "value")]
     out, wide, narrow = attention + "output", at + "intermediate", at + "output"
     linear = [*own, *(f"{name}.dense" for name in (out, wide, narrow))]
@@ -101,7 +101,7 @@ def _norm(name: str) -> list[str]:
 
 
 def _tensors(weights: Path) -> Iterable[bytes]:
-    """Every float32 tensor of a safetensors file, as the place where it lies."""
+    """Return every float32 tensor of a safetensors file, as the place where it lies."""
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
@@ -117,7 +117,7 @@ def _tensors(weights: Path) -> Iterable[bytes]:
 def _node(
     operator: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: int | float | list[int]
 ) -> bytes:
-    """A NodeProto."""
+    """Return a NodeProto."""
     names = [*(_field(1, name) for name in inputs), *(_field(2, name) for name in outputs), _field(4, operator)]
     values = (_field(5, _attribute(name, value)) for name, value in attributes.items())
     return b"".join([*names, *values, _field(7, domain)])
@@ -134,13 +134,13 @@ def _attribute(name: str, value: int | float | list[int]) -> bytes:
 
 
 def _value(name: str, kind: int, sizes: list[str | int]) -> bytes:
-    """A ValueInfoProto; a size that is a name is found out at run time."""
+    """Return a ValueInfoProto; a size that is a name is found out at run time."""
     shape = b"".join(_field(1, _field(2 if isinstance(size, str) else 1, size)) for size in sizes)
     return _field(1, name) + _field(2, _field(1, _field(1, kind) + _field(2, shape)))
 
 
 def _field(number: int, value: int | str | bytes) -> bytes:
-    """A field of a protobuf message: a whole number, or what has a length."""
+    """Return a field of a protobuf message: a whole number, or what has a length."""
     if isinstance(value, int):
         return _varint(number << 3) + _varint(value)
     data = value.encode() if isinstance(value, str) else value

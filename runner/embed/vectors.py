@@ -49,7 +49,7 @@ def described(facts: Mapping[str, str]) -> str:
 
 
 def npy_header(n_rows: int, dim: int) -> bytes:
-    """Of an .npy file, version 1.0."""
+    """Return the header of an .npy file, version 1.0."""
     stream = BytesIO()
     layout = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, dim)}
     np.lib.format.write_array_header_1_0(stream, layout)
@@ -57,7 +57,7 @@ def npy_header(n_rows: int, dim: int) -> bytes:
 
 
 def save_array(path: Path, array: NDArray[np.generic]) -> None:
-    """An .npy file. np.save would lose the error number of a full disk, and a memory map would die of SIGBUS."""
+    """Write an .npy file. np.save would lose the error number of a full disk, and a memory map would die of SIGBUS."""
     with path.open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
         stream.write(np.ascontiguousarray(array).data.cast("B"))
@@ -67,7 +67,7 @@ Matrix = NDArray[np.float32]
 
 
 def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[tuple[int, Matrix]]:
-    """Blocks of at most `n_rows` rows, in order and C order, each with its first row's number.
+    """Yield blocks of at most `n_rows` rows, in order and C order, each with its first row's number.
 
     `part` is the range of rows, all by default. A block is valid until the next is asked for. Threads may read parts of
     one matrix at once.
@@ -87,7 +87,7 @@ def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[t
 
 
 def gathered(matrix: Matrix, rows: NDArray[np.int64], into: Matrix | None = None) -> Matrix:
-    """The rows named, in that order, in C order: as a new matrix, or in `into`, which has a row for each."""
+    """Return the rows named, in that order, in C order: as a new matrix, or in `into`, which has a row for each."""
     path = _file_of(matrix)
     if path is None:
         # With a target numpy checks every row in a copy, unless it is told what to do with a wrong one.
@@ -102,7 +102,7 @@ def gathered(matrix: Matrix, rows: NDArray[np.int64], into: Matrix | None = None
 
 
 def _file_of(matrix: Matrix) -> Path | None:
-    """The file behind a whole read-only float32 memory map; None for any other matrix, parts of maps included."""
+    """Return the file behind a whole read-only float32 memory map; None for any other, parts of maps included."""
     whole = isinstance(matrix, np.memmap) and isinstance(matrix.base, mmap.mmap)
     if not (isinstance(matrix, np.memmap) and whole and matrix.mode == "r" and matrix.filename):
         return None
@@ -138,7 +138,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def placed(store: Store, folder: Path, places: NDArray[np.int64]) -> Matrix:
-    """The named rows of the artefact in `folder`, in that order: a copy if they are few, else a mapped file."""
+    """Return the named rows of the artefact in `folder`, in that order: a copy if they are few, else a mapped file."""
     rows: Matrix = np.load(folder / ROWS, mmap_mode="r")
     if len(places) * rows.shape[1] * rows.itemsize <= COPIED_BYTES:
         return gathered(rows, places)
@@ -149,7 +149,7 @@ def placed(store: Store, folder: Path, places: NDArray[np.int64]) -> Matrix:
 
 
 def transformed(store: Store, matrix: Matrix, name: str, dim: int, of: Callable[[Matrix], Matrix]) -> Matrix:
-    """The rows (n, dim) that `of` makes of blocks of rows: in memory if they are few, else a mapped file.
+    """Return the rows (n, dim) that `of` makes of blocks of rows: in memory if they are few, else a mapped file.
 
     `name` stands for `of` in the store, to which a large matrix belongs.
     """
@@ -161,7 +161,7 @@ def transformed(store: Store, matrix: Matrix, name: str, dim: int, of: Callable[
 
 
 def _stored(store: Store, inputs: JSON, parts: Iterable[Matrix], shape: tuple[int, int]) -> Matrix:
-    """The parts one below the other, as a mapped file of the store."""
+    """Return the parts one below the other, as a mapped file of the store."""
 
     def build(into: Path) -> None:
         with (into / ROWS).open("wb") as stream:

@@ -16,7 +16,7 @@ from samplers.source import SourceSpec as SourceSpec
 
 
 def _config(model_type: str, layers: int, width: int, heads: int, positions: int, vocabulary: int) -> Config:
-    """Entries of config.json as BERT and its kin name them."""
+    """Return entries of config.json as BERT and its kin name them."""
     return {
         "model_type": model_type,
         "num_hidden_layers": layers,

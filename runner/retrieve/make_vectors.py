@@ -102,7 +102,7 @@ class CellVectors:
         return sum(map(len, self.readings(wanted.chunker))) * (0.01 + flop)
 
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
-        """Return of the chunks and of the queries; a BackendError if they were made in two places."""
+        """Return the vectors of the chunks and of the queries; a BackendError if they were made in two places."""
         name = self.names.get(wanted, "embedding")
         with bars() as bar:
             label = f"{name}: {wanted.encoder} x {wanted.chunker}{self._left}:"
@@ -177,7 +177,7 @@ class _Sum:
         self.texts = self.tokens = 0
 
     def next(self) -> Report:
-        """For the next embedding: what an earlier attempt left of it does not count."""
+        """Return the report of the next embedding: what an earlier attempt left of it does not count."""
         before: list[Progress] = []
 
         def report(at: Progress) -> None:
