@@ -168,7 +168,7 @@ class PlugInEncoder(InProcessEncoder):
 
 
 def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> Matrix:
-    """Return the checked rows of one forward batch, sent again as often as the encoder allows; BackendError at the end."""
+    """Return the checked rows of one forward batch, sent again as often as the encoder allows; or a BackendError."""
     batch = Batch(side, tuple(texts), (len(texts),))
     trouble = ""
     for _ in range(1 + encoder.resubmissions):
