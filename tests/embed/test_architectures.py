@@ -12,20 +12,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError
 from runner.base.records import parse_cell
-from runner.base.store import Store
-from runner.embed.embed_chunks import embed
 from runner.embed.local_encoder import STATIC, TransformerEncoder
-from runner.embed.modal import app as modal_app
-from runner.embed.probe import FILLER, PARAPHRASES, probe, probed
-from runner.embed.weights import check_files, download_mark, downloaded
+from runner.embed.probe import FILLER, PARAPHRASES, probe
+from runner.embed.weights import check_files, downloaded
 from runner.eval_set import catalog
 from runner.eval_set.plan import default_cells
 from tests.support.hub_server import put_in_cache
-from tests.support.modal_server import ModalServer
-from tests.support.modal_words import backend
 from tests.support.random_models import CONFIGS, REDUCED, write_model
 
 DTYPES = ("float32", "float16")
@@ -315,86 +309,3 @@ def test_another_revisions_weights_of_the_same_shape_are_told_by_their_digest(ma
         with pytest.raises(BackendError, match=rf"{name} is not the catalogued model: digest"):
             downloaded(spec, offline=True)
         (cached / name).resolve().write_bytes(kept)
-
-
-class Container:
-    """What the app's class does, on a CPU whatever the driver asked for."""
-
-    def __init__(self, encoder, revision, device, dtype, own):
-        self.asked, self.refusal = (encoder, revision, "cpu", dtype, own), ""
-
-    def enter(self):
-        try:
-            self.model, self.facts = modal_app.loaded(*self.asked)
-        except BackendError as error:
-            self.refusal = str(error)
-
-    def embed(self, batch_id, side, texts, forwards):
-        if self.refusal:
-            return {"batch_id": batch_id, "refusal": self.refusal}
-        return {"batch_id": batch_id, "facts": self.facts} | modal_app.embedded(
-            self.model, batch_id, side, texts, forwards
-        )
-
-
-@pytest.fixture(name="renting")
-def _renting(made, tmp_path, monkeypatch):
-    """Makes a driver on the stand-in, whose containers load the small models from the hub's cache in the Volume."""
-    server = ModalServer(tmp_path / "server", executor="inprocess")
-    volume = server.volume(modal_app.WEIGHTS_VOLUME)
-    monkeypatch.setenv("HF_HOME", str(volume))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(volume / "hub"))
-    monkeypatch.setattr("runner.embed.weights.MODELS", tmp_path / "none")
-    for name, (_, spec) in made.items():
-        monkeypatch.setitem(
-            catalog.ENCODERS, name, spec.model_copy(update={"max_tokens": min(spec.max_tokens, LONGEST)})
-        )
-
-    def fetch(name, revision):
-        mark = {"weights_sha256": file_sha256(downloaded(catalog.ENCODERS[name], offline=True) / "model.safetensors")}
-        (volume / download_mark(catalog.ENCODERS[name])).write_text(json.dumps(mark))
-        return mark
-
-    def make(gpu, models):
-        for folder, spec in models.values():
-            put_in_cache(volume / "hub", spec, folder)
-        return backend(tmp_path / "driver", containers=1, gpu=gpu)
-
-    server.replace("Embedder", Container)
-    server.replace("fetch", fetch)
-    with server, server.client_environment():
-        yield make
-
-
-@pytest.mark.parametrize(
-    ("gpu", "dtype", "names"),
-    [
-        ("L4", "float16", ["nomic-v1.5"]),
-        pytest.param("L4", "float16", CONFIGS, marks=pytest.mark.slow),
-        pytest.param("cpu", "float32", CONFIGS, marks=pytest.mark.slow),
-    ],
-)
-def test_encoders_answer_through_modal_as_they_do_here(made, renting, tmp_path, gpu, dtype, names):
-    store = Store(tmp_path / "cache")
-    with renting(gpu, made) as there:
-        for name in names:
-            remote, here = there.encoder(name), encoder(made, name, dtype)
-            rows, local = (embed(store, one, TEXTS, "query") for one in (remote, here))
-            assert rows.n_lost.tolist() == local.n_lost.tolist()
-            moved = np.abs(rows.rows - local.rows).max()
-            assert moved <= (0 if dtype == "float32" else remote.tolerance)
-
-
-def test_what_is_wrong_in_the_container_ends_the_run_by_name(made, renting, tmp_path):
-    faults = {
-        "mpnet-base-v2": (overflowing, "rows are not finite"),
-        "nomic-v1.5": (without_last_layer, "of the model.s [0-9]+ parameters"),
-    }
-    broken = {}
-    for name, (change, _) in faults.items():
-        broken |= copied(made, name, tmp_path / name)
-        changed(broken[name][0], change)
-    with renting("L4", broken) as there:
-        for name, (_, said) in faults.items():
-            with pytest.raises(BackendError, match=said):
-                probed(Store(tmp_path / "cache"), there.encoder(name))

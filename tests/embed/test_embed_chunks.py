@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -425,22 +424,6 @@ def _unkilled(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_it_ends_with_the_same_bytes(store, unkilled):
-    moments = random.Random(7)
-    killed = 0
-    for _ in range(6):
-        child = _child(store, 0)
-        child.stdout.readline()
-        time.sleep(moments.uniform(0.0, 0.12))
-        child.send_signal(signal.SIGKILL)
-        killed += child.wait() == -signal.SIGKILL
-        child.stdout.close()
-    embed(store, FakeEncoder(), TEXTS, "document")
-    assert killed
-    assert artefact(store) == unkilled
-
-
-@pytest.mark.slow
 def test_killed_at_any_step_on_the_disk_it_ends_with_the_same_bytes(store, unkilled):
     """Each attempt dies at a later file operation than the one before, all in one store."""
     ends = []
@@ -453,11 +436,3 @@ def test_killed_at_any_step_on_the_disk_it_ends_with_the_same_bytes(store, unkil
     embed(store, FakeEncoder(), TEXTS, "document")
     assert artefact(store) == unkilled
     assert not list(store.root.rglob(".tmp-*"))
-
-
-def test_two_processes_at_once_make_one_artefact(store, unkilled):
-    children = [_child(store, 0) for _ in range(2)]
-    for child in children:
-        assert child.wait(30) == 0
-        child.stdout.close()
-    assert artefact(store) == unkilled

@@ -41,48 +41,9 @@ def test_without_faults_every_batch_is_sent_and_embedded_once(bench):
     assert set(made.executed().values()) == {1}
 
 
-@pytest.mark.parametrize("rpc", ["AppPublish", "FunctionGetOutputs", "FunctionPutInputs"])
-def test_a_service_that_is_away_for_a_moment_is_asked_again(bench, rpc):
-    made = bench()
-    made.server.faults.unavailable(rpc, times=2)
-    whole(made)
-    assert set(made.executed().values()) == {1}
-
-
-@pytest.mark.parametrize("rpc", ["FunctionMap", "FunctionPutInputs", "FunctionGetOutputs"])
-def test_a_reply_that_is_lost_after_the_work_doubles_nothing(bench, rpc):
-    made = bench()
-    made.server.faults.lose_reply(rpc)
-    whole(made)
-    assert set(made.executed().values()) == {1}
-
-
-def test_an_output_that_is_lost_is_made_again(bench):
-    made = bench()
-    made.server.faults.lose_output(when=batch_of)
-    whole(made)
-    assert sorted(made.executed().values()) == [1] * (N_BATCHES - 1) + [2]
-
-
-def test_an_output_that_comes_twice_counts_once(bench):
-    made = bench()
-    made.server.faults.duplicate_output(times=5)
-    reports = []
-    made.embed(report=reports.append)
-    assert reports[-1].texts == reports[-1].all_texts == len(TEXTS)
-
-
 def test_a_text_too_large_for_a_message_is_embedded_all_the_same(bench):
     made, texts = bench(), ["grant " * 600_000]
     assert np.array_equal(made.embed(texts).rows, embed(Store(made.folder / "local"), Words(), texts, "document").rows)
-
-
-def test_an_input_that_fails_once_is_tried_again_by_modal(bench):
-    made = bench()
-    made.server.faults.fail_input(holds(TEXTS[0]))
-    whole(made)
-    assert set(made.sent().values()) == {1}
-    assert sorted(made.tried().values()) == [1] * (N_BATCHES - 1) + [2]
 
 
 def test_an_input_that_modal_gives_up_is_sent_again_by_the_engine(bench):
@@ -100,19 +61,21 @@ def test_a_container_that_dies_with_an_input_in_hand_loses_nothing(bench):
     assert sum(not container.alive for container in made.server.containers) >= 1
 
 
-def test_a_container_that_cannot_start_is_replaced(bench):
-    made = bench(fetched=True)
-    made.server.faults.fail_entry(times=1)
-    whole(made)
-    assert sum(not container.alive for container in made.server.containers) >= 1
-
-
 def test_containers_that_never_start_end_the_run_with_their_reason(bench):
     made = bench(fetched=True)
     made.server.faults.fail_entry(times=None, text="CUDA driver is too old")
     with pytest.raises(BackendError, match=r"words: no container on Modal could be made ready.*CUDA driver is too old"):
         made.embed()
     assert not made.sent()
+
+
+def test_what_a_container_refuses_ends_the_run_with_its_words(bench):
+    class Refusing(Container):
+        def embed(self, batch_id, *_):
+            return {"batch_id": batch_id, "refusal": "the file holds 3 of the model's 5 parameters"}
+
+    with pytest.raises(BackendError, match=r"made ready.*3 of the model's 5 parameters"):
+        bench(Refusing, fetched=True).embed()
 
 
 class Spy(RuntimeError):
@@ -166,7 +129,6 @@ def changed(**parts):
 @pytest.mark.parametrize(
     "plant",
     [
-        pytest.param(lambda faults: faults.time_out_input(holds(TEXTS[0]), times=4), id="past its timeout"),
         pytest.param(changed(data=bytes(64)), id="rows changed on their way"),
         pytest.param(changed(batch_id="0" * 64), id="rows of another batch"),
         pytest.param(changed(data=None), id="without data"),
@@ -232,16 +194,6 @@ def test_weights_that_cannot_be_fetched_end_the_run_before_any_gpu_starts(bench)
     with pytest.raises(BackendError, match=r"planted/words at revision 0{40} could not be fetched to Modal.*no access"):
         made.embed()
     assert [one.function for one in made.server.inputs] == ["fetch"]
-
-
-def test_weights_are_fetched_once_and_their_mark_is_enough_the_next_time(bench):
-    made = bench()
-    with made.backend:
-        made.embed(TEXTS[:10])
-    again = made.again()
-    with again.backend:
-        again.embed(TEXTS[10:20])
-    assert [one.function for one in made.server.inputs].count("fetch") == 1
 
 
 @contextmanager

@@ -40,21 +40,9 @@ class Faults:
         """Any status before any work."""
         self._planted.append(_Planted("error", rpc, times, value=(status, message)))
 
-    def lose_reply(self, rpc: str, times: int | None = 1) -> None:
-        """The work is done, and UNAVAILABLE comes in place of its reply."""
-        self._planted.append(_Planted("lose_reply", rpc, times))
-
     def bad_token(self) -> None:
         """Every client's token is refused."""
         self.token_refused = True
-
-    def lose_output(self, times: int | None = 1, when: When | None = None) -> None:
-        """An output vanishes; the service reports its input as lost."""
-        self._planted.append(_Planted("lose_output", times=times, when=when))
-
-    def duplicate_output(self, times: int | None = 1, when: When | None = None) -> None:
-        """An output is delivered twice."""
-        self._planted.append(_Planted("duplicate_output", times=times, when=when))
 
     def change_output(self, change: Callable[[Any], Any], when: When | None = None, times: int | None = 1) -> None:
         """What a method returned is replaced by `change` of it."""
@@ -63,10 +51,6 @@ class Faults:
     def fail_input(self, when: When | None, times: int | None = 1, text: str = "RuntimeError('injected')") -> None:
         """The method raises, as far as the client can tell."""
         self._planted.append(_Planted("fail_input", times=times, when=when, value=text))
-
-    def time_out_input(self, when: When | None, times: int | None = 1) -> None:
-        """The input runs into the function's timeout, as far as the client can tell."""
-        self._planted.append(_Planted("time_out_input", times=times, when=when))
 
     def kill_container(self, when: When | None = None, times: int | None = 1) -> None:
         """The container that is handed the input dies by SIGKILL with it."""
@@ -98,8 +82,3 @@ class Faults:
         if planted := self.strike("error", rpc=rpc):
             status, message = planted
             raise GRPCError(status, message)
-
-    def after(self, rpc: str) -> None:
-        """Raises when this reply is to be lost."""
-        if self.strike("lose_reply", rpc=rpc):
-            raise GRPCError(Status.UNAVAILABLE, "injected: the reply was lost")

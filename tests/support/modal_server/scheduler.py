@@ -155,10 +155,6 @@ class Scheduler:
             result = Result(status=Result.GENERIC_STATUS_FAILURE, exception=text, traceback=text)
             self._deliver(chosen, self._item(chosen, result))
             return False
-        if self.faults.strike("time_out_input", chosen):
-            result = Result(status=Result.GENERIC_STATUS_TIMEOUT, exception="injected: the input timed out")
-            self._deliver(chosen, self._item(chosen, result))
-            return False
         container.held[chosen.input_id] = chosen
         if self.faults.strike("kill_container", chosen):
             container.stop()
@@ -180,17 +176,12 @@ class Scheduler:
         succeeded = item.result.status == Result.GENERIC_STATUS_SUCCESS
         if succeeded and (change := self.faults.strike("change_output", done)):
             self._change(item, change)
-        if succeeded and self.faults.strike("lose_output", done):
-            self._queue(done)  # the service notices
-            return
         retries = done.call.function.retries.count
         if not succeeded and done.retry_count < retries:
             done.retry_count += 1
             self._queue(done)
             return
         self._answer(done, item)
-        if succeeded and self.faults.strike("duplicate_output", done):
-            self._answer(done, item)
 
     def _change(self, item: api_pb2.FunctionGetOutputsItem, change: Callable[[Any], Any]) -> None:
         result = item.result

@@ -1,8 +1,7 @@
 """The gRPC side: every route of the client's protocol is bound; what nobody answers fails by its name."""
 
-import asyncio
-from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,8 +15,6 @@ from modal_proto import api_grpc, api_pb2
 from tests.support.modal_server.faults import Faults
 
 CONTAINER_HEADER = "x-stand-in-container"
-_POLLS = ("FunctionGetOutputs", "AppHeartbeat", "ContainerHeartbeat")
-_KEPT = 8192
 
 
 @dataclass(frozen=True)
@@ -44,13 +41,12 @@ def answers(rpc: str) -> Callable[[Answer], Answer]:
 
 
 class Wire:
-    """Routes of all services, with counting, tokens, faults and once-only execution by idempotency key."""
+    """Routes of all services, with counting, tokens and faults."""
 
     def __init__(self, services: list[object], faults: Faults, token: tuple[str, str]) -> None:
         self.faults, self.token = faults, token
         self.calls: Counter[str] = Counter()
         self.unanswered: list[str] = []
-        self._once: OrderedDict[tuple[str, str], asyncio.Task[Message]] = OrderedDict()
         self._methods: dict[str, Answer] = {
             method.rpc: method
             for service in services
@@ -70,10 +66,7 @@ class Wire:
     async def _unary(self, rpc: str, stream: grpclib.server.Stream[Message, Message]) -> None:
         request, caller = await stream.recv_message(), self._caller(stream)
         method = self._admitted(rpc, caller)
-        key = str(stream.metadata.get("x-idempotency-key", "")) if stream.metadata else ""
-        reply = await self._executed(rpc, key, request, partial(method, request, caller))
-        self.faults.after(rpc)
-        await stream.send_message(reply)
+        await stream.send_message(await method(request, caller))
 
     async def _stream(self, rpc: str, stream: grpclib.server.Stream[Message, Message]) -> None:
         request, caller = await stream.recv_message(), self._caller(stream)
@@ -90,24 +83,6 @@ class Wire:
             raise GRPCError(Status.UNAUTHENTICATED, "Token validation failed.")
         self.faults.before(rpc)
         return self._methods[rpc]
-
-    async def _executed(
-        self, rpc: str, key: str, request: Message | None, work: Callable[[], Awaitable[Message]]
-    ) -> Message:
-        """The reply, of the first execution where the key came before. Polls are answered anew unless they clear."""
-        if not key or (rpc in _POLLS and not getattr(request, "clear_on_success", False)):
-            return await work()
-        task = self._once.get((rpc, key))
-        if task is None:
-            task = asyncio.ensure_future(work())
-            self._once[rpc, key] = task
-            while len(self._once) > _KEPT:
-                self._once.popitem(last=False)
-        try:
-            return await asyncio.shield(task)
-        except Exception:
-            self._once.pop((rpc, key), None)
-            raise
 
     @staticmethod
     def _caller(stream: grpclib.server.Stream[Message, Message]) -> Caller:
