@@ -63,6 +63,8 @@ class CellVectors:
 
         `judging` is what the same ceiling has to hold afterwards.
         """
+        if not embeddings and judging is None:
+            return
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
             by_encoder.setdefault(embedding.encoder, []).append(embedding)
