@@ -46,7 +46,7 @@ class PlanBackend(Backend):
         return self._ask()
 
     def encoder(self, name: str) -> Encoder:
-        """The plan's own encoder of that name, else the backend's of the catalog; nothing is loaded or sent yet."""
+        """Return the plan's own encoder of that name, else the backend's; nothing is loaded or sent yet."""
         if (spec := self._own.get(name)) is not None:
             return self.encoder_of(spec)
         if self.name != "local" and plugged_encoder(name):
@@ -57,35 +57,23 @@ class PlanBackend(Backend):
         return self._backend.encoder(name)
 
     def encoder_of(self, spec: EncoderSpec) -> Encoder:
-        """The encoder of any row; one for each service, since its requests share connections and a ceiling."""
-        if not spec.api:
-            return self._backend.encoder_of(spec)
-        if spec.name not in self._services:
-            from runner.embed.over_http.service import ServiceEncoder
-
-            made = ServiceEncoder(spec, Budget(self._ledger, self.max_usd))
-            self._services[spec.name] = made
-            self._open.callback(made.close)
-        return self._services[spec.name]
+        """Return the encoder of any row; one for each service, since its requests share connections and a ceiling."""
+        return self._service(spec) if spec.api else self._backend.encoder_of(spec)
 
     def check(self, encoders: Sequence[str]) -> None:
         """Ask the backend and each service whether they take the key; a BackendError if one does not."""
         services = [name for name in encoders if self._is_service(name)]
         self._backend.check([name for name in encoders if name not in services])
         for name in services:
-            self.encoder(name)
-            self._services[name].check()
+            self._service(self._own[name]).check()
 
     def account(self) -> str:
-        """The other backend's; each service has its own key."""
+        """Return the other backend's account; each service has its own key."""
         return self._backend.account()
 
     def located(self, spec: EncoderSpec) -> str:
-        """At the service, which embeds one word, else where the other backend has it."""
-        if not spec.api:
-            return self._backend.located(spec)
-        self.encoder_of(spec)
-        return self._services[spec.name].located()
+        """Return that it is at the service, which embeds one word, else where the other backend has it."""
+        return self._service(spec).located() if spec.api else self._backend.located(spec)
 
     def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Raise BudgetError, before a text is sent, if services and what comes after them are beyond the ceiling."""
@@ -99,19 +87,24 @@ class PlanBackend(Backend):
         self._backend.prepare([part for part in work if not self._is_service(part.encoder)], total)
 
     def billed(self, run_id: str, began: datetime) -> float | None:
-        """What the backend's provider billed; a service is not asked."""
+        """Return what the backend's provider billed; a service is not asked."""
         return self._backend.billed(run_id, began)
 
     def dollars(self, encoder: str) -> float | None:
-        """What the encoder cost so far, None if nothing is metered."""
-        return (
-            self._services[encoder].budget.spent(encoder)
-            if encoder in self._services
-            else self._backend.dollars(encoder)
-        )
+        """Return what the encoder cost so far, None if nothing is metered."""
+        service = self._services.get(encoder)
+        return self._backend.dollars(encoder) if service is None else service.budget.spent(encoder)
 
     def _is_service(self, name: str) -> bool:
         return name in self._own and bool(self._own[name].api)
+
+    def _service(self, spec: EncoderSpec) -> "ServiceEncoder":
+        if spec.name not in self._services:
+            from runner.embed.over_http.service import ServiceEncoder
+
+            self._services[spec.name] = ServiceEncoder(spec, Budget(self._ledger, self.max_usd))
+            self._open.callback(self._services[spec.name].close)
+        return self._services[spec.name]
 
     def __enter__(self) -> Self:
         self._open.enter_context(self._backend)

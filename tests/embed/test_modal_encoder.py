@@ -26,7 +26,7 @@ from runner.embed.local_encoder import TransformerEncoder, encoder_for
 from runner.embed.modal import app as modal_app
 from runner.embed.modal import service as modal_service
 from runner.embed.modal.backend import ModalBackend
-from runner.embed.modal.pins import image_pins, payload_pin
+from runner.embed.modal.pins import image_pins
 from runner.eval_set import catalog
 from tests.embed.test_local_encoder import said_by
 from tests.support.hub_server import HubServer, packaged_minilm
@@ -74,7 +74,6 @@ def test_the_request_names_gpu_pins_limits_and_a_weights_folder_that_cannot_be_w
     lines = "\n".join(asked.dockerfile)
     for name, version in image_pins().items():
         assert f"{name}=={version}" in lines
-    assert payload_pin() in lines
     assert "uv:latest" not in lines
     assert f"uv:{modal_app.UV_VERSION}" in lines
     shipped = tuple(f"{CONTAINER_HOME}/{package}/" for package in ("runner", "samplers"))
@@ -96,15 +95,7 @@ def test_pins_are_those_of_the_local_extra_with_numpy_and_without_packages_of_we
     assert {"numpy", "torch", "transformers", "tokenizers", "sentence-transformers", "huggingface-hub"} <= set(pins)
     assert MINILM.package not in pins
     assert all(version for version in pins.values())
-    assert payload_pin() == f"cbor2=={metadata.version('cbor2')}"
-    assert "cbor2" not in pins
-
-
-def test_an_installation_from_before_the_pin_of_payloads_is_told_what_to_do(monkeypatch):
-    monkeypatch.setattr(metadata, "requires", lambda name: ["numpy==1.0", "modal==1.0; extra == 'modal'"])
-    assert image_pins() == {"numpy": "1.0"}
-    with pytest.raises(BackendError, match=r"no pin of cbor2.*make setup"):
-        payload_pin()
+    assert pins["cbor2"] == metadata.version("cbor2")
 
 
 def test_without_a_gpu_forward_batches_are_the_local_ones_and_an_answer_stays_below_a_mebibyte(tmp_path):
@@ -133,7 +124,7 @@ def test_no_request_to_a_gpu_has_more_texts_than_an_answer_should(tmp_path_facto
 
 @pytest.mark.parametrize("gpu", ["L4", "H100", "cpu"])
 def test_no_container_is_billed_for_more_cores_than_its_price_has(tmp_path, gpu):
-    request, limit = driver(tmp_path, gpu=gpu).placement.options["cpu"]
+    request, limit = driver(tmp_path, gpu=gpu).container_options["cpu"]
     assert request == limit
     device = GPUS[gpu].usd if gpu in GPUS else 0.0
     assert container_price(gpu) == pytest.approx(device + limit * CORE_USD)

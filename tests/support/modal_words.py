@@ -17,9 +17,8 @@ from runner.embed.cost.prices import RemoteOptions
 from runner.embed.cost.rental import Rentals
 from runner.embed.embed_chunks import embed
 from runner.embed.modal import app as modal_app
-from runner.embed.modal import encoder as modal_encoder
-from runner.embed.modal.backend import ModalBackend
-from runner.embed.modal.encoder import ModalEncoder
+from runner.embed.modal import backend as modal_backend
+from runner.embed.modal.backend import ModalBackend, ModalEncoder
 from runner.embed.probe import probed
 from runner.embed.weights import download_mark
 from runner.eval_set import catalog
@@ -188,8 +187,8 @@ def put_weights(server):
 
 def _plant(patch):
     patch.setitem(catalog.ENCODERS, SPEC.name, SPEC)
-    patch.setattr(modal_encoder, "encoder_class", lambda name: Words)
-    patch.setattr(modal_encoder, "CPU_REQUEST_TOKENS", Words.batch_tokens)
+    patch.setattr(modal_backend, "encoder_class", lambda name: Words)
+    patch.setattr(modal_backend, "CPU_REQUEST_TOKENS", Words.batch_tokens)
     patch.setattr(embed_chunks, "SHARD_TEXTS", 1)  # so that a batch that is missing is sent alone
 
 

@@ -25,7 +25,7 @@ from runner.base.records import PromptSide
 from runner.embed.cost.prices import CONTAINERS, CORES
 from runner.embed.encoder import Batch
 from runner.embed.local_encoder import Dtype, TransformerEncoder, encoder_class
-from runner.embed.modal.pins import LIBRARIES, image_pins, payload_pin
+from runner.embed.modal.pins import LIBRARIES, image_pins
 from runner.embed.probe import probe
 from runner.embed.weights import WEIGHTS, download_mark, downloaded
 from runner.eval_set import catalog
@@ -40,10 +40,10 @@ SCALEDOWN_SECONDS = 60
 
 
 def _requirements() -> list[str]:
-    """The image's pins; none in a container, which is made from it already."""
+    """Return the image's pins; none in a container, which is made from it already."""
     if not modal.is_local():
         return []
-    return [*(f"{name}=={version}" for name, version in image_pins().items()), payload_pin()]
+    return [f"{name}=={version}" for name, version in image_pins().items()]
 
 
 app = modal.App("per-source-eval", include_source=False)
@@ -74,7 +74,7 @@ _hub_access = modal.Secret.from_dict({"HF_HUB_OFFLINE": "0", "HF_TOKEN": os.envi
     retries=modal.Retries(max_retries=2, initial_delay=1.0, backoff_coefficient=2.0),
 )
 def fetch(encoder: str, revision: str, own: str = "") -> dict[str, str]:
-    """What was downloaded into the Volume. The mark is written after the files are committed, never before."""
+    """Return what was downloaded into the Volume. The mark is written after the files are committed, never before."""
     spec = _spec(encoder, revision, own)
     folder = downloaded(spec, offline=False)
     fetched = {"model": spec.model, "revision": spec.revision, "weights_sha256": file_sha256(folder / WEIGHTS)}
@@ -119,7 +119,7 @@ class Embedder:
 
     @modal.method()
     def embed(self, batch_id: str, side: str, texts: list[str], forwards: list[int]) -> dict[str, Any]:
-        """The rows as bytes with their digest; "refusal" or "error" in their place.
+        """Return the rows as bytes with their digest; "refusal" or "error" in their place.
 
         A RuntimeError of torch may be this machine's fault: it leaves the method, and Modal tries again, in another
         container if this one's GPU is lost.
@@ -155,7 +155,7 @@ def recover_or_retire(error: Exception) -> None:
 
 
 async def greet() -> str:
-    """The workspace that the token of this machine belongs to; Modal's error if it is refused or nobody answers."""
+    """Return the workspace of this machine's token; raise Modal's error if it is refused or nobody answers."""
     client = await modal.Client.from_env.aio()
     await client.hello.aio()  # type: ignore[no-untyped-call]  # as Modal's types have it
     workspace = modal.Workspace.from_context(client=client)
@@ -164,13 +164,13 @@ async def greet() -> str:
 
 
 async def stored() -> set[str]:
-    """Names at the root of the Volume as it is now, seen from outside a container."""
+    """Return names at the root of the Volume as it is now, seen from outside a container."""
     entries = await modal.Volume.from_name(WEIGHTS_VOLUME, create_if_missing=True).listdir.aio("/")
     return {entry.path.strip("/") for entry in entries}
 
 
 def billed(run_id: str, start: datetime, end: datetime) -> float | None:
-    """Dollars in the workspace's report for the app that is tagged with the run; None if it has no such row."""
+    """Return dollars in the workspace's report for the app that is tagged with the run; None if it has no such row."""
     report = modal.Workspace.from_context().billing.report(start=start, end=end, resolution="h", tag_names=["run"])
     rows = [float(item.cost) for item in report if item.tags.get("run") == run_id]
     return sum(rows) if rows else None
@@ -186,7 +186,7 @@ def _spec(encoder: str, revision: str, own: str) -> EncoderSpec:
 def loaded(
     encoder: str, revision: str, device: str, dtype: Dtype, own: str = ""
 ) -> tuple[TransformerEncoder, dict[str, str]]:
-    """The probed model and where it runs; a BackendError if it is not what was asked for."""
+    """Return the probed model and where it runs; a BackendError if it is not what was asked for."""
     import torch
 
     spec = _spec(encoder, revision, own)
@@ -211,7 +211,7 @@ def loaded(
 def embedded(
     model: TransformerEncoder, batch_id: str, side: PromptSide, texts: list[str], forwards: list[int]
 ) -> dict[str, Any]:
-    """The rows of one batch as bytes, with what the driver checks them against."""
+    """Return the rows of one batch as bytes, with what the driver checks them against."""
     batch = Batch(side, tuple(texts), tuple(forwards))
     if batch.batch_id != batch_id:
         raise BackendError("the texts that arrived are not those that were sent")

@@ -47,18 +47,18 @@ class ServiceEncoder(HttpEncoder):
         self._client.close()
 
     def check(self) -> bool:
-        """As HttpEncoder has it; the word is charged as the most that it can cost."""
+        """Return what HttpEncoder does; the word is charged as the most that it can cost."""
         with self._held(64):
             return super().check()
 
     def identity(self) -> dict[str, JSON]:
-        """The plan's block, address and grouping; nothing is sent."""
+        """Return the plan's block, address and grouping; nothing is sent."""
         found = super().identity()
         method = "a model behind an API, which says nothing of its weights"
         return {**found, "method": method, "backend": {**found["backend"], "tokens": TOKENIZER}}
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
-        """Tokens of cl100k_base, the service's limit at most: it takes no longer text."""
+        """Return tokens of cl100k_base, the service's limit at most: it takes no longer text."""
         counts = [count_tokens(text) for text in self._prompted(texts, side)]
         return np.clip(np.array(counts, dtype=np.int64), 1, self.spec.max_tokens)
 
