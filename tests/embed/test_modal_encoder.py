@@ -317,14 +317,6 @@ def test_the_watchdog_ends_a_wait_that_nothing_would_end(bench):
     assert len(made.server.apps_stopped) == 1
 
 
-def test_weights_are_metered_apart(bench):
-    made = bench()
-    made.embed(TEXTS[:5])
-    rows = [each for each in made.backend.budget.entries() if each.kind != "app"]
-    assert {(row.kind, row.gpu, row.what) for row in rows} == {("weights", "cpu", "words"), ("embed", "cpu", "words")}
-    assert made.backend.dollars("words") == pytest.approx(made.backend.budget.spent())
-
-
 def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(bench, capsys):
     made = bench()
     made.backend.prepare([Work("words", 10, 100), Work("done", 0, 0)])
@@ -338,17 +330,6 @@ def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(b
     with pytest.raises(BudgetError, match=r"\+ \$4\.90 judging"):
         made.backend.prepare([Work("words", 10, 100)], Total(5.0, judging=4.9))
     assert not made.server.calls
-
-
-def test_the_estimate_takes_what_other_work_measured_whatever_ledger_it_is_in(tmp_path, capsys):
-    work = tmp_path / ".work" / "demo"
-    measured = entry(what="words", gpu="cpu")
-    written(work / "v1" / "spend", measured, entry(what="words", gpu="cpu", kind="weights"))
-    for folder in (work / "v2", work / "v2" / "replay", tmp_path / ".work" / "replay" / "2026-05-02"):
-        driver(folder, gpu="cpu").prepare([Work("words", 10, 100)])
-        said = capsys.readouterr().err
-        assert "at 20,000 tokens/s (measured on 2026-05-01)" in said
-        assert "and its weights" not in said
 
 
 def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):
