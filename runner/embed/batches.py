@@ -34,7 +34,7 @@ def plan_forwards(lengths: Ints, digests: NDArray[np.uint8], grouping: Grouping,
     widest = 0
     for index, length in zip(ranked.tolist(), np.maximum(lengths[ranked], 1).tolist(), strict=True):
         n_texts = len(batches[-1]) + 1 if batches else 0
-        # Every text of a batch is padded to the longest.
+        # Every text of a batch is padded to the longest, so padded tokens are what is limited.
         if batches and n_texts <= most_texts and max(widest, length) * n_texts <= most_tokens:
             batches[-1].append(index)
             widest = max(widest, length)

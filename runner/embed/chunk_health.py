@@ -27,6 +27,7 @@ def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document], limit: 
     for chunk in chunks:
         chunks_of[chunk.doc_id].append(chunk)
     sizes = np.array([chunk.n_tokens for chunk in chunks])
+    # Counts that chunks have, so no interpolation between two of them.
     median, high = np.percentile(sizes, [50, 95], method="inverted_cdf").tolist()
     n_characters = sum(visible(document.text) for document in documents)
     missed = sum(_missed(document.text, sorted(c.span for c in chunks_of[document.doc_id])) for document in documents)
@@ -74,6 +75,7 @@ def _missed(text: str, spans: Iterable[Span]) -> int:
     """Characters other than white space that lie in none of the spans, which are sorted by start."""
     missed = reach = 0
     for span in spans:
+        # Overlapping spans reach back: only what lies past the farthest end so far is a gap.
         missed += visible(text[reach : max(reach, span.start)])
         reach = max(reach, span.end)
     return missed + visible(text[reach:])

@@ -125,6 +125,7 @@ class Embeddable:
             return Vectors(np.zeros((0, self.encoder.spec.dim), dtype=np.float32), none, none)
 
         def build(folder: Path) -> None:
+            # A model that changed since its probe is refused before a text is sent.
             refuse_changed(self.store, self.encoder)
             with (folder / ROWS).open("wb") as stream:
                 facts = _Attempt(self, folder / PIECES, stream, report).run()
@@ -133,7 +134,7 @@ class Embeddable:
 
         folder = self.store.ensure("vectors", self.inputs, build)
         rows, counts = np.load(folder / ROWS, mmap_mode="r"), np.load(folder / "tokens.npy")
-        if len(self.texts) < len(self.given):
+        if len(self.texts) < len(self.given):  # texts that repeat share a row of the artefact
             position = {text: index for index, text in enumerate(self.texts)}
             places = np.array([position[text] for text in self.given], np.int64)
             rows, counts = placed(self.store, folder, places), counts[places]
@@ -191,6 +192,7 @@ class _Attempt:
 
     def run(self) -> dict[str, str]:
         """Write the rows of all texts, in their order, and return where they were made."""
+        # Rows go to where they belong while others are still missing, so the header has the full size at once.
         header = npy_header(len(self.work.texts), self.encoder.spec.dim)
         self.offset = len(header)
         self.stream.write(header)
@@ -245,6 +247,7 @@ class _Attempt:
         if answer.n_tokens is not None and answer.n_tokens.tolist() != self.work.counts[rows].tolist():
             raise BackendError("the backend counts other tokens than the catalogued tokenizer: another model or prompt")
         self._agree(answer.facts)
+        # Out of order: a shard is written when its last batch is here.
         self.arrived[answer.batch_id] = vectors
         del self.missing[answer.batch_id]
         if shard.batches.keys() <= self.arrived.keys():
@@ -327,6 +330,7 @@ def _refuse_constant(vectors: Matrix, texts: Sequence[str]) -> None:
     """
     if float(np.ptp(vectors, axis=0).max()) > SAME_VECTOR:
         return
+    # Without case, accents and signs, which an encoder may not see.
     plain = (unicodedata.normalize("NFKD", text[:400]).casefold() for text in texts)
     if len({re.sub(r"[\W_]+", " ", opening).strip()[:100] for opening in plain}) >= 3:
         raise BackendError(f"one and the same vector for all of {len(texts)} texts")

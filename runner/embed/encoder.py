@@ -171,6 +171,7 @@ def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> 
     """Return the checked rows of one forward batch, sent again as often as the encoder allows; or a BackendError."""
     batch = Batch(side, tuple(texts), (len(texts),))
     trouble = ""
+    # A backend may lose an answer, or answer for another batch first.
     for _ in range(1 + encoder.resubmissions):
         for answer in encoder.embed([batch]):
             if answer.batch_id == batch.batch_id and answer.rows is not None:
@@ -188,6 +189,7 @@ def checked_rows(encoder: Encoder, rows: Matrix, n_texts: int) -> Matrix:
         raise BackendError(f"{name}: float32 rows of {expected[1]} were catalogued, {rows.dtype} {rows.shape} received")
     if not np.isfinite(rows).all():
         raise BackendError(f"{name}: {int((~np.isfinite(rows)).any(axis=1).sum())} of {len(rows)} rows are not finite")
+    # Cosines are taken as plain products everywhere, which needs unit rows.
     norms = np.linalg.norm(rows, axis=1)
     worst = float(norms[np.abs(norms - 1).argmax()])
     if abs(worst - 1) > UNIT_TOLERANCE:

@@ -129,6 +129,7 @@ class TransformerEncoder(InProcessEncoder):
         model = self._model
         with torch.inference_mode():
             inputs = {name: torch.from_numpy(array).to(self.device) for name, array in self._features(ids).items()}
+            # Lengths are taken in float32: half precision would keep three digits of them.
             rows = model(inputs)["sentence_embedding"].float()
             unit: NDArray[np.float32] = torch.nn.functional.normalize(rows, dim=1).cpu().numpy()
         return unit
@@ -166,6 +167,7 @@ class TransformerEncoder(InProcessEncoder):
 
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
         """Return ids padded on the right to the longest text, with its mask."""
+        # Own padding, since the tokenizer's may be fixed to a length, which would change the shape of every batch.
         shape = (len(ids), max(map(len, ids)))
         padded, mask = np.full(shape, self._padding, dtype=np.int64), np.zeros(shape, np.int64)
         for row, text in enumerate(ids):
@@ -186,6 +188,7 @@ class TransformerEncoder(InProcessEncoder):
         limit = self.spec.max_tokens
         if not limit or len(ids) <= limit:
             return ids
+        # The mask marks special tokens: counted from the end up to the first that is of the text.
         n_closing = encoding.special_tokens_mask[::-1].index(0)
         return np.concatenate([ids[: limit - n_closing], ids[len(ids) - n_closing :]])
 
@@ -205,6 +208,7 @@ class TransformerEncoder(InProcessEncoder):
         model = SentenceTransformer(
             str(self._folder), device=self.device, local_files_only=True, trust_remote_code=False
         )
+        # What the model's own files say is held against the row before its first vector.
         self._check_prompts(model.prompts)
         self._check_pooling(model)
         held = sum(row.numel() for name, row in model[0].named_parameters() if POOLER not in name)
@@ -303,6 +307,7 @@ class StaticEncoder(TransformerEncoder):
     def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
         """Return unit rows; a text without a token has the row 0, which the engine refuses."""
         ids = (self._ids(self.spec.prompt(side) + text) for text in texts)
+        # Sums in float64: a text without a limit has any number of tokens.
         return unit(np.array([self._table[row].sum(axis=0, dtype=np.float64) for row in ids]).astype(np.float32))
 
     def _states(self, ids: NDArray[np.int64]) -> None:

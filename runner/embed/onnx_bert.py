@@ -53,6 +53,7 @@ def _model(config: dict[str, Any], weights: Path) -> bytes:
     eps, layers = float(config["layer_norm_eps"]), int(config["num_hidden_layers"])
     names = ("word_embeddings", "position_embeddings", "token_type_embeddings")
     tables = [f"embeddings.{name}.weight" for name in names] + _norm("embeddings.LayerNorm")
+    # Words, positions and types added and normalised; then each layer from the state before it.
     nodes = [_node("EmbedLayerNormalization", ["ids", "types", *tables, "mask"], ["0", "lengths"], _FUSED, epsilon=eps)]
     for layer in range(layers):
         nodes += _layer(f"encoder.layer.{layer}.", str(layer), str(layer + 1), int(config["num_attention_heads"]), eps)
@@ -84,6 +85,7 @@ def _layer(at: str, before: str, after: str, heads: int, eps: float) -> list[byt
             ),
         ]
 
+    # The fused operators multiply by (in, out), so every weight is turned first, and queries, keys and values joined.
     return [
         *(_node("Transpose", [f"{name}.weight"], [f"{name}.T"], perm=[1, 0]) for name in linear),
         _node("Concat", [f"{name}.T" for name in own], [qkv], axis=1),
@@ -102,6 +104,7 @@ def _norm(name: str) -> list[str]:
 
 def _tensors(weights: Path) -> Iterable[bytes]:
     """Return every float32 tensor of a safetensors file, as the place where it lies."""
+    # safetensors: eight bytes of length, the header as JSON, then the data that its offsets count from.
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
@@ -141,6 +144,7 @@ def _value(name: str, kind: int, sizes: list[str | int]) -> bytes:
 
 def _field(number: int, value: int | str | bytes) -> bytes:
     """Return a field of a protobuf message: a whole number, or what has a length."""
+    # The key of a field is its number and its wire type: 0 for a varint, 2 for what has a length.
     if isinstance(value, int):
         return _varint(number << 3) + _varint(value)
     data = value.encode() if isinstance(value, str) else value
@@ -148,6 +152,7 @@ def _field(number: int, value: int | str | bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
+    # Seven bits a byte, lowest first; the eighth says that more follow.
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)

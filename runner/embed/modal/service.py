@@ -64,6 +64,7 @@ class ModalService:
             if self._thread is None:
                 self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="modal", daemon=True)
                 self._thread.start()
+            # All under the lock, so that a stop comes before it or finds the queue.
             self._begun.wait()
             self._waiting.add(arrived)
             consumer = asyncio.run_coroutine_threadsafe(_consume(work, arrived), self._loop)
@@ -146,7 +147,7 @@ class ModalService:
     async def _keep_app(self) -> None:
         try:
             app = _modal_app().app
-            if self._reason:
+            if self._reason:  # stopped while the app was imported
                 return
             async with app.run():
                 await app.set_tags.aio({"run": self.run_id})

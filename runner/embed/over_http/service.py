@@ -68,6 +68,7 @@ class ServiceEncoder(HttpEncoder):
     def _send(self, body: bytes, longest: int, stopped: threading.Event) -> Response:
         url = self._where.endpoint
 
+        # Each try is held at its worst before it is sent, and counted by what the answer says was charged.
         def once() -> Response:
             with self._held(len(body)) as hold:
                 answer = self._client.once("POST", url, body, longest)
