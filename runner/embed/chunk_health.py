@@ -72,7 +72,7 @@ def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int, mis
 
 
 def _missed(text: str, spans: Iterable[Span]) -> int:
-    """Characters other than white space that lie in none of the spans, which are sorted by start."""
+    """Return characters other than white space that lie in none of the spans, which are sorted by start."""
     missed = reach = 0
     for span in spans:
         # Overlapping spans reach back: only what lies past the farthest end so far is a gap.
