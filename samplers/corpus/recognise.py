@@ -20,7 +20,13 @@ _ROOTS: Mapping[str, str] = {
 
 _IDENTIFIERS: Mapping[str, str] = {word: row.name for row in SOURCES.values() for word in row.known_by.identifiers}
 _IDENTIFIER = re.compile(rb'identifier="/us/([a-z]+)/')
-_NAME = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)")
+_ROOT = re.compile(
+    rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?>)*+"
+    rb"<(?:[A-Za-z_][\w.-]*+:)?([A-Za-z_][\w.-]*+)",
+    re.S,
+)
+"""The first element behind white space, prolog, comments and DOCTYPE, its local name as the group."""
+
 
 _UNREAD = [unread for row in SOURCES.values() for unread in row.unread]
 
@@ -73,7 +79,8 @@ def recognised(data: bytes, name: str) -> Recognised:
         source = next((source for pattern, source in _PDF_NAMES if pattern.search(stem)), "")
         return Recognised(source, "a PDF of that name", "" if source else unread_name)
     # XML: the root decides, and below it nothing is looked at.
-    root = _root(head)
+    match = _ROOT.match(head)
+    root = match[1].decode("latin-1") if match else ""
     if root in _UNREAD_ROOTS:
         return Recognised("", "", _UNREAD_ROOTS[root])
     if root and root.lower() not in ("html", "head", "title", "body", "pre"):
@@ -86,8 +93,8 @@ def recognised(data: bytes, name: str) -> Recognised:
     lines = [(match, source, not_read) for pattern, source, not_read in _FIRST_LINES if (match := pattern.search(head))]
     if not lines:
         return Recognised("", "", unread_name)
-    match, source, unread = min(lines, key=lambda found: found[0].start())
-    words = " ".join(match[0].decode("latin-1").split())
+    first, source, unread = min(lines, key=lambda line: line[0].start())
+    words = " ".join(first[0].decode("latin-1").split())
     return Recognised(source, f'it begins with "{words}"', unread)
 
 
@@ -96,27 +103,3 @@ def _single_bytes(head: bytes) -> bytes:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head.decode("utf-16", errors="replace").encode("ascii", errors="replace")
     return head.removeprefix(codecs.BOM_UTF8)
-
-
-def _root(head: bytes) -> str:
-    """Return the local name of the first element after prolog, comments and DOCTYPE; "" if text comes first."""
-    at = 0
-    while True:
-        while head[at : at + 1].isspace():
-            at += 1
-        end = _after_misc(head, at)
-        if end < 0:
-            match = _NAME.match(head, at)
-            return match[1].decode("latin-1") if match else ""
-        at = end
-
-
-def _after_misc(head: bytes, at: int) -> int:
-    """Return where a processing instruction, comment or DOCTYPE that begins here ends; -1 for anything else."""
-    for opening, closing in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">")):
-        if head.startswith(opening, at):
-            end = head.find(closing, at)
-            if opening == b"<!DOCTYPE" and b"[" in head[at:end]:
-                end, closing = head.find(b"]", at), b"]>"
-            return len(head) if end < 0 else end + len(closing)
-    return -1
