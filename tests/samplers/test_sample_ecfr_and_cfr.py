@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH
 from samplers.source_format import FileContent
@@ -168,30 +167,6 @@ def test_a_granule_knows_its_part_from_its_ancestors():
     document = content(f"<CFRGRANULE><FDSYS>{ancestors}</FDSYS>{one}</CFRGRANULE>").documents[0]
     assert document.title == "§ 7.3 (91 CFR Part 7, Subpart C): Logs"
     assert document.sections[0].label == "PART 7—RAFTS; Subpart C—Logs"
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "empty"),
-        (b"<bill/>", "<bill>"),
-        (b"<RULE><P>Text</P></RULE>", "<RULE>"),
-        (b'<section identifier="/us/usc/t9/s1"/>', "<section>"),
-        (b"<PART><SECTION>", "malformed"),
-        (b"<!DOCTYPE PART SYSTEM 'a.dtd'><PART>&nothing;</PART>", "unknown entity"),
-        (b'<!DOCTYPE PART [<!ENTITY a "b">]><PART>&a;</PART>', "declares entities"),
-        (b"<PART>" * 200 + b"</PART>" * 200, "nested"),
-        ("<PART><P>\ufdd0</P></PART>".encode(), "U+FDD0"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_a_reason(data, reason):
-    with pytest.raises(DocumentError, match=re.escape(reason)):
-        content(data)
-
-
-def test_a_file_without_a_title_is_refused():
-    with pytest.raises(DocumentError, match="title of the CFR"):
-        content("<PART><P>Text.</P></PART>", "part.xml")
 
 
 def test_an_entity_of_html_is_its_character():

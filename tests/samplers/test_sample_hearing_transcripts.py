@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document, Section
 from samplers.formats.printed.paragraphs import Paragraph
 from samplers.source_format import FileContent
@@ -166,27 +165,6 @@ def test_a_bare_name_opens_a_turn_only_if_it_is_announced_and_does_so_twice() ->
     assert speakers({0: "Maribel. Yes."}, {"maribel"}) == {}
     assert speakers({0: "Okay. Yes.", 1: "Okay. No."}, {"okay"}) == {}
     assert speakers({0: "Training. Yes.", 1: "Training. No."}, set()) == {}
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "no <pre> element"),
-        (b"<bill><legis-body/></bill>", "no <pre> element"),
-        (
-            b"<html><body><pre>\n[Senate Report 118-62]\nx\n</pre></body></html>",
-            r"no hearing: the page begins '\[Senate Report",
-        ),
-        (b"<pre>[House Hearing, 110 Congress]\n</pre>", "no hearing|without text"),
-        (hearing(), ""),
-    ],
-)
-def test_a_file_that_is_no_hearing_is_refused(data: bytes, reason: str) -> None:
-    if not reason:
-        assert read(data).documents[0].status == "no speech"
-        return
-    with pytest.raises(DocumentError, match=reason):
-        read(data)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
 from samplers.sources.public_laws import FORMAT
@@ -54,17 +53,3 @@ def test_the_name_counts_only_where_the_law_says_nothing() -> None:
     assert other.documents[0].family == "PLAW-119publ901"
     assert other.contradictions == ("read as PLAW-119publ901, but its file name says PLAW-113publ1",)
     assert FORMAT.read(data, "plaw-119PUBL0901.xml", frozenset()).contradictions == ()
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"<bill/>", "the root element is <bill>"),
-        (b"<pLaw><main><section><content>x</content></section></main></pLaw>", "which law"),
-        (b"<pLaw><meta><citableAs>Public Law 1-2</citableAs></meta><main/></pLaw>", "no text"),
-        (b"<pLaw>", "malformed"),
-    ],
-)
-def test_what_is_no_law_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(DocumentError, match=reason):
-        FORMAT.read(data, "x.xml", frozenset())

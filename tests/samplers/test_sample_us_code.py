@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.uslm.units import SHORT
 from samplers.source_format import FileContent
@@ -155,24 +154,6 @@ def test_release_points_are_ordered_and_one_that_leaves_laws_out_is_older() -> N
     documents = [Document(doc_id, "x", "", "", "usc:9-1", "") for doc_id in [*ids, "usc:9-1@119-73not60not61"]]
     ages = [age(each) for each in documents]
     assert ages == sorted(set(ages))
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"<bill><legis-body/></bill>", "the root element is <bill>"),
-        (b"<section><num>1.</num></section>", "the root element is <section>"),
-        (b"<uscDoc><main/></uscDoc>", "which title"),
-        (code(""), "no section of the Code"),
-        (code("<chapter><num>1.</num>" * 17 + section() + "</chapter>" * 17), "more than 16 parts"),
-        (code(section(body="<p>" * 200 + "</p>" * 200)), "nested more than 120"),
-        (code(section())[:-20], "malformed XML"),
-        (b"", "empty"),
-    ],
-)
-def test_what_is_no_title_of_the_code_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(DocumentError, match=reason):
-        FORMAT.read(data, "x.xml", frozenset())
 
 
 def test_many_sections_of_one_number_have_ids_of_their_own() -> None:

@@ -1,90 +1,21 @@
 import string
 import unicodedata
 from collections import Counter
-from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
 from runner.base.records import Document
-from samplers.formats import safe_xml
 from samplers.formats.text_writer import INVISIBLE
-from samplers.formats.uslm.names import NOTES, QUOTED
-from samplers.formats.uslm.walk import Walk, walk
+from samplers.formats.uslm.walk import walk
 from samplers.sources.bills import ROOTS
-from tests.support.corpora import real_files
 
-FIXTURES = Path(__file__).parents[1] / "data" / "bills"
-LAWS = ROOTS | {"uscDoc", "pLaw"}
 SUPPLIED = set("“”‘’.")
 
 
 def visible(text: str) -> str:
     return "".join(text.translate(INVISIBLE).split())
-
-
-def source_characters(data: bytes) -> str:
-    parser = etree.XMLParser(load_dtd=False, no_network=True, resolve_entities=False, remove_comments=True)
-    return "".join(str(etree.fromstring(data, parser).xpath("string()")).split())
-
-
-def assert_accounted(data: bytes, walked: Walk) -> None:
-    """Every character of the file is text or dropped for a reason, and the text holds nothing else but marks."""
-    source = source_characters(data)
-    text = visible(walked.text)
-    n_composed = len(source) - len(unicodedata.normalize("NFC", source))
-    assert len(source) - n_composed == sum(walked.dropped.values()) + len(text) - walked.supplied
-    foreign = Counter(text) - Counter(unicodedata.normalize("NFC", source))
-    assert set(foreign) <= SUPPLIED
-    assert foreign.total() <= walked.supplied
-
-
-def n_sections(data: bytes) -> int:
-    """Section elements neither quoted nor struck nor in a note, of more than contents, counted without the walker."""
-
-    has_words = etree.XPath("boolean(.//text()[normalize-space()][not(ancestor::*[local-name() = 'toc'])])")
-
-    def counts(element: etree._Element) -> bool:
-        chain = [element, *element.iterancestors()]
-        names = {safe_xml.local_name(ancestor) for ancestor in chain[1:]}
-        return (
-            has_words(element)
-            and not names & (QUOTED | NOTES)
-            and all(ancestor.get("changed") != "deleted" for ancestor in chain)
-        )
-
-    root = safe_xml.parse(data, "x")
-    return sum(safe_xml.local_name(element) == "section" and counts(element) for element in root.iter())
-
-
-def assert_walked(path: Path, roots: frozenset[str]) -> Walk:
-    """The walk of a file of which every character is accounted for and every section is found."""
-    data = path.read_bytes()
-    walked = walk(data, path.name, roots)
-    if path.name != "BILLS-112hr9003enr.xml":  # its undeclared references have no characters of their own to count
-        assert_accounted(data, walked)
-    assert sum(section.kind == "section" for section in walked.sections) == n_sections(data), path.name
-    return walked
-
-
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.xml")), ids=lambda path: path.stem)
-def test_every_character_of_a_fixture_is_text_or_dropped_for_a_reason(path: Path) -> None:
-    assert_walked(path, LAWS)
-
-
-@pytest.mark.shared
-def test_real_bills_are_accounted_for_to_the_character(shared: Path) -> None:
-    for path in real_files(shared, "bills"):
-        assert_walked(path, ROOTS)
-
-
-@pytest.mark.shared
-def test_public_laws_and_the_code_walk_without_new_walls(shared: Path) -> None:
-    for path in (*real_files(shared, "public_laws")[:4], *real_files(shared, "us_code", "usc0[19]-*")):
-        walked = assert_walked(path, LAWS)
-        assert all(section.label for section in walked.sections if section.kind == "section"), path.name
 
 
 WORDS = st.text(alphabet=string.ascii_letters + " é\u0301\u00ad\u00a0“–", min_size=1, max_size=12)
