@@ -68,27 +68,14 @@ def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
     Criterion 5, an adjusted p of at most `alpha`, a null gate passed, and every hit that counts judged.
     """
     gain, recall = criterion_5(cell.gain, cell.recall, rule)
-    return [
-        gain,
-        _beyond_chance(cell.p_gain, alpha),
-        recall,
-        Criterion(
-            "gate",
-            {"pass": True, "insufficient": None, "fail": False}[cell.gate],
-            cell.gate,
-            "pass",
-            f"does not pass the null gate ({cell.gate})",
-        ),
-        Criterion("judged", round4(cell.judged) >= 1, round4(cell.judged), 1.0, "has unjudged hits"),
-    ]
-
-
-def _beyond_chance(p: float | None, alpha: float) -> Criterion:
-    if p is None:
-        return Criterion("chance", None, None, alpha, "was not preregistered, and so has no p")
-    return Criterion(
-        "chance", round4(p) <= alpha, round4(p), alpha, f"is not told from chance (p {p_beside_alpha(p, alpha)})"
-    )
+    chance = Criterion("chance", None, None, alpha, "was not preregistered, and so has no p")
+    if (p := cell.p_gain) is not None:
+        lacks = f"is not told from chance (p {p_beside_alpha(p, alpha)})"
+        chance = Criterion("chance", round4(p) <= alpha, round4(p), alpha, lacks)
+    passed = {"pass": True, "insufficient": None, "fail": False}[cell.gate]
+    gate = Criterion("gate", passed, cell.gate, "pass", f"does not pass the null gate ({cell.gate})")
+    judged = round4(cell.judged)
+    return [gain, chance, recall, gate, Criterion("judged", judged >= 1, judged, 1.0, "has unjudged hits")]
 
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
@@ -128,32 +115,30 @@ def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
     return best
 
 
-def eligible_cells(cells: Sequence[CellResult]) -> dict[str, ExpectedLoss]:
-    """Return the preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit, by name."""
-    return {
-        row.cell: row.loss
-        for row in cells
-        if row.role == "preregistered" and row.meets_criterion_5 and row.gate.verdict == "pass" and not row.unjudged
-        if row.loss is not None
-    }
-
-
 def recommendation(cells: Sequence[CellResult], plan: Plan) -> tuple[str, str]:
-    """Return the choice that is expected to lose least under the plan's prior and cost, and a sentence on why."""
-    eligible, baseline = eligible_cells(cells), plan.baseline
-    chosen = least_loss(baseline, eligible)
-    if not eligible and not any(row.meets_criterion_5 for row in cells):
-        return chosen, "no cell met criterion 5"
+    """Return the choice that is expected to lose least under the plan's prior and cost, and a sentence on why.
+
+    Chosen are the baseline and preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit.
+    """
+    candidates = [row for row in cells if row.meets_criterion_5]
+    eligible = {
+        row.cell: row.loss
+        for row in candidates
+        if row.role == "preregistered" and row.gate.verdict == "pass" and not row.unjudged and row.loss is not None
+    }
+    if not candidates:
+        return plan.baseline, "no cell met criterion 5"
     if not eligible:
-        return chosen, "no preregistered candidate passes the null gate with every hit judged"
+        return plan.baseline, "no preregistered candidate passes the null gate with every hit judged"
+    chosen = least_loss(plan.baseline, eligible)
     best = max(sorted(eligible), key=lambda cell: eligible[cell].gain)
     gain, cost = eligible[best].gain, plan.switching_cost
     told = figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
     chance = f"{plan.rule.min_gain:g} or more with a chance of {whole_percent(eligible[best].p_above_bar)}"
-    found = f"is expected to gain {told} nDCG@10 under the plan's prior ({chance})"
-    if chosen == baseline:
-        return chosen, f"least expected loss: {best} {found}, no more than the {cost:g} that switching costs"
-    return chosen, f"least expected loss: it {found}, more than the {cost:g} that switching costs"
+    expected = f"is expected to gain {told} nDCG@10 under the plan's prior ({chance})"
+    if chosen == plan.baseline:
+        return chosen, f"least expected loss: {best} {expected}, no more than the {cost:g} that switching costs"
+    return chosen, f"least expected loss: it {expected}, more than the {cost:g} that switching costs"
 
 
 def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
