@@ -74,7 +74,7 @@ def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
     found: dict[Pair, Label] = {}
     for label in labels:
         if label.round == 1:
-            found.setdefault((label.query_id, label.doc_id), label)
+            found.setdefault(label.pair, label)
     return found
 
 

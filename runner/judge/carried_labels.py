@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import IntegrityError
@@ -13,8 +13,7 @@ from runner.eval_set.shapes.labels import Label, is_same_model
 from runner.eval_set.version import Version, load_corpus, load_queries
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(NamedTuple):
     """How many labels the earlier version has, how many were carried, and why the others were not, with counts."""
 
     source: str
@@ -27,11 +26,9 @@ class Carried:
         """As the terminal says it; "" if there was nothing to carry."""
         if not self.total:
             return ""
-        said = f"{self.carried:,} of {self.total:,} labels of {self.source} carried"
-        if not self.left:
-            return said
         reasons = ", ".join(f"{count:,} {why}" for why, count in self.left.items())
-        return f"{said}; {self.total - self.carried:,} left: {reasons}"
+        left = f"; {self.total - self.carried:,} left: {reasons}" if reasons else ""
+        return f"{self.carried:,} of {self.total:,} labels of {self.source} carried{left}"
 
 
 NOTHING = Carried("", 0, 0, {})
@@ -75,7 +72,7 @@ def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str
     graded_by = {pair: label.model for pair, label in scored(labels).items()}
 
     def reason(label: Label) -> str:
-        model = graded_by.get((label.query_id, label.doc_id), "")
+        model = graded_by.get(label.pair, "")
         if judges and model and not is_same_model(judges.first.model, model):
             return "first graded by another model than the plan's"
         if label.prompt_sha256 != prompt:

@@ -32,7 +32,7 @@ def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tup
             for hit in hits:
                 if (query_id, hit.doc_id) in spans:
                     spans[query_id, hit.doc_id].add(hit.span)
-    return {pair: tuple(sorted(found)) for pair, found in spans.items()}
+    return {pair: tuple(sorted(pointed_at)) for pair, pointed_at in spans.items()}
 
 
 def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -45,7 +45,7 @@ def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
     chosen: tuple[Span, ...] = ()
     for span in sorted(spans, key=lambda span: (span.end - span.start, span.start)):
         more = merged([*chosen, span])
-        if sum(one.end - one.start for one in more) <= EVIDENCE_CHARS:
+        if sum(part.end - part.start for part in more) <= EVIDENCE_CHARS:
             chosen = more
         elif not chosen:
             return (Span(span.start, span.start + EVIDENCE_CHARS),)
@@ -81,8 +81,8 @@ def export_batches(
     for path in batch_files(folder):
         for row in read_batch(path):
             n_before += 1
-            shown.setdefault(_pair(row), []).append(row)
-            waiting.setdefault(_pair(row), path)
+            shown.setdefault(row.pair, []).append(row)
+            waiting.setdefault(row.pair, path)
     fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
     once = [rows[0] for rows in shown.values() if len(rows) == 1]
     prompt, name = file_sha256(version.judge_path), version.number_name
@@ -107,20 +107,17 @@ def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_befor
     to_repeat = [_by_chance(row) for row in earlier]
     heapify(to_repeat)
     while left:
+        # Each row is worth one repeat; the digest decides which comes first, not rank or system.
         planted = [heappop(to_repeat)[1] for _ in range(min(REPEATS, len(to_repeat)))]
         own, left = left[: BATCH_PAIRS - len(planted)], left[BATCH_PAIRS - len(planted) :]
-        rows += sorted([*own, *planted], key=lambda row: digest([n_before + len(rows), *_pair(row)]))
+        rows += sorted([*own, *planted], key=lambda row: digest([n_before + len(rows), *row.pair]))
         for row in own:
             heappush(to_repeat, _by_chance(row))
     return rows
 
 
 def _by_chance(row: BatchRow) -> tuple[str, BatchRow]:
-    return (digest(["again", *_pair(row)]), row)
-
-
-def _pair(row: BatchRow) -> Pair:
-    return (row.query_id, row.doc_id)
+    return (digest(["again", *row.pair]), row)
 
 
 def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME") -> str:
@@ -136,11 +133,10 @@ def judging_stop(
 ) -> InputNeeded:
     """Return what a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
     wanted = set(missing)
-    row = next(row for path in batches for row in read_batch(path) if _pair(row) in wanted)
+    row = next(row for path in batches for row in read_batch(path) if row.pair in wanted)
     example = json_line(
         {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
     )
-    said = f"{len(missing):,} of {pooled:,} pairs to judge"
     hours = duration(PERSON_SECONDS * len(missing))
     flags, judges = version.flags, version.plan().judges
     first = judges.first if judges else None
@@ -149,7 +145,7 @@ def judging_stop(
         f"\n{DRIVER} plan {version.viewed} --judge --max-usd 25      what they cost"
     )
     return InputNeeded(
-        f"{said}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
+        f"{len(missing):,} of {pooled:,} pairs to judge, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
         [
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"

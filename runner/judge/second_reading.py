@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.base.canonical import digest, write_atomic
 from runner.base.errors import InputError, InputNeeded
@@ -19,8 +19,7 @@ SHARE = 0.1
 """Of the judged pairs, unless somebody says otherwise."""
 
 
-@dataclass(frozen=True)
-class SecondReadings:
+class SecondReadings(NamedTuple):
     """What is with a second judge: `pairs` of the `judged` ones, `waiting` for an answer, in the files of `paths`."""
 
     judged: int
@@ -57,19 +56,19 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
     folder = version.judging
     rows: dict[Pair, BatchRow] = {}
     for row in all_rows(folder):
-        rows.setdefault((row.query_id, row.doc_id), row)
+        rows.setdefault(row.pair, row)
     known = {pair: grade for pair, grade in grades.items() if pair in rows}
     if not known:
         raise InputError(
             f"{version.name}: no judged pair is in a batch of {folder}: what the first judge was shown is not known on "
             "this machine. Take the second reading where the batches are."
         )
-    place = {(r.query_id, r.doc_id): path for path in batch_files(folder, "double") for r in read_batch(path)}
+    place = {row.pair: path for path in batch_files(folder, "double") for row in read_batch(path)}
     wanted = [pair for pair in chosen_pairs(known, share) if pair not in place and len(judges[pair]) < 2]
     fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
     above = max((number_of(label.batch) for label in labels if label.batch.startswith("double-")), default=0)
     for path in write_batches(folder, fresh, "double", above=above):
-        place.update({(row.query_id, row.doc_id): path for row in read_batch(path)})
+        place.update({row.pair: path for row in read_batch(path)})
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
     waiting = [pair for pair in place if len(judges[pair]) < 2]
     return SecondReadings(len(known), len(place), len(waiting), sorted({place[pair] for pair in waiting}))
@@ -77,17 +76,17 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
 
 def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:
     """Return who read each pair; one whom two have read waits for nobody."""
-    found: dict[Pair, set[str]] = defaultdict(set)
+    readers: dict[Pair, set[str]] = defaultdict(set)
     for label in labels:
-        found[label.query_id, label.doc_id].add(label.judge)
-    return found
+        readers[label.pair].add(label.judge)
+    return readers
 
 
 def unread_doubles(version: Version, labels: Iterable[Label]) -> list[Path]:
     """Return the files of second readings that still wait for an answer."""
     read_by = judges_of(labels)
     files = batch_files(version.judging, "double")
-    return [path for path in files if any(len(read_by[row.query_id, row.doc_id]) < 2 for row in read_batch(path))]
+    return [path for path in files if any(len(read_by[row.pair]) < 2 for row in read_batch(path))]
 
 
 def unread_twice(version: Version, plan: Plan) -> list[Path]:
@@ -104,7 +103,7 @@ def unread_twice(version: Version, plan: Plan) -> list[Path]:
 def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> InputNeeded:
     """Return what a person is told while pairs wait for a second judge."""
     judges = judges_of(version_labels(version))
-    rows = [(row.query_id, row.doc_id) for path in files for row in read_batch(path)]
+    rows = [row.pair for path in files for row in read_batch(path)]
     waiting, named, flags = sum(len(judges[pair]) < 2 for pair in rows), " ".join(map(str, files)), version.flags
     planned = version.plan().judges
     second = planned.second if planned else None

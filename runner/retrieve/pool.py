@@ -16,5 +16,5 @@ def pool(runs: Iterable[Run], depth: int) -> list[Pair]:
 
 def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
     """Return the pairs without a grade of the first round, in order: those that scores have no grade for."""
-    judged = {(label.query_id, label.doc_id) for label in labels if label.round == 1}
+    judged = {label.pair for label in labels if label.round == 1}
     return [pair for pair in pairs if pair not in judged]

@@ -6,7 +6,7 @@ import pytest
 from runner.base.records import Hit, Run, Span
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double
-from tests.judge.test_agreement_world import BASELINE, EQUAL, UNEQUAL, favouring, harsh, read, read_twice, world
+from tests.support.judge_cases import BASELINE, evening, favouring, off_by_one, read_twice
 
 
 def double(doc_id, first, second, query_id="q1"):
@@ -21,72 +21,64 @@ def runs(**found):
     return {cell: run(cell, *doc_ids) for cell, doc_ids in found.items()}
 
 
-def judged(seed, first, second, qualities, share):
-    """The test's rows for an invented eval set whose judges read by these functions of (generator, world)."""
-    generator = np.random.default_rng(seed)
-    pool = world(generator, qualities)
-    twice = read_twice(generator, pool, first(generator, pool), second(generator, pool), share)
-    return favours(twice, pool.runs, BASELINE, alpha=0.05, seed=seed, draws=499)
+def fair(case, rng):
+    return off_by_one(case.qrels, rng)
 
 
-def fair(generator, pool):
-    return read(generator, pool.worth)
+def strict(case, rng):
+    return {q: {d: max(0, grade - 1) for d, grade in row.items()} for q, row in fair(case, rng).items()}
 
 
-def strict(generator, pool):
-    return harsh(generator, pool.worth)
+def exact(case, rng):
+    return case.qrels
+
+
+def favours_cell(place, read=fair):
+    """A judge who reads by `read`, and then gives one more for everything in the first ten of a cell."""
+    return lambda case, rng: favouring(read(case, rng), list(case.runs.values())[place])
+
+
+def judged(seed, first, second, lift=0.0):
+    """The test's rows for an invented evening whose judges read so, three pairs in ten of them both."""
+    case, rng = evening(seed, lift=lift), np.random.default_rng([seed, 1])
+    twice = read_twice(first(case, rng), second(case, rng), 0.3, rng)
+    return favours(twice, case.runs, BASELINE, alpha=0.05, seed=seed, draws=499)
 
 
 def significant(p):
     return p is not None and p <= 0.05
 
 
-def alarms(first, second, qualities, share, runs):
-    """In how many of the runs some cell, and the baseline, is found to be favoured."""
-    rows = [judged(seed, first, second, qualities, share) for seed in range(runs)]
-    return [sum(any(significant(getattr(r, p)) for r in found) for found in rows) for p in P_VALUES]
-
-
 P_VALUES = ("p_for_cell", "p_for_baseline")
 
 
 @pytest.mark.parametrize(
-    "qualities", [pytest.param(EQUAL, id="equal cells", marks=pytest.mark.slow), pytest.param(UNEQUAL, id="unequal")]
+    "lift", [pytest.param(0.0, id="equal cells", marks=pytest.mark.slow), pytest.param(2.0, id="unequal")]
 )
 @pytest.mark.parametrize("second", [fair, strict], ids=["equal judges", "a harsher second judge"])
-def test_judges_who_err_at_random_are_not_found_to_favour_a_cell(second, qualities):
+def test_judges_who_err_at_random_are_not_found_to_favour_a_cell(second, lift):
+    found = [judged(seed, fair, second, lift) for seed in range(30)]
     # 30 runs at .05: more than 5 alarms come three times in a thousand.
-    assert max(alarms(fair, second, qualities, 0.3, 30)) <= 5
+    for name in P_VALUES:
+        assert sum(any(significant(getattr(row, name)) for row in rows) for rows in found) <= 5
 
 
 def test_a_judge_who_favours_one_cell_is_found_and_no_other_cell_blamed():
-    def biased(generator, pool):
-        return favouring(generator, pool, 1)
-
-    found = [judged(seed, biased, fair, EQUAL, 0.3) for seed in range(20)]
+    found = [judged(seed, favours_cell(1), fair) for seed in range(20)]
     assert sum(significant(rows[0].p_for_cell) for rows in found) >= 15
     assert sum(significant(row.p_for_cell) for rows in found for row in rows[1:]) <= 2
     assert sum(any(significant(row.p_for_baseline) for row in rows) for rows in found) <= 4
 
 
 def test_a_judge_who_favours_the_baseline_is_found_on_the_other_side():
-    def biased(generator, pool):
-        return favouring(generator, pool, 0)
-
     for seed in range(3):
-        rows = judged(seed, biased, fair, EQUAL, 0.3)
+        rows = judged(seed, favours_cell(0), fair)
         assert any(significant(row.p_for_baseline) for row in rows)
         assert not any(significant(row.p_for_cell) for row in rows)
 
 
 def test_a_judge_who_favours_one_cell_is_found_where_nobody_errs_otherwise():
-    def exact(_, pool):
-        return pool.worth
-
-    def biased(_, pool):
-        return np.clip(pool.worth + pool.found[1], 0, 3)
-
-    assert significant(judged(1, biased, exact, EQUAL, 0.3)[0].p_for_cell)
+    assert significant(judged(1, favours_cell(1, exact), exact)[0].p_for_cell)
 
 
 SMALL = [
@@ -134,7 +126,7 @@ def test_with_the_judges_exchanged_the_contrast_is_the_other_way_round():
 
 def test_a_difference_is_significant_exactly_where_it_passes_what_is_needed():
     for seed in range(6):
-        rows = judged(seed, lambda generator, pool: favouring(generator, pool, 1), fair, EQUAL, 0.1)
+        rows = judged(seed, favours_cell(1), fair)
         for row in rows:
             if row.beyond_chance is not None and abs(row.contrast - row.beyond_chance) > 1e-9:
                 assert significant(row.p_for_cell) == (row.contrast > row.beyond_chance)
