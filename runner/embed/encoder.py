@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.canonical import JSON, digest, sha256
 from runner.base.errors import BackendError, EvalError
-from runner.base.records import PromptSide
+from runner.base.records import Ints, PromptSide
 from runner.eval_set.catalog import EncoderSpec
 
 Matrix = NDArray[np.float32]
@@ -68,28 +68,28 @@ class Answer:
     rows: Matrix | None = None
     error: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
-    n_tokens: NDArray[np.int64] | None = None
+    n_tokens: "Ints | None" = None
 
 
-class Encoder(Protocol):
+class Encoder(ABC):
     """One pinned encoder behind some backend; heavy libraries load with the first call that needs them."""
 
-    @property
-    def spec(self) -> EncoderSpec:
-        """The catalogue's row."""
+    spec: EncoderSpec
+
+    resubmissions = 0
+    """How often a batch that came back wrong, or not at all, is sent again."""
 
     @property
+    @abstractmethod
     def grouping(self) -> Grouping:
         """How texts are grouped."""
 
     @property
     def tolerance(self) -> float:
         """The most by which a coordinate of one text's row may move between two sessions, or with its batch."""
+        return 1e-4  # of float32
 
-    @property
-    def resubmissions(self) -> int:
-        """How often a batch that came back wrong, or not at all, is sent again."""
-
+    @abstractmethod
     def identity(self) -> dict[str, JSON]:
         """Return everything that fixes the vectors; loads nothing.
 
@@ -97,9 +97,11 @@ class Encoder(Protocol):
         device or address, number format, grouping, library versions.
         """
 
-    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
+    @abstractmethod
+    def token_counts(self, texts: Sequence[str], side: PromptSide) -> Ints:
         """Return tokens per text, prompt and special tokens included, before truncation."""
 
+    @abstractmethod
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
         """Yield answers in any order; a batch may be answered twice or not at all.
 
@@ -108,17 +110,11 @@ class Encoder(Protocol):
         """
 
 
-class InProcessEncoder(ABC):
+class InProcessEncoder(Encoder):
     """An encoder that runs in this process: one forward batch after the other, and the same rows every time."""
 
     batch_tokens = 1024
-    resubmissions = 0
     facts: Mapping[str, str] = {"device": "cpu"}
-
-    @property
-    def tolerance(self) -> float:
-        """Of float32."""
-        return 1e-4
 
     @property
     def grouping(self) -> Grouping:
@@ -141,7 +137,7 @@ class InProcessEncoder(ABC):
                 rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
             except EvalError:
                 raise
-            except Exception as error:  # noqa: BLE001  # any library's; the engine names batch and text and ends with it
+            except Exception as error:  # noqa: BLE001  # any library's; the engine names the shard and ends with it
                 yield Answer(batch.batch_id, error=f"{type(error).__name__}: {error}", facts=self.facts)
             else:
                 yield Answer(batch.batch_id, rows, facts=self.facts)
@@ -156,10 +152,6 @@ class PlugInEncoder(InProcessEncoder):
 
     def __init__(self, spec: EncoderSpec) -> None:
         self.spec = spec
-
-    @abstractmethod
-    def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
-        """Return tokens per text, prompt and special tokens included, before truncation."""
 
     def identity(self) -> dict[str, JSON]:
         """Return the row, whose revision is what is installed, and the method."""

@@ -8,7 +8,7 @@ import json
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -80,10 +80,10 @@ def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[t
         return
     # One buffer for all blocks: pages of the map itself would stay resident.
     buffer = np.empty((min(n_rows, len(part)), matrix.shape[1]), np.float32)
-    with closing(_Reader(path, matrix)) as reader:
+    with _reader(path, matrix) as read:
         for start in range(part.start, part.stop, n_rows):
             block = buffer[: part.stop - start]
-            reader.read(start, block)
+            read(start, block)
             yield start, block
 
 
@@ -95,10 +95,10 @@ def gathered(matrix: Matrix, rows: NDArray[np.int64], into: Matrix | None = None
         return np.asarray(matrix).take(rows, axis=0, out=into, mode="raise" if into is None else "clip")
     found = np.empty((len(rows), matrix.shape[1]), np.float32) if into is None else into
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1  # what lies together, as a document's chunks do, is read at once
-    with closing(_Reader(path, matrix)) as reader:
+    with _reader(path, matrix) as read:
         for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(rows)], strict=True):
             if start < stop:
-                reader.read(int(rows[start]), found[start:stop])
+                read(int(rows[start]), found[start:stop])
     return found
 
 
@@ -110,26 +110,20 @@ def _file_of(matrix: Matrix) -> Path | None:
     return Path(matrix.filename) if matrix.dtype == np.float32 and matrix.flags.c_contiguous else None
 
 
-class _Reader:
-    """Positioned reads of a mapped matrix's rows from its file."""
+@contextmanager
+def _reader(path: Path, matrix: Matrix) -> Iterator[Callable[[int, Matrix], None]]:
+    """Open a mapped matrix's file: what is given fills a block from a row on; BackendError if the file is shorter."""
+    assert isinstance(matrix, np.memmap)
+    descriptor, row_bytes = os.open(path, os.O_RDONLY), matrix.shape[1] * matrix.itemsize
 
-    def __init__(self, path: Path, matrix: Matrix) -> None:
-        assert isinstance(matrix, np.memmap)
-        self.path = path
-        self.offset = matrix.offset
-        self.row_bytes = matrix.shape[1] * matrix.itemsize
-        self.descriptor = os.open(path, os.O_RDONLY)
+    def read(row: int, into: Matrix) -> None:
+        if os.preadv(descriptor, [into.data], matrix.offset + row * row_bytes) != into.nbytes:
+            raise BackendError(f"{path} ends before its row {row + len(into)}; remove it and run again to remake it.")
 
-    def read(self, row: int, into: Matrix) -> None:
-        """Fill `into` from `row` on; a BackendError if the file is shorter than its map."""
-        if os.preadv(self.descriptor, [into.data], self.offset + row * self.row_bytes) != into.nbytes:
-            raise BackendError(
-                f"{self.path} ends before its row {row + len(into)}; remove it and run again to remake it."
-            )
-
-    def close(self) -> None:
-        """Give the descriptor back."""
-        os.close(self.descriptor)
+    try:
+        yield read
+    finally:
+        os.close(descriptor)
 
 
 COPIED_BYTES = 1 << 26

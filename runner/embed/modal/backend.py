@@ -21,7 +21,7 @@ from runner.base.records import Ints, PromptSide
 from runner.embed.backends import Backend, BackendName, Work
 from runner.embed.cost.ledger import Entry, moment
 from runner.embed.cost.prices import CORES, CPU, PRICE_SOURCE
-from runner.embed.encoder import Answer, Batch, Grouping
+from runner.embed.encoder import Answer, Batch, Encoder, Grouping
 from runner.embed.local_encoder import Dtype, encoder_class
 from runner.embed.modal.pins import model_pins
 from runner.embed.modal.service import ModalService, check_installed, described, of_the_method, without_secrets
@@ -196,7 +196,7 @@ class ModalBackend(Backend):
         return self.service.billed(run_id, start, whole)
 
 
-class ModalEncoder:
+class ModalEncoder(Encoder):
     """One encoder in Modal's containers."""
 
     resubmissions = 2

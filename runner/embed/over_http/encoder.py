@@ -19,7 +19,7 @@ from runner.base.http_client import Client, Patience, Response, Unusable, parsed
 from runner.base.records import Ints, PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Backend, BackendName
-from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Grouping
+from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Encoder, Grouping
 from runner.embed.local_encoder import STATIC, encoder_class
 from runner.embed.over_http.dialects import DIALECTS, ENCODER, Address, address, embeddings, request_body
 from runner.embed.weights import encodings, tokenizer, tokenizer_folder
@@ -175,7 +175,7 @@ class HttpBackend(Backend):
         return HttpEncoder(spec, where, self._client, self._connections, Clip(spec, self._find))
 
 
-class HttpEncoder:
+class HttpEncoder(Encoder):
     """One encoder of a server. Prompts, truncation and normalisation are done here; its weights are not verified."""
 
     grouping = Grouping(FORWARD_TOKENS)
