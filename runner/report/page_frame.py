@@ -81,8 +81,6 @@ def labelled(table: str) -> Markup:
     """
     head, closing, body = str(table).partition("</thead>")  # text of ours is not escaped by what it is added to
     rows = _ROW.findall(head)
-    if not rows:
-        return as_is(table)
     headings = (_TAG.sub("", text) for text in re.split(r"<th\b[^>]*>", rows[-1])[1:])
     names = [" ".join(text.replace("&nbsp;", " ").split()) for text in headings]
     taken = 0  # rows that a cell of the first column reaches down to
@@ -103,7 +101,8 @@ def labelled(table: str) -> Markup:
 
         return _CELL.sub(cell, found[0])
 
-    return as_is(head + closing + _ROW.sub(row, body))
+    start = "" if "<tbody" in body else "\n<tbody>"  # which a table of one body leaves out
+    return as_is(head + closing + start + _ROW.sub(row, body))
 
 
 _FIGURES = frozenset((int, float, bool, type(None)))
