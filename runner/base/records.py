@@ -281,22 +281,6 @@ def by_model(origin: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """An information need; `kind` is citation, topic, authority, paraphrase, quote, ...
-
-    `origin` says who wrote it, as `by_model` reads it.
-    """
-
-    query_id: str
-    text: str
-    kind: str
-    origin: str
-    source_document: str = ""
-    stratum: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """A retrieved document, its score (a multiple of 1e-5, of 1e-9 in fused runs) and its best chunk's span."""
 

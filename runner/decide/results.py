@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 import numpy as np
 
 from runner.base.canonical import file_sha256, json_bytes, sha256
-from runner.base.records import SCORE_UNIT, Document, Query, Reading
+from runner.base.records import SCORE_UNIT, Document, Reading
 from runner.decide.cell_results import cell_results
 from runner.decide.compared import previous_version
 from runner.decide.judging import blockers, judging
@@ -23,7 +22,6 @@ from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
@@ -67,7 +65,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
         plan=plan,
         digests={path.name: file_sha256(path) for path in made_from}
         | {"lists.json": sha256(json_bytes(lists.model_dump()))},
-        queries=[query_row(query) for query in comparison.queries],
+        queries=[*comparison.queries],
         collection=facts,
         corpus=CorpusFacts(
             n_read=header.n_read,
@@ -106,7 +104,7 @@ def _lists(
         depth=plan.pool_depth,
         relevant_grade=plan.relevant_grade,
     )
-    asked = {query.query_id: query.text for query in comparison.queries}
+    asked = {query.id: query.text for query in comparison.queries}
     if not texts:
         return lists
     return with_scores(with_passages(lists, texts, asked, cells), comparison.runs, comparison.qrels, cells, SEEN)
@@ -132,12 +130,6 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
         difference=paired_differences(values, 0, plan)[1],
         max_change=int(np.abs(values[1] - values[0]).max()) / SCORE_UNIT,
     )
-
-
-def query_row(query: Query) -> QueryRow:
-    """Return a query as results.json has it."""
-    fields = asdict(query)
-    return QueryRow(id=fields.pop("query_id"), **fields)
 
 
 def _label_facts(version: Version, comparison: Comparison, labels: Sequence[Label]) -> LabelFacts:

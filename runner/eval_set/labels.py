@@ -50,7 +50,7 @@ def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label,
     labels = load_labels(version.labels_path, n_lines)
     if not labels:
         return ()
-    queries = {query.query_id for query in load_queries(version.queries_path)}
+    queries = {query.id for query in load_queries(version.queries_path)}
     documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
     prompt = file_sha256(version.judge_path)
     for number, label in enumerate(labels, start=1):

@@ -18,7 +18,6 @@ from runner.base.given_files import display, printable
 from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, WORKPLACE, cache_folder
 from runner.base.plain_yaml import read_yaml
 from runner.base.progress import say
-from runner.base.records import Query
 from runner.base.schema import Model, checked
 from runner.base.store import disk_errors, exclusive
 from runner.eval_set import catalog
@@ -30,7 +29,7 @@ from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.shapes.queries import Queries
+from runner.eval_set.shapes.queries import Queries, QueryRow
 from runner.eval_set.shapes.results import Results
 
 NOISE_FLOOR_CELL = "aa"
@@ -312,7 +311,7 @@ def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
     return WORKPLACE / ".work" / source.name / (name or "collection")
 
 
-def load_queries(path: Path) -> tuple[Query, ...]:
+def load_queries(path: Path) -> tuple[QueryRow, ...]:
     """Return the queries in file order; an InputError names duplicate ids and texts."""
     rows = checked(Queries, read_yaml(held(path)), path).queries
     for field in ("id", "text"):
@@ -321,9 +320,7 @@ def load_queries(path: Path) -> tuple[Query, ...]:
         values = [row.id if field == "id" else " ".join(row.text.casefold().split()) for row in written]
         if repeated := sorted(value for value, count in Counter(values).items() if count > 1):
             raise InputError(f"{path}: the same {field} twice: {', '.join(map(repr, repeated))}.")
-    return tuple(
-        Query(row.id, row.text, row.kind, row.origin, row.source_document, row.stratum, row.note) for row in rows
-    )
+    return tuple(rows)
 
 
 def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:

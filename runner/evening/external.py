@@ -104,7 +104,7 @@ class ExternalEvaluation(Session):
     def _export(self, results: Results) -> None:
         """Every run and the qrels as TREC files, for any other tool to score."""
         version = self.version
-        query_ids = [query.query_id for query in load_queries(version.queries_path)]
+        query_ids = [query.id for query in load_queries(version.queries_path)]
         for row in results.cells:
             run = read_run(version.run_path(row.cell), row.cell, query_ids)
             write_atomic(version.trec_path(row.cell), trec_run_bytes(run))

@@ -262,9 +262,9 @@ def missing_documents(version: Version) -> list[str]:
     queries, documents = load_queries(version.queries_path), {row.doc_id for row in load_corpus(version.corpus_path)[1]}
     answered = {label.query_id for label in version_labels(version) if label.grade > 0}
     gone = [
-        query.query_id
+        query.id
         for query in queries
-        if query.source_document and query.source_document not in documents and query.query_id not in answered
+        if query.source_document and query.source_document not in documents and query.id not in answered
     ]
     if not gone:
         return []

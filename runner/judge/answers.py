@@ -38,7 +38,7 @@ class Importer:
 
     def __init__(self, version: Version, *, by_people: bool = False, host: str = "") -> None:
         self._version, self._by_people, self._host = version, by_people, host
-        self._queries = {query.query_id for query in load_queries(version.queries_path)}
+        self._queries = {query.id for query in load_queries(version.queries_path)}
         self._n_chars = {row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]}
         self._prompt = file_sha256(version.judge_path)
         self._exported: dict[Pair, list[RawRow]] = defaultdict(list)

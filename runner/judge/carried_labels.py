@@ -93,7 +93,7 @@ def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str
 def texts(version: Version) -> dict[str, str]:
     """Return queries' texts by id; none if the version has no queries."""
     path = version.queries_path
-    return {query.query_id: query.text for query in load_queries(path)} if path.exists() else {}
+    return {query.id: query.text for query in load_queries(path)} if path.exists() else {}
 
 
 def digests(version: Version) -> dict[str, str]:

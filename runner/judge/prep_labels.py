@@ -8,10 +8,11 @@ from runner.base.canonical import digest, file_sha256, json_line, write_atomic
 from runner.base.errors import InputNeeded
 from runner.base.places import DRIVER
 from runner.base.progress import duration
-from runner.base.records import Document, Query, Run, Span, merged
+from runner.base.records import Document, Run, Span, merged
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
 from runner.eval_set.labels import newest_batch, version_labels
 from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_queries
 
 PERSON_SECONDS = 30
@@ -56,7 +57,7 @@ def export_missing(
     version: Version, missing: Sequence[Pair], runs: Iterable[Run], documents: Mapping[str, Document]
 ) -> list[Path]:
     """Return batch files for these pairs of a version, with what any of the runs points at as evidence."""
-    queries = {query.query_id: query for query in load_queries(version.queries_path)}
+    queries = {query.id: query for query in load_queries(version.queries_path)}
     evidence = evidence_spans(missing, runs)
     return export_batches(version, evidence, queries, documents, above=newest_batch(version_labels(version)))
 
@@ -64,7 +65,7 @@ def export_missing(
 def export_batches(
     version: Version,
     missing: Mapping[Pair, tuple[Span, ...]],
-    queries: Mapping[str, Query],
+    queries: Mapping[str, QueryRow],
     documents: Mapping[str, Document],
     *,
     above: int = 0,

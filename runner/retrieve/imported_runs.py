@@ -85,7 +85,7 @@ def _ground(version: Version) -> _Ground:
     header, rows = load_corpus(version.corpus_path)
     whole = header.n_documents == header.n_read
     return _Ground(
-        query_ids=[query.query_id for query in load_queries(version.queries_path)],
+        query_ids=[query.id for query in load_queries(version.queries_path)],
         documents=frozenset(row.doc_id for row in rows),
         strangers=len(header.quarantined) if whole else None,
         queries_sha256=file_sha256(version.queries_path),

@@ -179,7 +179,7 @@ class CellRuns:
     def lexical_windows(self) -> Run:
         """BM25's best window of every document, for judges to read; no cell and never scored."""
         windows = Wanted(BM25Cell("bm25", WINDOW_CHUNKER))
-        query_ids = [query.query_id for query in self.queries]
+        query_ids = [query.id for query in self.queries]
         return read_run(self._made(windows) / "run.tsv", windows.name, query_ids)
 
     def is_current(self, wanted: Wanted) -> bool:
@@ -260,12 +260,10 @@ class CellRuns:
         # BM25 names its evidence by span; the cross-encoder reads the chunk of that row.
         places = {(chunk.doc_id, chunk.span): row for row, chunk in enumerate(chunks)}
         picked = {
-            query.query_id: np.array(
-                [places[hit.doc_id, hit.span] for hit in sparse.run.hits[query.query_id]], np.int64
-            )
+            query.id: np.array([places[hit.doc_id, hit.span] for hit in sparse.run.hits[query.id]], np.int64)
             for query in self.queries
         }
-        pairs = [(query.text, readings[row]) for query in self.queries for row in picked[query.query_id].tolist()]
+        pairs = [(query.text, readings[row]) for query in self.queries for row in picked[query.id].tolist()]
         with bars() as bar:
             scored = pair_scores(self.store, model, pairs, bar(f"re-ranking: {name}", lambda: None))
         # Back from one list of pairs to a list a query.
@@ -292,12 +290,12 @@ class CellRuns:
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
 
     def _arm(self, chunker: str, found: Vectors, asked: Vectors) -> DenseArm:
-        query_ids = [query.query_id for query in self.queries]
+        query_ids = [query.id for query in self.queries]
         return DenseArm(query_ids, asked.rows, self.vectors.chunks(chunker), found.rows, self.vectors.table(chunker))
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)
-        queries = {query.query_id: query.text for query in self.queries}
+        queries = {query.id: query.text for query in self.queries}
         return bm25_run(name, variant, queries, chunks, self.vectors.readings(chunker))
 
     def _facts(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
 from runner.base.progress import Dollars, Progress, Report, bars, duration
-from runner.base.records import Chunk, Document, Query, Vectors
+from runner.base.records import Chunk, Document, Vectors
 from runner.base.store import Store
 from runner.base.threads import side_by_side
 from runner.embed.backends import Backend, Work
@@ -19,6 +19,7 @@ from runner.embed.cost.estimate import Total, size
 from runner.embed.cost.ledger import BudgetError
 from runner.embed.embed_chunks import Embeddable
 from runner.embed.vectors import described
+from runner.eval_set.shapes.queries import QueryRow
 from runner.retrieve.ranking import chunk_table
 
 
@@ -38,7 +39,7 @@ class CellVectors:
         store: Store,
         corpus_sha256: str,
         documents: Callable[[], Sequence[Document]],
-        queries: Sequence[Query],
+        queries: Sequence[QueryRow],
         backend: Backend,
     ) -> None:
         self.store = store

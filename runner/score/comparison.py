@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from runner.base.errors import IntegrityError
-from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Query, Run, Scores
+from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Run, Scores
 from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.expected_loss import Beliefs, beliefs, expected_losses
@@ -33,7 +34,7 @@ class Comparison:
     """
 
     plan: Plan
-    queries: Sequence[Query]
+    queries: Sequence[QueryRow]
     runs: Mapping[str, Run]
     qrels: Qrels
     facts: Mapping[str, CellFile]
@@ -44,12 +45,12 @@ class Comparison:
     @cached_property
     def query_ids(self) -> list[str]:
         """In the order of queries.yaml, which is that of every per-query list."""
-        return [query.query_id for query in self.queries]
+        return [query.id for query in self.queries]
 
     @cached_property
     def strata(self) -> dict[str, str]:
         """Each query's stratum."""
-        return {query.query_id: query.stratum for query in self.queries}
+        return {query.id: query.stratum for query in self.queries}
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
@@ -186,7 +187,7 @@ class Comparison:
 
 def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
     """Return the recorded runs of the plan's cells, in its order."""
-    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    query_ids = [query.id for query in load_queries(version.queries_path)]
     return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
 
 

@@ -59,7 +59,7 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         expected = Expected(model.model_id, model.revision, known.chunker, chunks, version_before)
         findings, coverage = check_substrate(substrate, sample, expected, embed=vectors)
     with _timed(seconds, "queries"):
-        texts = {query.query_id: query.text for query in record.queries}
+        texts = {query.id: query.text for query in record.queries}
         doc_ids = [document.doc_id for document in sample]
         within = Searches(substrate, texts, vectors(list(texts.values()), "query"), doc_ids)
     everywhere = replace(within, restricted=False)

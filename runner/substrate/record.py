@@ -13,7 +13,6 @@ from runner.base.records import (
     Document,
     HybridCell,
     Qrels,
-    Query,
     Run,
     parse_cell,
 )
@@ -26,6 +25,7 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
 from runner.score.score import qrels
@@ -44,7 +44,7 @@ class Record:
 
     plan: Plan
     cells: Sequence[str]
-    queries: Sequence[Query]
+    queries: Sequence[QueryRow]
     qrels: Qrels
     run: Callable[[str], Run]
 
@@ -176,7 +176,7 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             "embed its chunks again, which is charged, and is not done. Compare a few vectors by hand."
         )
     queries = load_queries(version.queries_path)
-    query_ids = [query.query_id for query in queries]
+    query_ids = [query.id for query in queries]
     record = Record(
         plan=results.plan,
         cells=[row.cell for row in results.cells],

@@ -59,7 +59,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     if not found:
         raise InputError(f"{version.name} has no labels yet. Judge its batches, import the answers, and ask again.")
     plan = version.plan()
-    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    query_ids = [query.id for query in load_queries(version.queries_path)]
     cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
     panel = agreement(
         found, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan

@@ -187,7 +187,7 @@ def _recorded(version: Version) -> _Recorded:
     for path, then in named.items():
         if file_sha256(path) != then:
             raise IntegrityError(f"{path} is not what {version.results_path} was scored from. Restore both from git.")
-    ids = [query.query_id for query in load_queries(version.queries_path)]
+    ids = [query.id for query in load_queries(version.queries_path)]
     return _Recorded(version, results, ids, qrels(version_labels(version)[: results.labels.lines]))
 
 

@@ -40,7 +40,7 @@ def _version(decided_evening, tmp_path):
 
 def put(version, name, found):
     """A run with these documents a query, in this order; other queries find nothing."""
-    queries = [query.query_id for query in load_queries(version.queries_path)]
+    queries = [query.id for query in load_queries(version.queries_path)]
     hits = {q: tuple(Hit(d, 9.0 - rank, Span(0, 9)) for rank, d in enumerate(found.get(q, []))) for q in queries}
     version.run_path(name).write_bytes(run_bytes(Run(name, hits)))
 

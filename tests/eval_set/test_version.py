@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError, IntegrityError
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
-from runner.base.records import Query
 from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.labels import append_labels, label_prefix, load_labels
 from runner.eval_set.preregistration import preregister, registered_cells
 from runner.eval_set.shapes.labels import Label
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import (
     alone,
     corpus_bytes,
@@ -135,9 +135,9 @@ def test_a_rehearsal_shares_queries_corpus_and_labels_and_nothing_else(tmp_path)
 
 def test_queries_come_in_the_order_of_the_file(version):
     queries = load_queries(version.queries_path)
-    assert [query.query_id for query in queries] == [row["id"] for row in query_rows()]
+    assert [query.id for query in queries] == [row["id"] for row in query_rows()]
     first = query_rows()[0]
-    assert queries[0] == Query(first["id"], first["text"], "topic", "claude", first["source_document"])
+    assert queries[0] == QueryRow(**first)
 
 
 @pytest.mark.parametrize(

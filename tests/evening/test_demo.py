@@ -44,7 +44,7 @@ def test_it_has_at_least_80_bills_and_30_queries_of_four_kinds(demo):
 
 
 def test_every_query_is_judged_against_every_document(demo):
-    queries = {query.query_id for query in load_queries(demo.queries_path)}
+    queries = {query.id for query in load_queries(demo.queries_path)}
     documents = {row.doc_id for row in load_corpus(demo.corpus_path)[1]}
     labels = load_labels(demo.labels_path)
     assert {(label.query_id, label.doc_id) for label in labels} == {(q, d) for q in queries for d in documents}

@@ -257,7 +257,7 @@ def test_ids_that_differ_by_case_alone_are_two_queries(tmp_path):
     judged = {"q1": {"d101-1": 1}, "Q1": {"d102-1": 1}}
     with pytest.raises(NegativeVerdict):  # two queries cannot tell an engine from a guess
         evaluate(version, write_collection(tmp_path / "c", queries=queries, judged=judged))
-    assert [query.query_id for query in load_queries(version.queries_path)] == ["q1", "Q1"]
+    assert [query.id for query in load_queries(version.queries_path)] == ["q1", "Q1"]
 
 
 def test_another_sample_than_was_drawn_is_refused(evaluated_collection, tmp_path):

@@ -480,10 +480,10 @@ def hand_made(version: Version, found: dict[str, list[str]], grades: dict[str, i
     """The rows of arms that retrieve the same list for every query, beside a cell that retrieves the first grade."""
     queries = load_queries(version.queries_path)
     ranked = {arm: tuple(Hit(doc, 9.0 - n, Span(0, 1)) for n, doc in enumerate(docs)) for arm, docs in found.items()}
-    runs = {arm: Run(arm, {query.query_id: hits for query in queries}) for arm, hits in ranked.items()}
-    recorded = Run(CHOSEN, {query.query_id: (Hit(next(iter(grades)), 1.0, Span(0, 1)),) for query in queries})
+    runs = {arm: Run(arm, {query.id: hits for query in queries}) for arm, hits in ranked.items()}
+    recorded = Run(CHOSEN, {query.id: (Hit(next(iter(grades)), 1.0, Span(0, 1)),) for query in queries})
     plan = version.plan(rehearsal=False)
-    record = Record(plan, [CHOSEN], queries, {query.query_id: grades for query in queries}, lambda _: recorded)
+    record = Record(plan, [CHOSEN], queries, {query.id: grades for query in queries}, lambda _: recorded)
     return [arm_result(record, arm, run, CHOSEN) for arm, run in runs.items()], plan.significance.alpha
 
 

@@ -54,7 +54,7 @@ def _batch(version):
     documents = sorted(corpus_documents(version, None), key=lambda document: -len(document.text))
     queries, prompt = load_queries(version.queries_path), file_sha256(version.judge_path)
     rows = [
-        make_row(version.number_name, prompt, (query.query_id, query.text), document, [Span(0, len(document.text))])
+        make_row(version.number_name, prompt, (query.id, query.text), document, [Span(0, len(document.text))])
         for query, document in zip(queries[:5], documents, strict=False)
     ]
     (path,) = write_batches(version.judging, rows)

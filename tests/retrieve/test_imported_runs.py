@@ -42,7 +42,7 @@ def everywhere(hits):
 def imported(version, path):
     import_runs(version, [path])
     (cell,) = imported_cells(version)
-    run = read_run(version.run_path(cell), cell, [query.query_id for query in load_queries(version.queries_path)])
+    run = read_run(version.run_path(cell), cell, [query.id for query in load_queries(version.queries_path)])
     return run, load_cell_file(version.cell_path(cell)).imported
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 import yaml
 
-from runner.base.records import Hit, Query, Run, Span
+from runner.base.records import Hit, Run, Span
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
 
@@ -24,7 +25,7 @@ def plan(draws=999, **fields):
 
 
 def queries(n_queries):
-    return [Query(f"q{i:03}", "words", "topic", "person") for i in range(n_queries)]
+    return [QueryRow(id=f"q{i:03}", text="words", kind="topic", origin="person") for i in range(n_queries)]
 
 
 def comparison_of(rankings, qrels, *, settings=None):
@@ -36,7 +37,7 @@ def comparison_of(rankings, qrels, *, settings=None):
     first = next(iter(rankings.values()))
     return Comparison(
         plan=settings or plan(),
-        queries=[Query(query_id, "words", "topic", "person") for query_id in first],
+        queries=[QueryRow(id=query_id, text="words", kind="topic", origin="person") for query_id in first],
         runs=runs,
         qrels=qrels,
         facts={},

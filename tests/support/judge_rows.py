@@ -45,7 +45,7 @@ def small_batches(version: Version, pairs: int, at_once: int) -> dict[str, list[
     documents = sorted(corpus_documents(version, None), key=lambda document: document.doc_id)
     prompt = file_sha256(version.judge_path)
     rows = [
-        make_row(version.number_name, prompt, (query.query_id, query.text), document, [Span(0, len(document.text))])
+        make_row(version.number_name, prompt, (query.id, query.text), document, [Span(0, len(document.text))])
         for query in load_queries(version.queries_path)
         for document in documents
     ][:pairs]

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from runner.base.records import Hit, Query, Run, Span
+from runner.base.records import Hit, Run, Span
+from runner.eval_set.shapes.queries import QueryRow
 from runner.score.comparison import Comparison
 from tests.support.example_results import BASELINE, PLAN
 
@@ -19,7 +20,7 @@ def comparison(rankings, qrels, *, queries=None, lengths=None, published=False, 
     first = next(iter(rankings.values()))
     return Comparison(
         plan=PLAN.model_copy(update={"bootstrap": BOOTSTRAP, **plan}),
-        queries=queries or [Query(query_id, query_id, "topic", "person") for query_id in first],
+        queries=queries or [QueryRow(id=query_id, text=query_id, kind="topic", origin="person") for query_id in first],
         runs={cell: ranked(cell, found) for cell, found in rankings.items()},
         qrels=qrels,
         facts={},

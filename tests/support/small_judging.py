@@ -13,7 +13,7 @@ MODEL = "claude-sonnet-4-6"
 
 def everything(version):
     """Every query against every document of the small set, the first hundred characters as evidence."""
-    queries = {query.query_id: query for query in load_queries(version.queries_path)}
+    queries = {query.id: query for query in load_queries(version.queries_path)}
     documents = {document.doc_id: document for document in corpus_documents(version, None)}
     missing = {(query_id, doc_id): (Span(0, 100),) for query_id in queries for doc_id in documents}
     return missing, queries, documents

@@ -526,7 +526,7 @@ def test_the_demos_tripwire_fires_for_bm25_that_ignores_the_query(searched, caps
     queries = load_queries(searched.queries_path)
     order = sorted({row.doc_id for row in load_corpus(searched.corpus_path)[1]})
     hits = tuple(Hit(doc_id, 100.0 - place, Span(0, 1)) for place, doc_id in enumerate(order))
-    write_run(searched, Run("bm25 x whole_doc", {query.query_id: hits for query in queries}))
+    write_run(searched, Run("bm25 x whole_doc", {query.id: hits for query in queries}))
     assert call(*of_the_demo(searched)) == (1, "")
     assert "aggregate mrr dropped" in capsys.readouterr().out
 
@@ -542,7 +542,7 @@ def write_run(version, run):
 def test_the_demos_golden_queries_are_its_queries_and_its_documents_of_grade_3():
     version = open_version(EXAMPLE.parent, EXAMPLE, EXAMPLE, SOURCES["demo"])
     assert version.folder == EXAMPLE.parent / "v1"
-    texts = {query.query_id: query.text for query in load_queries(version.queries_path)}
+    texts = {query.id: query.text for query in load_queries(version.queries_path)}
     best = {}
     for line in version.labels_path.read_text().splitlines():
         label = json.loads(line)

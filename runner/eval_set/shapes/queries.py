@@ -15,7 +15,7 @@ Origin = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}$")]
 
 
 class QueryRow(FrozenModel):
-    """One query of queries.yaml."""
+    """An information need; `kind` is citation, topic, paraphrase, quote, ..., and `by_model` reads `origin`."""
 
     id: QueryId
     text: Annotated[str, Field(pattern=r"\S")]

@@ -56,7 +56,7 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
     """Return the plan's pool; None before queries are written and every cell is run."""
     if not version.queries_path.exists() or not all(version.run_path(cell).exists() for cell in plan.cells):
         return None
-    query_ids = [query.query_id for query in load_queries(version.queries_path)]
+    query_ids = [query.id for query in load_queries(version.queries_path)]
     return pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
 
 
@@ -99,7 +99,7 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     if not version.queries_path.exists():
         likely = round(MIN_QUERIES * a_query)
         return likely, likely, f"about, for {MIN_QUERIES} queries"
-    asked = {query.query_id for query in load_queries(version.queries_path)}
+    asked = {query.id for query in load_queries(version.queries_path)}
     likely = round(len(asked) * a_query)
     judged = len({label.pair for label in version_labels(version) if label.query_id in asked})
     less = f"; those among the {judged:,} judged already are not asked again" if judged else ""
