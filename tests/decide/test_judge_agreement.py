@@ -4,7 +4,6 @@ from runner.base.records import Run
 from runner.decide.judging import agreement, judging
 from runner.eval_set.shapes.judges import Judging
 from tests.eval_set.test_version import label
-from tests.judge.test_agreement_world import read, world
 from tests.support.example_results import BASELINE, BETTER, PLAN
 from tests.support.judge_cases import evening, labels_of, off_by_one, plan
 from tests.support.judge_cases import label as grade_of
@@ -12,19 +11,17 @@ from tests.support.judge_cases import label as grade_of
 
 def judged(share=0.3, *, again=True):
     """The labels of an invented pool, a share of them read by a second judge and some by the first one again."""
-    generator = np.random.default_rng(4)
-    pool = world(generator, (0.8, 0.8))
-    names = dict(zip(pool.runs, (BASELINE, BETTER), strict=True))
-    runs = {names[cell]: Run(names[cell], found.hits) for cell, found in pool.runs.items()}
-    pairs = [(f"q{query}", f"d{pair}") for pair, query in enumerate(pool.query)]
-    first, second, third = (read(generator, pool.worth).tolist() for _ in range(3))
-    labels = [label(*pair, grade, judge="one") for pair, grade in zip(pairs, first, strict=True)]
-    for number, pair in enumerate(pairs):
-        if generator.random() < share:
-            labels.append(label(*pair, second[number], judge="two", model="model-2", batch="double-0001"))
+    case, rng = evening(4, n_cells=2), np.random.default_rng(4)
+    runs = {name: Run(name, run.hits) for name, run in zip((BASELINE, BETTER), case.runs.values(), strict=True)}
+    first, second, third = (off_by_one(case.qrels, rng) for _ in range(3))
+    pairs = [(query_id, doc_id) for query_id, row in case.qrels.items() for doc_id in row]
+    labels = [label(q, d, first[q][d], judge="one") for q, d in pairs]
+    for number, (q, d) in enumerate(pairs):
+        if rng.random() < share:
+            labels.append(label(q, d, second[q][d], judge="two", model="model-2", batch="double-0001"))
         if again and number % 20 == 0:
-            labels.append(label(*pair, third[number], judge="one", round=2, batch=f"batch-{number // 200:04d}"))
-    return labels, runs, sorted({query for query, _ in pairs})
+            labels.append(label(q, d, third[q][d], judge="one", round=2, batch=f"batch-{number // 200:04d}"))
+    return labels, runs, sorted(case.qrels)
 
 
 def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
