@@ -115,34 +115,3 @@ def _labels_carried(before: Version, version: Version, n_scored: int) -> int:
     """Count the lines that were scored and that the earlier version has word for word."""
     known = {label.key: label for label in load_labels(before.labels_path)}
     return sum(known.get(label.key) == label for label in load_labels(version.labels_path, n_scored))
-
-
-def comparison_lines(results: Results) -> list[str]:
-    """Return the earlier version and every cell that both scored as a terminal shows them; [] for a first one."""
-    previous = results.previous
-    if previous is None:
-        return []
-    chose = f"which chose {previous.chosen} ({previous.tier})" if previous.chosen else "which was never decided"
-    kept = (("queries", previous.queries), ("documents", previous.documents))
-    lines = [
-        f"beside v{previous.version}, {chose}",
-        *(f"{what}: {n.common} the same, {n.changed} changed, {n.new} new, {n.gone} gone" for what, n in kept),
-        f"labels: {previous.labels_carried} carried, {results.labels.lines - previous.labels_carried} new",
-    ]
-    if previous.changed:
-        lines.append(f"changed: {', '.join(previous.changed)}")
-    for row in previous.cells:
-        if not row.before or not row.after:
-            lines.append(f"{row.cell}: {'new' if row.after else 'gone'}")
-            continue
-        lines.append(f"{row.cell}: {'; '.join(_told(row, measure) for measure in BESIDE)}")
-    if previous.cells and not previous.comparable:
-        lines.append("Not comparable: queries, documents, judge prompt or relevant grade differ, so levels may too.")
-    return lines
-
-
-def _told(row: Compared, measure: str) -> str:
-    name = {"ndcg@10": "nDCG@10", "recall@10": "Recall@10"}[measure]
-    moved = row.difference.get(measure)
-    told = "" if moved is None else f", moved {moved.mean:+.4f} ({moved.low:+.4f} to {moved.high:+.4f})"
-    return f"{name} {row.before[measure]:.4f}, now {row.after[measure]:.4f}{told}"

@@ -18,7 +18,6 @@ from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import WITHOUT_VECTORS, Document, OwnCell, Run, parse_cell
 from runner.base.steps import Step, need_all
-from runner.decide.compared import comparison_lines
 from runner.decide.decide import RECOMMENDED, Choice, decide, decision_sentence, need_cell, needs_choice
 from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
 from runner.decide.results import Scored
@@ -356,8 +355,8 @@ class Evening(Session):
 
     def _decision(self, results: Results, results_sha256: str) -> Decision:
         version = self.version
-        if beside := comparison_lines(results):
-            say("\n".join(beside))
+        if results.previous is not None:
+            say(f"beside v{results.previous.version}: the page says what changed, and how far every cell moved")
         if results.outcome.tier == "no decision":
             said, following = sentences.found(results), sentences.next_step(results)
             raise NegativeVerdict(f"{version.name}: {said}\n{following}\nresults: {version.record / PAGE}")

@@ -11,7 +11,7 @@ import yaml
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.places import OWN_FILES
-from runner.decide.compared import comparison_lines, previous_version
+from runner.decide.compared import previous_version
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.roster import next_to_evaluate, sibling_result, standing, version_in_force
 from runner.embed.backends import LocalBackend
@@ -636,22 +636,6 @@ def test_a_version_opened_from_an_undecided_one_tells_what_was_kept_and_no_score
     open_next(unscored(v1), today=TODAY)
     found = previous_version(make_version(tmp_path), scored)
     assert (found.chosen, found.cells, found.queries.common) == ("", [], 25)
-    beside = scored.model_copy(update={"previous": found})
-    assert comparison_lines(beside)[0] == "beside v1, which was never decided"
-
-
-def test_the_lines_say_what_changed_and_how_every_cell_moved(v2):
-    results = results_of(v2)
-    found, lines = results.previous, comparison_lines(results)
-    assert lines[0].startswith("beside v1, which chose ")
-    assert "queries: 24 the same, 1 changed, 0 new, 0 gone" in lines
-    assert f"{NEW_CELL}: new" in lines
-    row = next(row for row in found.cells if row.before)
-    (line,) = [line for line in lines if line.startswith(f"{row.cell}: ")]
-    for measure, moved in row.difference.items():
-        assert f"{row.before[measure]:.4f}" in line
-        assert f"{moved.mean:+.4f} ({moved.low:+.4f} to {moved.high:+.4f})" in line
-    assert lines[-1].startswith("Not comparable: ")
 
 
 def test_the_command_line_opens_gives_up_and_answers_determiners(v1, command):
