@@ -13,6 +13,7 @@ from runner.commands.flags import (
     backend_of,
     check_models,
     check_signature,
+    collection_of,
     judge_of,
     refuse_external,
     version_of,
@@ -20,11 +21,12 @@ from runner.commands.flags import (
 from runner.decide.decide import RECOMMENDED, UNATTENDED, Choice, decision_sentence
 from runner.decide.policy import adopt_baseline
 from runner.eval_set import catalog
-from runner.eval_set.version import Version, collection_folder, newest_version
+from runner.eval_set.version import Version
 from runner.evening.evening import Evening, Session
-from runner.evening.exploration import Exploration, tried
+from runner.evening.exploration import Exploration
 from runner.evening.external import ExternalEvaluation
 from runner.evening.status import next_step
+from runner.evening.trial import tried
 from runner.report.summary import run_json, run_summary
 
 BASELINE = "baseline"
@@ -121,13 +123,6 @@ def _compare(options: argparse.Namespace) -> None:
     version = collection_of(options)
     with backend_of(options, version, version.work) as backend:
         _answer(ExternalEvaluation(version, options.corpus_path, backend=backend, trec_runs=options.trec_run), options)
-
-
-def collection_of(options: argparse.Namespace) -> Version:
-    """Return the version of a public collection: beside the place of its files, if no other is named."""
-    if options.eval_set_path is None and options.corpus_path is not None:
-        return newest_version(options.source, collection_folder(catalog.source(options.source), options.corpus_path))
-    return version_of(options, begins=options.corpus_path is not None)
 
 
 def _answer(session: Session, options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runner.base.errors import InputError
 from runner.commands.console import source_first
 from runner.eval_set import catalog
-from runner.eval_set.version import Version, existing_version, is_trial, newest_version
+from runner.eval_set.version import Version, collection_folder, existing_version, is_trial, newest_version
 
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
@@ -31,9 +31,16 @@ def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
     version = look_up(options.source, folder, rehearsal=in_trial or getattr(options, "rehearse", False))
     if not is_tried:
         return version
-    from runner.evening.exploration import trial_of
+    from runner.evening.trial import trial_of
 
     return trial_of(version)
+
+
+def collection_of(options: argparse.Namespace) -> Version:
+    """Return the version of a public collection: beside the place of its files, if no other is named."""
+    if options.eval_set_path is None and options.corpus_path is not None:
+        return newest_version(options.source, collection_folder(catalog.source(options.source), options.corpus_path))
+    return version_of(options, begins=options.corpus_path is not None)
 
 
 def refuse_external(options: argparse.Namespace) -> None:

@@ -12,8 +12,8 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import Version
-from runner.evening.exploration import trial_of
 from runner.evening.status import counting
+from runner.evening.trial import trial_of
 from runner.judge.second_reading import SHARE, export_doubles
 from runner.report.labels_page import write_labels_page
 from runner.tools.labels import agreement_of, import_files, open_for_labels, withdraw_judge

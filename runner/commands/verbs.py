@@ -367,7 +367,7 @@ GROUPS["Tools"] = (
     Verb(
         "doctor",
         "does this installation work? would an evening of SOURCE end?",
-        "standing:doctor",
+        "doctor:doctor",
         "doctor --quick",
         f"""[SOURCE]   {_NAMES}; without it: the installation
         {_EVAL_SET}

@@ -1,4 +1,4 @@
-"""Explorations and trials: what an operator tries beside the record, in .work alone."""
+"""An exploration: cells that an operator tries beside the record, in .work alone."""
 
 import shutil
 from collections.abc import Sequence
@@ -12,11 +12,10 @@ from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.results import make_results
 from runner.embed.chunk_corpus import chunkers_sha256
-from runner.eval_set.corpus import archive_path
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import TRIAL, Version, alone, bring_demo, load_cell_file, numbered, open_version
+from runner.eval_set.version import Version, alone, load_cell_file
 from runner.evening.evening import Session
 from runner.gate.gate import Gate
 from runner.retrieve.make_runs import CellRuns
@@ -83,36 +82,3 @@ class Exploration(Session):
 def _remove(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
-
-
-def trial_of(version: Version) -> Version:
-    """The trial's version, a rehearsal, as it lies in .work or would lie."""
-    folder = version.work.parent / TRIAL
-    newest = open_version(folder, folder / ".work", version.cache, version.source, rehearsal=True)
-    trial = numbered(newest, version.number)
-    return replace(trial, tried_from=replace(version, rehearsal=False))
-
-
-def tried(version: Version) -> Version:
-    """The trial's version with the version's queries as they are now, and what else of its inputs the trial lacks.
-
-    It begins with plans, judge's instructions, sample and queries, and without preregistration and grades, and takes
-    nothing more once it is preregistered.
-    """
-    bring_demo(version)
-    trial = trial_of(version)
-    folder = trial.folder.parent
-    if not trial.preregistration_path.exists():
-        own = replace(version, rehearsal=True)
-        pairs = [
-            *((own.plan_path(rehearsal=which), trial.plan_path(rehearsal=which)) for which in (False, True)),
-            (version.judge_path, trial.judge_path),
-            (version.queries_path, trial.queries_path),
-            (archive_path(version), archive_path(trial)),
-            (version.corpus_path, trial.corpus_path),
-        ]
-        for before, now in pairs:
-            if before.exists() and (not now.exists() or now == trial.queries_path):
-                write_atomic(now, before.read_bytes())
-    say(f"a trial: everything goes to {folder}, and {version.number_name} stays as it is")
-    return trial

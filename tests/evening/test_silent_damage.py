@@ -19,8 +19,8 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_corpus, load_queries
 from runner.evening import evening
 from runner.evening.evening import Evening
-from runner.evening.exploration import tried
 from runner.evening.status import FREEZES, doubts, missing_documents, next_step
+from runner.evening.trial import tried
 from runner.judge.answers import Importer
 from runner.queries.reading_pack import reading_folder
 from tests.support.evening_process import few_draws_in_plans

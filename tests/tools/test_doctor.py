@@ -281,7 +281,7 @@ def one_check_raises(monkeypatch):
         raise ValueError("Δ\n\x1b[31m é")
 
     checks = [Check("good", "", lambda: "fine"), Check("bad", "mend it", wrong)]
-    monkeypatch.setattr("runner.commands.standing.all_checks", lambda: checks)
+    monkeypatch.setattr("runner.commands.doctor.all_checks", lambda: checks)
 
 
 def test_its_json_is_json_alone(one_check_raises, capsys):
