@@ -3,9 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from runner.base.canonical import digest, jsonl_bytes, read_jsonl, write_atomic
 from runner.base.errors import InputError
@@ -35,60 +34,26 @@ def batch_files(folder: Path, kind: Kind = "batch") -> list[Path]:
 
 
 def read_batch(path: Path) -> list[BatchRow]:
-    """Return the rows of a batch; an InputError names the line that is no such row, or was edited after export."""
-    return [row.checked() for row in _raw_rows(path)]
+    """Return the rows of a batch; an InputError names the line that is not a row, or was edited after export."""
+    rows = []
+    for number, fields in read_jsonl(path):
+        row = checked(BatchRow, fields, f"{path}:{number}")
+        is_whole = row.row_sha256 == _binding(fields) and row.evidence_sha256 == digest(fields["evidence"])
+        if not is_whole or row.batch != path.stem:
+            raise InputError(
+                f"{path}:{number}: the row of query {row.query_id} and {row.doc_id} was edited after export, so nobody "
+                f"can say what was judged. Put the file back; where that cannot be, delete {path} and run the driver "
+                "again: its pairs that are not judged yet are exported anew."
+            )
+        rows.append(row)
+    return rows
 
 
 def all_rows(folder: Path) -> Iterator[BatchRow]:
-    """Return every row of every batch: of the pool first, then of the second readings, by number."""
-    return (row.checked() for row in raw_rows(folder))
-
-
-def raw_rows(folder: Path) -> Iterator["RawRow"]:
-    """Yield the same rows with their evidence unchecked, for a caller who needs few of them."""
-    for kind in ("batch", "double"):
+    """Yield every row of every batch: of the pool first, then of the second readings, by number."""
+    for kind in get_args(Kind):
         for path in batch_files(folder, kind):
-            yield from _raw_rows(path)
-
-
-@dataclass(frozen=True, slots=True)
-class RawRow:
-    """A line of a batch: which pair it has, and its fields as they stand there."""
-
-    path: Path
-    batch: str
-    line: int
-    fields: dict[str, Any]
-
-    @property
-    def pair(self) -> Pair:
-        """Query and document."""
-        return (self.fields["query_id"], self.fields["doc_id"])
-
-    def checked(self) -> BatchRow:
-        """Return the row; an InputError if it is none, or its evidence was edited after export."""
-        row = checked(BatchRow, self.fields, f"{self.path}:{self.line}")
-        if row.evidence_sha256 != digest(self.fields["evidence"]):
-            raise self.edited()
-        return row
-
-    def edited(self) -> InputError:
-        """Return what is said of a row that is not as it was exported."""
-        return InputError(
-            f"{self.path}:{self.line}: the row of query {self.pair[0]} and {self.pair[1]} was edited after export, so "
-            f"nobody can say what was judged. Put the file back; where that cannot be, delete {self.path} and run the "
-            "driver again: its pairs that are not judged yet are exported anew."
-        )
-
-
-def _raw_rows(path: Path) -> Iterator[RawRow]:
-    for number, fields in read_jsonl(path):
-        if not (isinstance(fields.get("query_id"), str) and isinstance(fields.get("doc_id"), str)):
-            raise InputError(f"{path}:{number}: not a row of a batch. Delete {path} and `run` again.")
-        row = RawRow(path, path.stem, number, fields)
-        if fields.get("row_sha256") != _binding(fields) or fields.get("batch") != row.batch:
-            raise row.edited()
-        yield row
+            yield from read_batch(path)
 
 
 def number_of(batch: str) -> int:

@@ -10,7 +10,7 @@ from runner.base.canonical import file_sha256, read_jsonl
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.schema import checked
-from runner.eval_set.batches import Pair, RawRow, raw_rows, rounds
+from runner.eval_set.batches import Pair, all_rows, rounds
 from runner.eval_set.labels import append_labels, load_labels, scored
 from runner.eval_set.shapes.labels import Answer, BatchRow, Label, is_same_model
 from runner.eval_set.version import Version, load_corpus, load_queries
@@ -41,14 +41,11 @@ class Importer:
         self._queries = {query.id for query in load_queries(version.queries_path)}
         self._n_chars = {row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]}
         self._prompt = file_sha256(version.judge_path)
-        self._exported: dict[Pair, list[RawRow]] = defaultdict(list)
+        self._exported: dict[Pair, list[BatchRow]] = defaultdict(list)
         self._places: dict[tuple[str, Pair], int] = {}
-        self._raw: dict[str, list[RawRow]] = defaultdict(list)
-        self._batches: dict[str, dict[Pair, BatchRow]] = {}
-        rows = list(raw_rows(version.judging))
+        rows = list(all_rows(version.judging))
         self._rounds = rounds((row.batch, row.pair) for row in rows)
         for place, row in enumerate(rows):
-            self._raw[row.batch].append(row)
             self._exported[row.pair].append(row)
             self._places[row.batch, row.pair] = place
         self._known: dict[tuple[str, str, str, int], Label] = {}
@@ -203,7 +200,7 @@ class Importer:
         )
 
     def _row(self, answer: Answer, where: str, batch: str) -> BatchRow:
-        """Return the exported row that is answered, once all of its batch are as they were exported."""
+        """Return the exported row that is answered."""
         rows = self._exported.get((answer.query_id, answer.doc_id), [])
         wanted = answer.batch or batch
         meant = [row for row in rows if row.batch == wanted] or ([] if answer.batch else rows)
@@ -217,10 +214,7 @@ class Importer:
                 f'{where}: {pair} stand in {names}: say which is answered, with "batch": "{meant[0].batch}" in the '
                 f"line or by naming the file after it. {_NOTHING}"
             )
-        row = meant[0]
-        if row.batch not in self._batches:
-            self._batches[row.batch] = {other.pair: other.checked() for other in self._raw[row.batch]}
-        return self._batches[row.batch][row.pair]
+        return meant[0]
 
     def _check_binding(self, answer: Answer, row: BatchRow, where: str) -> None:
         """Raise InputError unless what answer and batch say of version, prompt and evidence is true now."""

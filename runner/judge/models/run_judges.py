@@ -8,7 +8,7 @@ from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.progress import bars, say
 from runner.base.records import Document, Span
-from runner.eval_set.batches import Pair, RawRow, batch_files, make_row, raw_rows, rounds
+from runner.eval_set.batches import Pair, all_rows, batch_files, make_row, rounds
 from runner.eval_set.labels import version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec, Label
 from runner.eval_set.shapes.plan import Plan
@@ -81,7 +81,7 @@ def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], optio
     """
     judge = named_judges(version, plan).first
     mine = {label.pair for label in version_labels(version) if label.judge == judge.model}
-    rows = [row for row in raw_rows(version.judging) if row.batch.startswith("batch-")]
+    rows = [row for row in all_rows(version.judging) if row.batch.startswith("batch-")]
     rounds_of = rounds((row.batch, row.pair) for row in rows)
     wanted = [row for row in rows if row.pair in missing or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)]
     _judge(version, judge, wanted, rounds_of, options)
@@ -95,14 +95,14 @@ def judge_again(version: Version, plan: Plan, options: JudgeOptions) -> None:
     labels = version_labels(version)
     export_doubles(version, labels, judge.share)
     read_by = judges_of(labels)
-    rows = [row for row in raw_rows(version.judging) if row.batch.startswith("double-") and len(read_by[row.pair]) < 2]
+    rows = [row for row in all_rows(version.judging) if row.batch.startswith("double-") and len(read_by[row.pair]) < 2]
     _judge(version, judge, rows, rounds((row.batch, row.pair) for row in rows), options)
 
 
 def _judge(
     version: Version,
     judge: JudgeSpec,
-    rows: Iterable[RawRow],
+    rows: Iterable[BatchRow],
     rounds_of: Mapping[tuple[str, Pair], int],
     options: JudgeOptions,
 ) -> None:
@@ -113,7 +113,7 @@ def _judge(
     batches: dict[str, list[BatchRow]] = {}
     for row in rows:
         if (row.pair, rounds_of[row.batch, row.pair]) not in known and (row.pair, row.batch) not in answered:
-            batches.setdefault(row.batch, []).append(row.checked())
+            batches.setdefault(row.batch, []).append(row)
     if not batches:
         return
     n_pairs = sum(map(len, batches.values()))
