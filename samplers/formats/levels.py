@@ -114,16 +114,16 @@ def lead(marked: str, full_stops: bool) -> Lead:
 
     `full_stops` admits "1." and "iv." as well, as appendices have them.
     """
-    found = _next(marked, 0, full_stops)
+    upcoming = _next(marked, 0, full_stops)
     run, term = None, ""
-    if not found and (run := _RUN.match(marked)):
+    if not upcoming and (run := _RUN.match(marked)):
         if not marked[run.end() :].strip():
             return NO_LEAD
-        term, found = " ".join(run[1].split()), _next(marked, run.end(), full_stops)
+        term, upcoming = " ".join(run[1].split()), _next(marked, run.end(), full_stops)
     designators: list[Designator] = []
     headings: list[str] = []
-    while found and len(designators) < MOST:
-        designator, position = found
+    while upcoming and len(designators) < MOST:
+        designator, position = upcoming
         # Behind a heading only the beginning of a list is a designator: "(b) Fee (2) of the Act" has one.
         if run and all(reading.place != 1 for reading in designator.readings):
             break
@@ -132,24 +132,24 @@ def lead(marked: str, full_stops: bool) -> Lead:
         headings.append(" ".join(run[1].split()) if run else "")
         if not run and not marked.startswith(_ANOTHER, position):
             break
-        found = _next(marked, run.end() if run else position, full_stops and run is not None)
+        upcoming = _next(marked, run.end() if run else position, full_stops and run is not None)
     return Lead(tuple(designators), tuple(headings), term) if designators or term else NO_LEAD
 
 
 def _next(marked: str, position: int, full_stops: bool) -> tuple[Designator, int] | None:
     """Return the designator at a position and where it ends; None if there is none."""
-    if found := _IN_PARENTHESES.match(marked, position):
-        outer, inner, token, last_outer, last_inner, last = found.groups()
+    if match := _IN_PARENTHESES.match(marked, position):
+        outer, inner, token, last_outer, last_inner, last = match.groups()
         ends = dict(_readings_of(last, bool(last_outer or last_inner))) if last else {}
         readings = tuple(
             Reading(style, place, max(place, ends.get(style, place)))
             for style, place in _readings_of(token, bool(outer or inner))
         )
         if readings:
-            return Designator(f"({token})" + (f"–({last})" if last else ""), readings), found.end()
-    if full_stops and (found := _WITH_FULL_STOP.match(marked, position)):
-        readings = tuple(Reading(f"{style}.", n, n) for style, n in _readings_of(found[2], bool(found[1] and found[3])))
-        return Designator(f"{found[2]}.", readings), found.end()
+            return Designator(f"({token})" + (f"–({last})" if last else ""), readings), match.end()
+    if full_stops and (match := _WITH_FULL_STOP.match(marked, position)):
+        readings = tuple(Reading(f"{style}.", n, n) for style, n in _readings_of(match[2], bool(match[1] and match[3])))
+        return Designator(f"{match[2]}.", readings), match.end()
     return None
 
 

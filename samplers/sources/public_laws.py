@@ -10,7 +10,7 @@ their narrow column breaks are mended. Page marks are left out.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
@@ -79,8 +79,8 @@ class _Unit(NamedTuple):
     walk: Walk
     part: Part
     """The section, or the larger part whose own text this is."""
-    value: str
-    """The number that an attribute states, or ""."""
+    number: str
+    """A section's number, a larger part's sign and number, "" for what has none."""
     n_body: int
     """Characters without number, heading and sidenotes."""
 
@@ -94,18 +94,25 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     _enclose_subdivisions(root)
     over = partial(_walker_over, name=name, rules=Rules(bool(exceptions(root)), _DROPS, _MOVED))
     tally = Tally()
-    found = []
+    texts = []
     for unit, walker, walk in tally.documents(units(root, name), over, "official title and headings of larger parts"):
-        value = next((str(child.get("value")) for child in unit.element if child.get("value")), "")
-        part = walker.parts[0] if unit.own is None else unit.path[-1] if unit.path else Part("law", 0)
-        found.append(_Unit(unit, walk, part, value, _n_body(unit, walker, walk.text)))
-    if not found:
+        if unit.own is None:
+            part = walker.parts[0]
+            # The number that an attribute states, or else the printed one.
+            value = next((str(child.get("value")) for child in unit.element if child.get("value")), "")
+            printed = _NUMBER.search(part.num)
+            number = re.sub(r"\s+", "", value) or (printed[0] if printed else "")
+        else:
+            part = unit.path[-1] if unit.path else Part("law", 0)
+            number = _sign(part)
+        texts.append(_Unit(unit, walk, part, number, _n_body(unit, walker, walk.text)))
+    if not texts:
         raise DocumentError(name, "no text in the body")
     # The file wins over its name, which is only told.
     named = _PACKAGE.search(name)
     is_other = named and (named["congress"], named["kind"].lower(), named["number"].lstrip("0")) != law[:3]
     contradictions = (f"read as {law.package}, but its file name says {named[0]}",) if named and is_other else ()
-    return FileContent(tuple(_documents(law, found)), tally.left_out(), {}, tally.supplied, contradictions)
+    return FileContent(tuple(_documents(law, texts)), tally.left_out(), {}, tally.supplied, contradictions)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml",), families="parts")
@@ -186,26 +193,34 @@ def _law(root: etree._Element, name: str) -> Law:
     known = facts(root)
     # A citation such as "Public Law 117-2" first, then the name of the file.
     stated = (*known.get("citable", ()), *known.get("title", ()))
-    found = next(filter(None, map(_CITED.match, stated)), None) or _PACKAGE.search(name)
-    if not found:
+    citation = next(filter(None, map(_CITED.match, stated)), None) or _PACKAGE.search(name)
+    if not citation:
         raise DocumentError(name, "it does not say which law it is")
-    kind = "publ" if found["kind"].lower() in ("public", "publ") else "pvtl"
+    kind = "publ" if citation["kind"].lower() in ("public", "publ") else "pvtl"
     named = next(iter((*known.get("short-title", ()), *known.get("official-title", ()))), "")
-    return Law(found["congress"], kind, found["number"], named)
+    return Law(citation["congress"], kind, citation["number"], named)
 
 
-def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
+def _documents(law: Law, texts: Sequence[_Unit]) -> Iterator[Document]:
     kind = "public" if law.kind == "publ" else "private"
-    stratum = f"{law.congress}/{kind}/{bucket(sum(len(each.walk.text) for each in found))}"
-    numbers = Counter(_number(each) for each in found)
+    stratum = f"{law.congress}/{kind}/{bucket(sum(len(each.walk.text) for each in texts))}"
+    numbers = Counter(each.number for each in texts)
     given: Counter[str] = Counter()
-    for each in found:
-        doc_id = free_id("-".join(filter(None, (law.package, _slug(each, numbers)))), given)
-        text = each.walk.text
+    for each in texts:
+        text, path, heading = each.walk.text, each.unit.path, each.part.heading
+        if each.unit.own is None:
+            slug, where = f"s{each.number or 0}", f", § {each.number}" if each.number else ""
+            heading = heading or first_words(text, each.part.num)
+            # Two sections of one number are told apart by the parts around them.
+            slug = slug if numbers[each.number] == 1 else "-".join((*filter(None, map(_sign, path)), slug))
+        else:
+            slug = "-".join(filter(None, map(_sign, path)))
+            words = re.findall(r"\w+", each.part.num)
+            where = f", {each.part.kind} {words[-1]}" if words else ""
         yield Document(
-            doc_id=doc_id,
+            doc_id=free_id(f"{law.package}-{slug}" if slug else law.package, given),
             text=text,
-            title=_title(law, each),
+            title=titled(f"{law.citation}{where}", heading, law.name),
             stratum=stratum,
             family=law.package,
             url=f"https://www.govinfo.gov/app/details/{law.package}",
@@ -214,35 +229,7 @@ def _documents(law: Law, found: Sequence[_Unit]) -> Iterator[Document]:
         )
 
 
-def _number(each: _Unit) -> str:
-    """Return a section's number, a larger part's sign and number, "" for what has none."""
-    if each.unit.own is not None:
-        return _sign(each.part)
-    printed = _NUMBER.search(each.part.num)
-    return re.sub(r"\s+", "", each.value) or (printed[0] if printed else "")
-
-
-def _slug(each: _Unit, numbers: Mapping[str, int]) -> str:
-    """Return what follows the law in an id; a number that the law has twice stands behind the parts around it."""
-    number = _number(each)
-    own = f"s{number or 0}" if each.unit.own is None else ""
-    # Two sections of one number are told apart by the parts around them.
-    if own and numbers[number] == 1:
-        return own
-    return "-".join((*filter(None, map(_sign, each.unit.path)), *filter(None, (own,))))
-
-
 def _sign(part: Part) -> str:
+    """Return how an id names a larger part, such as "t2"; "" for one without a number."""
     words = re.findall(r"\w+", part.num)
     return f"{_SIGNS.get(part.kind, part.kind)}{words[-1]}" if words else ""
-
-
-def _title(law: Law, each: _Unit) -> str:
-    if each.unit.own is None:
-        where = f", § {number}" if (number := _number(each)) else ""
-    else:
-        where = f", {each.part.kind} {words[-1]}" if (words := re.findall(r"\w+", each.part.num)) else ""
-    heading = each.part.heading
-    if each.unit.own is None:
-        heading = heading or first_words(each.walk.text, each.part.num)
-    return titled(f"{law.citation}{where}", heading, law.name)

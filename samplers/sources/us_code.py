@@ -91,9 +91,9 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     over = partial(_walker_over, name=name, rules=rules, leaves_notes=leaves_notes, only_notes=only_notes)
     tally = Tally()
     given: Counter[str] = Counter()
-    found = [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name)
+    candidates = [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name)
     documents = []
-    for unit, walker, walk in tally.documents(found, over, "headings of larger parts"):
+    for unit, walker, walk in tally.documents(candidates, over, "headings of larger parts"):
         key = free_id(_key(unit, its_edition), given)
         status = "notes" if only_notes[-1:] == [unit] else ""
         documents.append(_document(key, unit, walk, walker.parts, its_edition, status))
@@ -186,12 +186,12 @@ def _edition(root: etree._Element, name: str) -> Edition:
     kind = local_name(root)
     known = kind == "uscDoc" or RANKS.get(kind, SECTION_RANK + 1) <= SECTION_RANK
     identifiers = (_IDENTIFIER.fullmatch(element.get("identifier") or "") for element in root.iter())
-    found = next((match[1] for match in identifiers if match), "")
-    if not known or (kind != "uscDoc" and not found):
+    identified = next((match[1] for match in identifiers if match), "")
+    if not known or (kind != "uscDoc" and not identified):
         raise DocumentError(name, f"the root element is <{kind[:30]}>, which this source does not have")
     facts = _facts(root)
     in_name = _IN_NAME.search(name)
-    title = found or facts.get("docNumber", "") or (in_name[1] if in_name else "")
+    title = identified or facts.get("docNumber", "") or (in_name[1] if in_name else "")
     if not re.fullmatch(r"\d{1,2}[a-z]?", title, re.I):
         raise DocumentError(name, "it does not say which title of the Code it is")
     title = title.lower()

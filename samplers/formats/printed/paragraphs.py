@@ -90,7 +90,7 @@ def paragraphs(text: str, indent: int) -> list[Paragraph]:
             unwrapping.add_block(block)
     unwrapping.flush()
     unwrapping.mend()
-    return unwrapping.found
+    return unwrapping.done
 
 
 class _Unwrapping:
@@ -100,7 +100,7 @@ class _Unwrapping:
         self.source = source
         self.indent = indent
         self.broken: list[tuple[int, bytes, bytes]] = []
-        self.found: list[Paragraph] = []
+        self.done: list[Paragraph] = []
         self.pieces: list[str] = []
         self.first = 0
         self.rest = -1
@@ -168,7 +168,7 @@ class _Unwrapping:
                 text = _LEADER.sub("\t", text)
             text = _GAP.sub("\t", text).strip("\t")
         if text := text.replace("  ", " "):
-            self.found.append(Paragraph(self.first, self.is_apart, text))
+            self.done.append(Paragraph(self.first, self.is_apart, text))
             self.is_apart = False
         self.pieces = []
 
@@ -222,7 +222,7 @@ class _Unwrapping:
     def hyphen(self, whole: bytes, parts: bytes) -> str:
         """Return a mark that `mend` replaces; after MOST_BROKEN of them, to spare memory, its replacement."""
         if len(self.broken) < MOST_BROKEN:
-            self.broken.append((len(self.found), whole, parts))
+            self.broken.append((len(self.done), whole, parts))
             return _HYPHEN
         return "" if whole in self.words and parts not in self.words else "-"
 
@@ -242,8 +242,8 @@ class _Unwrapping:
         known = self.known({parts for _, whole, parts in self.broken if whole in wholes})
         hyphens = iter(["" if whole in wholes and parts not in known else "-" for _, whole, parts in self.broken])
         for place in dict.fromkeys(place for place, *_ in self.broken):
-            indent, is_apart, text = self.found[place]
-            self.found[place] = Paragraph(indent, is_apart, re.sub(_HYPHEN, lambda _: next(hyphens), text))
+            indent, is_apart, text = self.done[place]
+            self.done[place] = Paragraph(indent, is_apart, re.sub(_HYPHEN, lambda _: next(hyphens), text))
 
     def known(self, words: set[bytes]) -> set[bytes]:
         """Return those of some words that stand in the text."""

@@ -38,14 +38,14 @@ def facts(root: etree._Element) -> Mapping[str, tuple[str, ...]]:
     catalogue title), official-title, short-title (of the whole document, not of its titles or of other Acts),
     sponsor, cosponsor, committee. A `value` attribute wins over the printed form.
     """
-    found: dict[str, dict[str, None]] = {}
+    values_of: dict[str, dict[str, None]] = {}
     for attribute, value in root.items():
         if str(attribute).endswith("-stage"):
-            found.setdefault("stage", {})[str(value)] = None
+            values_of.setdefault("stage", {})[str(value)] = None
     for name, value in (*_front_facts(root), *_titles(root)):
         if value:
-            found.setdefault(name, {})[value] = None
-    return {name: tuple(values) for name, values in found.items()}
+            values_of.setdefault(name, {})[value] = None
+    return {name: tuple(values) for name, values in values_of.items()}
 
 
 def _front_facts(root: etree._Element) -> Iterator[tuple[str, str]]:

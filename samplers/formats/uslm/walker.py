@@ -57,14 +57,14 @@ class Rules:
     def of(self, element: etree._Element, in_row: bool) -> _Rule:
         """Return how all elements of this one's name are written."""
         known = self.in_row if in_row else self.outside
-        if found := known.get(element.tag):
-            return found
+        if rule := known.get(element.tag):
+            return rule
         name = local_name(element)
         handler = set_aside if name in self.moved else drop if name in self.drops else HANDLERS.get(name, inline)
         may_differ = self.has_exceptions or name in APPROPRIATIONS
         around = None if may_differ else (AROUND_IN_ROW if in_row else AROUND).get(handler)
-        known[element.tag] = found = handler, self.drops.get(name, name), around
-        return found
+        known[element.tag] = rule = handler, self.drops.get(name, name), around
+        return rule
 
     @cached_property
     def without_moved(self) -> "Rules":

@@ -255,14 +255,14 @@ _WHOLE, _INNER = -1, 100
 def _write_run(outline: Outline, blocks: Sequence[Block]) -> None:
     """Write blocks each inside as many levels as their designators say."""
     texts = [block.text if block.kind in ("", "paragraph") else "" for block in blocks]
-    found = places([block.lead for block in blocks], texts)
+    stands = places([block.lead for block in blocks], texts)
     # A note on the whole stands no deeper than the paragraph that follows it.
     following = 0
     depths = []
-    for block, place in zip(reversed(blocks), reversed(found), strict=True):
+    for block, place in zip(reversed(blocks), reversed(stands), strict=True):
         following = place.inside if place.levels else following
         depths.append(min(place.inside, following) if block.kind in _OF_THE_WHOLE else place.inside)
-    for block, place, inside in zip(blocks, found, reversed(depths), strict=True):
+    for block, place, inside in zip(blocks, stands, reversed(depths), strict=True):
         outline.close(rank := _INNER + inside)
         start = outline.write(block.text, "\n" if inside else "\n\n")
         if place.levels:

@@ -89,9 +89,9 @@ def lines_of(text: str, is_digest: bool, left_out: Counter[str]) -> list[Line]:
         text = _MASTHEAD.sub(_at_margin, text)
     # A list of nominees has two columns of names: each stands alone.
     text = _NOMINEE.sub(r"\1\n", text)
-    found = paragraphs(text, _SPOKEN)
-    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_marks("\n".join(p.text for p in found))
-    return list(_joined(found, is_digest))
+    running = paragraphs(text, _SPOKEN)
+    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_marks("\n".join(p.text for p in running))
+    return list(_joined(running, is_digest))
 
 
 def _at_margin(match: re.Match[str]) -> str:
@@ -99,10 +99,10 @@ def _at_margin(match: re.Match[str]) -> str:
     return lines.replace("\n  ", "\n").replace("\n ", "\n") if _SMALL_LETTER.search(lines, 1) else lines
 
 
-def _joined(found: list[Paragraph], is_digest: bool) -> Iterator[Line]:
+def _joined(running: list[Paragraph], is_digest: bool) -> Iterator[Line]:
     """Yield the paragraphs as lines; pages in the Digest follow what they are of, and a day its heading."""
     held: Line | None = None
-    for index, line in enumerate(_line(paragraph, is_digest) for paragraph in found):
+    for index, line in enumerate(_line(paragraph, is_digest) for paragraph in running):
         if is_digest and index == 0 and _is_digest_title(line.text):
             line = line._replace(kind="heading")
         # A heading that ends in a comma or "FOR" goes on in the next one.
@@ -150,7 +150,7 @@ def speaker(paragraph: str) -> str:
     first may be followed by small letters (McCAIN); what is said of a member in small letters ("Mr. Lewis of Kentucky
     asked") begins nothing. An aside such as "(during the reading)" is no part of the name.
     """
-    found = _TURN.match(paragraph) if paragraph[:1] in _INITIALS else None
-    if not found or (found["name"] and not _CAPITALS.search(found["name"].rpartition(" ")[2])):
+    turn = _TURN.match(paragraph) if paragraph[:1] in _INITIALS else None
+    if not turn or (turn["name"] and not _CAPITALS.search(turn["name"].rpartition(" ")[2])):
         return ""
-    return found["speaker"]
+    return turn["speaker"]

@@ -63,57 +63,57 @@ def is_heading(paragraph: Paragraph) -> bool:
     return indent > RUNNING or in_capitals(text)
 
 
-def contents_at(found: Sequence[Paragraph]) -> int:
+def contents_at(page: Sequence[Paragraph]) -> int:
     """Return the heading over the contents; -1 for none."""
-    places = (i for i, (indent, _, text) in enumerate(found) if indent > RUNNING and _CONTENTS.fullmatch(text))
+    places = (i for i, (indent, _, text) in enumerate(page) if indent > RUNNING and _CONTENTS.fullmatch(text))
     return next(places, -1)
 
 
-def announced(found: Sequence[Paragraph]) -> set[str]:
+def announced(page: Sequence[Paragraph]) -> set[str]:
     """Return first and last names, in small letters, from the headings over statements."""
-    headings = (p for p in found if p.indent != RUNNING or (p.is_apart and is_heading(p)))
+    headings = (p for p in page if p.indent != RUNNING or (p.is_apart and is_heading(p)))
     matches = filter(None, (STATEMENT.match(heading.text) for heading in headings))
     return {word.lower() for match in matches for word in _NAME.findall(match["whom"])}
 
 
-def front(found: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
-    """Return the front matter of a hearing whose first turn opens paragraph `first_turn`, len(found) without one.
+def front(page: Sequence[Paragraph], contents: int, first_turn: int) -> Front:
+    """Return the front matter of a hearing whose first turn opens paragraph `first_turn`, len(page) without one.
 
     The contents repeat the headings of a transcript, and are left out; if nobody speaks they say what was filed.
     """
-    start = _start(found, contents, first_turn)
+    start = _start(page, contents, first_turn)
     end = contents if contents >= 0 else start
     # The roster begins behind the last line of the notice of sale.
-    headers = [i for i in range(min(N_HEADERS, end)) if _HEADER.match(found[i].text)]
-    sales = [i for i in range(end) if i not in headers and _SALE.search(found[i].text)]
+    headers = [i for i in range(min(N_HEADERS, end)) if _HEADER.match(page[i].text)]
+    sales = [i for i in range(end) if i not in headers and _SALE.search(page[i].text)]
     roster = sales[-1] + 1 if sales else end
-    left_out = dict.fromkeys(range(contents, start), "contents") if contents >= 0 and first_turn < len(found) else {}
+    left_out = dict.fromkeys(range(contents, start), "contents") if contents >= 0 and first_turn < len(page) else {}
     left_out |= dict.fromkeys(sales, "notice of sale") | dict.fromkeys(headers, "header")
-    left_out |= {i: "page numbers" for i, (_, _, text) in enumerate(found) if _PAGE_NUMBER.fullmatch(text)}
+    left_out |= {i: "page numbers" for i, (_, _, text) in enumerate(page) if _PAGE_NUMBER.fullmatch(text)}
     return Front(roster, end, start, left_out)
 
 
-def _start(found: Sequence[Paragraph], contents: int, first_turn: int) -> int:
+def _start(page: Sequence[Paragraph], contents: int, first_turn: int) -> int:
     """Return the first paragraph of the transcript: after the contents, or with the title repeated from the cover."""
     # The contents end with their last page number, before the first words of running text.
     if contents >= 0:
         last = contents
-        for i in range(contents, len(found)):
-            if found[i].indent == RUNNING and (len(found[i].text) > CONTENTS_LENGTH or CONVENED.match(found[i].text)):
+        for i in range(contents, len(page)):
+            if page[i].indent == RUNNING and (len(page[i].text) > CONTENTS_LENGTH or CONVENED.match(page[i].text)):
                 break
-            if _ENDS_IN_PAGE.search(found[i].text):
+            if _ENDS_IN_PAGE.search(page[i].text):
                 last = i
         return last + 1
     # Without contents the headings before "The Committee met" are the transcript's, from the title on.
-    opening = (i for i in range(first_turn) if found[i].indent == RUNNING and CONVENED.match(found[i].text))
+    opening = (i for i in range(first_turn) if page[i].indent == RUNNING and CONVENED.match(page[i].text))
     first = next(opening, first_turn)
-    headings = range(before_headings(found, first, 0), first)
-    cover = {paragraph.text for paragraph in found[: headings.start]}
-    return max((i for i in headings if found[i].text in cover), default=headings.start)
+    headings = range(before_headings(page, first, 0), first)
+    cover = {paragraph.text for paragraph in page[: headings.start]}
+    return max((i for i in headings if page[i].text in cover), default=headings.start)
 
 
-def before_headings(found: Sequence[Paragraph], first: int, floor: int) -> int:
+def before_headings(page: Sequence[Paragraph], first: int, floor: int) -> int:
     """Return the first of the headings directly before a paragraph, at least `floor`."""
-    while first > floor and is_heading(found[first - 1]):
+    while first > floor and is_heading(page[first - 1]):
         first -= 1
     return first

@@ -77,14 +77,14 @@ class Part(NamedTuple):
     label: str
 
 
-def titles_at_end(found: Sequence[Paragraph], floor: int) -> int:
-    """Return the first of the paragraphs after `floor` that only announce an appendix; len(found) for none.
+def titles_at_end(page: Sequence[Paragraph], floor: int) -> int:
+    """Return the first of the paragraphs after `floor` that only announce an appendix; len(page) for none.
 
     It is all that is left of an appendix whose pages were scanned.
     """
-    first = len(found)
-    for i in range(len(found) - 1, floor, -1):
-        text = found[i].text
+    first = len(page)
+    for i in range(len(page) - 1, floor, -1):
+        text = page[i].text
         if _APPENDIX_ALONE.fullmatch(text) or (text[0] == "[" and _FOLLOWS.match(text)):
             first = i
         elif text != PARTING and not _DAY.fullmatch(text):
@@ -92,97 +92,97 @@ def titles_at_end(found: Sequence[Paragraph], floor: int) -> int:
     return first
 
 
-def parts(found: Sequence[Paragraph], start: int, turns: Mapping[int, str]) -> Iterator[Part]:
+def parts(page: Sequence[Paragraph], start: int, turns: Mapping[int, str]) -> Iterator[Part]:
     """Yield the sections from paragraph `start` on, in text order; `turns` has the speaker of each that opens a turn.
 
     A closing bracket ends what was said, a new sitting what was added.
     """
     places = sorted(turns)
-    closings = [i for i in range(start, len(found)) if found[i].text[0] == "[" and _CLOSING.match(found[i].text)]
-    while places and start < len(found):
-        end = _end_of_day(found, start, closings, places)
+    closings = [i for i in range(start, len(page)) if page[i].text[0] == "[" and _CLOSING.match(page[i].text)]
+    while places and start < len(page):
+        end = _end_of_day(page, start, closings, places)
         yield Part(start, end, 1, "oral", "")
-        yield from _oral(found, start, end, turns)
-        start = _next_day(found, end, places)
-        yield from _material(found, end, start, turns)
-    yield from _material(found, start, len(found), turns)
+        yield from _oral(page, start, end, turns)
+        start = _next_day(page, end, places)
+        yield from _material(page, end, start, turns)
+    yield from _material(page, start, len(page), turns)
 
 
-def _end_of_day(found: Sequence[Paragraph], start: int, closings: list[int], turns: list[int]) -> int:
+def _end_of_day(page: Sequence[Paragraph], start: int, closings: list[int], turns: list[int]) -> int:
     """Return the end of what was said: after the bracket that no turn follows at once, or before the appendix."""
     for closing in closings[bisect_left(closings, start) :]:
         following = bisect_left(turns, closing)
         if following == len(turns) or turns[following] - closing > RESUMED:
             return closing + 1
-    after = range(max(start, turns[-1]), len(found))
-    return next((i for i in after if _is_appendix(found[i])), len(found))
+    after = range(max(start, turns[-1]), len(page))
+    return next((i for i in after if _is_appendix(page[i])), len(page))
 
 
-def _next_day(found: Sequence[Paragraph], start: int, turns: list[int]) -> int:
-    """Return where the next sitting begins, with its headings; len(found) for none."""
+def _next_day(page: Sequence[Paragraph], start: int, turns: list[int]) -> int:
+    """Return where the next sitting begins, with its headings; len(page) for none."""
     for i in range(start, turns[-1]):
-        if found[i].indent == RUNNING and CONVENED.match(found[i].text):
-            return before_headings(found, i, start)
-    return len(found)
+        if page[i].indent == RUNNING and CONVENED.match(page[i].text):
+            return before_headings(page, i, start)
+    return len(page)
 
 
-def _oral(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, str]) -> Iterator[Part]:
+def _oral(page: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, str]) -> Iterator[Part]:
     """Yield turns and what stands between them; a bracket that announces an insertion is the end of its turn."""
     part = Part(first, first, 2, "opening", "")
     heading: Part | None = None
     for i in range(first, end):
-        text = found[i].text
+        text = page[i].text
         announced = _FOLLOWS.match(text) if text[0] == "[" else None
         # No name ends answers for the record, which have names of their own.
         if i in turns and part.kind != _FOR_THE_RECORD:
-            begin = _begin(found, i, part)
-            yield from _closed(found, part, begin, turns, heading)
+            begin = _begin(page, i, part)
+            yield from _closed(page, part, begin, turns, heading)
             part = Part(begin, begin, 2, "turn", turns[i])
-            heading = Part(begin, i, 3, "heading", shortened(found[begin].text, LABEL_LENGTH)) if begin < i else None
+            heading = Part(begin, i, 3, "heading", shortened(page[begin].text, LABEL_LENGTH)) if begin < i else None
         elif (text[0] == "[" and _CLOSING.match(text)) or (announced and i + 1 < end and i + 1 not in turns):
             begin = i + 1 if announced else i
-            yield from _closed(found, part, begin, turns, heading)
-            part = _inserted(found, begin, announced["what"]) if announced else Part(i, i, 2, "closing", "")
+            yield from _closed(page, part, begin, turns, heading)
+            part = _inserted(page, begin, announced["what"]) if announced else Part(i, i, 2, "closing", "")
             heading = None
         # A heading that stands apart inserts without a bracket; the contents may go on in the opening.
         elif (
-            found[i].is_apart
+            page[i].is_apart
             and i > part.first
             and part.kind not in ("opening", _FOR_THE_RECORD)
-            and (kind := _item_kind(found[i]))
+            and (kind := _item_kind(page[i]))
             and (kind == _FOR_THE_RECORD or (kind == "prepared statement" and text[:8].upper() == "PREPARED"))
         ):
-            yield from _closed(found, part, i, turns, heading)
+            yield from _closed(page, part, i, turns, heading)
             kind = "material" if kind == _FOR_THE_RECORD else kind
-            part, heading = Part(i, i, 2, kind, _heading_label(found, i)), None
-    yield from _closed(found, part, end, turns, heading)
+            part, heading = Part(i, i, 2, kind, _heading_label(page, i)), None
+    yield from _closed(page, part, end, turns, heading)
 
 
-def _begin(found: Sequence[Paragraph], turn: int, before: Part) -> int:
+def _begin(page: Sequence[Paragraph], turn: int, before: Part) -> int:
     """Return the first heading over a turn; after an insertion only one that announces a statement."""
     first, is_said = turn, before.kind in _SAID
     # At least one paragraph stays with what was said before.
     floor = before.first + 1 if is_said else before.first
-    while first > floor and is_heading(found[first - 1]) and in_capitals(found[first - 1].text):
+    while first > floor and is_heading(page[first - 1]) and in_capitals(page[first - 1].text):
         first -= 1
     if is_said:
         return first
-    return next((i for i in range(first, turn) if STATEMENT.match(found[i].text)), turn)
+    return next((i for i in range(first, turn) if STATEMENT.match(page[i].text)), turn)
 
 
-def _inserted(found: Sequence[Paragraph], first: int, what: str) -> Part:
+def _inserted(page: Sequence[Paragraph], first: int, what: str) -> Part:
     """Return the part that a bracket announces."""
     words = what.removeprefix("The ").removeprefix("the ")
     label = shortened(words[0].upper() + words[1:], LABEL_LENGTH)
     if re.search("question|response", words, re.I):
         return Part(first, first, 2, _FOR_THE_RECORD, label)
     if re.search("statement|testimony", words, re.I):
-        own = _heading_label(found, first) if _STATEMENT_ITEM.match(found[first].text) else ""
+        own = _heading_label(page, first) if _STATEMENT_ITEM.match(page[first].text) else ""
         return Part(first, first, 2, "prepared statement", own or label)
     return Part(first, first, 2, "material", label)
 
 
-def _material(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, str]) -> Iterator[Part]:
+def _material(page: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, str]) -> Iterator[Part]:
     """Yield the items after the adjournment, parted by short rules and by headings that name their kind.
 
     The lines of one heading begin one item, and so do the words "APPENDIX" and "Material submitted" over its first.
@@ -190,29 +190,29 @@ def _material(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[i
     if first == end:
         return
     yield Part(first, end, 1, "material", "Additional material")
-    part = Part(first, first, 2, "material", _heading_label(found, first))
-    in_heading, is_title = False, _is_appendix(found[first])
+    part = Part(first, first, 2, "material", _heading_label(page, first))
+    in_heading, is_title = False, _is_appendix(page[first])
     for i in range(first, end):
         # A short rule begins an item, and a heading that names its kind, unless a heading goes on.
-        is_parted = i > first and found[i - 1].text == PARTING
-        kind = _item_kind(found[i]) if is_parted or not in_heading or is_title else ""
+        is_parted = i > first and page[i - 1].text == PARTING
+        kind = _item_kind(page[i]) if is_parted or not in_heading or is_title else ""
         if kind and is_title:
-            part = Part(part.first, part.first, 2, kind, _heading_label(found, i))
-        elif kind or is_parted or (_is_appendix(found[i]) and not is_title):
-            yield from _closed(found, part, i, turns)
-            part = Part(i, i, 2, kind or "material", _heading_label(found, i))
-        in_heading = is_heading(found[i]) and (in_heading or bool(kind) or part.first == i)
-        is_title = (is_title and found[i].text == PARTING) or (_is_appendix(found[i]) and (is_title or part.first == i))
-    yield from _closed(found, part, end, turns)
+            part = Part(part.first, part.first, 2, kind, _heading_label(page, i))
+        elif kind or is_parted or (_is_appendix(page[i]) and not is_title):
+            yield from _closed(page, part, i, turns)
+            part = Part(i, i, 2, kind or "material", _heading_label(page, i))
+        in_heading = is_heading(page[i]) and (in_heading or bool(kind) or part.first == i)
+        is_title = (is_title and page[i].text == PARTING) or (_is_appendix(page[i]) and (is_title or part.first == i))
+    yield from _closed(page, part, end, turns)
 
 
 def _closed(
-    found: Sequence[Paragraph], part: Part, end: int, turns: Mapping[int, str], heading: Part | None = None
+    page: Sequence[Paragraph], part: Part, end: int, turns: Mapping[int, str], heading: Part | None = None
 ) -> Iterator[Part]:
     """Yield a part that ends there, with its heading and its questions."""
     if part.first == end:
         return
-    asked = list(_questions(found, part.first, end, turns)) if part.kind not in _SAID else []
+    asked = list(_questions(page, part.first, end, turns)) if part.kind not in _SAID else []
     if part.kind == "material" and any(each.kind == "answer" for each in asked):
         part = part._replace(kind=_FOR_THE_RECORD)
     yield part._replace(end=end)
@@ -222,12 +222,12 @@ def _closed(
         yield from asked
 
 
-def _questions(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, str]) -> Iterator[Part]:
+def _questions(page: Sequence[Paragraph], first: int, end: int, turns: Mapping[int, str]) -> Iterator[Part]:
     """Yield the questions and answers between two paragraphs."""
     opened: list[tuple[int, str, str]] = []
     asker, is_answered = "", False
     for i in range(first, end):
-        text, speaker = found[i].text, turns.get(i, "")
+        text, speaker = page[i].text, turns.get(i, "")
         # A heading says who asks from here on, and whether answers alone follow.
         if submitted := _ASKED_BY.fullmatch(text):
             asker, is_answered = submitted["name"].casefold(), bool(submitted["answers"])
@@ -240,7 +240,7 @@ def _questions(found: Sequence[Paragraph], first: int, end: int, turns: Mapping[
         elif is_answered or opened:
             label = speaker or (answer[1] if (answer := _ANSWER.match(text)) else "")
         if label:
-            opened.append((before_headings(found, i, opened[-1][0] + 1 if opened else first), kind, label))
+            opened.append((before_headings(page, i, opened[-1][0] + 1 if opened else first), kind, label))
     asked = [begin for begin, kind, _ in opened if kind == "question"]
     for n, (begin, kind, label) in enumerate(opened):
         after = bisect_right(asked, begin)
@@ -268,13 +268,13 @@ def _item_kind(paragraph: Paragraph) -> str:
     return "material" if is_heading(paragraph) and _OTHER_ITEM.match(heading) else ""
 
 
-def _heading_label(found: Sequence[Paragraph], first: int) -> str:
+def _heading_label(page: Sequence[Paragraph], first: int) -> str:
     """Return the heading that begins at a paragraph, with the lines in like letters right below it."""
-    if not is_heading(found[first]) and not _item_kind(found[first]):
+    if not is_heading(page[first]) and not _item_kind(page[first]):
         return ""
-    end, is_large = first + 1, in_capitals(found[first].text)
-    while end < min(len(found), first + HEADING_LINES) and is_heading(found[end]) and not found[end].is_apart:
-        if in_capitals(found[end].text) != is_large:
+    end, is_large = first + 1, in_capitals(page[first].text)
+    while end < min(len(page), first + HEADING_LINES) and is_heading(page[end]) and not page[end].is_apart:
+        if in_capitals(page[end].text) != is_large:
             break
         end += 1
-    return shortened(" ".join(paragraph.text for paragraph in found[first:end]), LABEL_LENGTH)
+    return shortened(" ".join(paragraph.text for paragraph in page[first:end]), LABEL_LENGTH)

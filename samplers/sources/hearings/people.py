@@ -161,16 +161,16 @@ def last_name(name: str) -> str:
     return words[-1] if words[-1] not in ("jr", "sr", "ii", "iii", "iv") or len(words) == 1 else words[-2]
 
 
-def affiliated(found: Sequence[Paragraph], speakers: Collection[str], has_word: HasWord) -> Mapping[str, str]:
+def affiliated(page: Sequence[Paragraph], speakers: Collection[str], has_word: HasWord) -> Mapping[str, str]:
     """Return the speakers whose affiliation a heading states, each as "Ms. Heath, Director, Bureau of Lamps".
 
     A last name that two headings give to different people is left as it is, and so is "Mr. Hill of Montana", a
     member whose name a witness has. `has_word` is of the text, which spells words in small letters.
     """
     stated: dict[str, set[str]] = {}
-    places = [i for i, p in enumerate(found) if is_heading(p) and STATEMENT.match(p.text.upper())]
+    places = [i for i, p in enumerate(page) if is_heading(p) and STATEMENT.match(p.text.upper())]
     for place in places[:N_STATEMENTS]:
-        people = re.split(r" (?:OF|BY|FROM) ", _heading(found, place), maxsplit=1, flags=re.I)[-1]
+        people = re.split(r" (?:OF|BY|FROM) ", _heading(page, place), maxsplit=1, flags=re.I)[-1]
         for match in filter(None, map(_NAMED.match, people.split(";"))):
             stated.setdefault(last_name(match["name"]), set()).add(match["affiliation"].strip(" .").upper())
     labels = {}
@@ -184,10 +184,10 @@ def affiliated(found: Sequence[Paragraph], speakers: Collection[str], has_word: 
     return labels
 
 
-def _heading(found: Sequence[Paragraph], first: int) -> str:
+def _heading(page: Sequence[Paragraph], first: int) -> str:
     """Return the lines of a heading over a statement as one, without those who only accompany the witness."""
-    lines = [found[first].text]
-    for paragraph in found[first + 1 : first + HEADING_LINES]:
+    lines = [page[first].text]
+    for paragraph in page[first + 1 : first + HEADING_LINES]:
         if not is_heading(paragraph) or STATEMENT.match(paragraph.text.upper()):
             break
         if not lines[-1].endswith((",", ";", "AND", "OF", "FOR")) and paragraph.is_apart:

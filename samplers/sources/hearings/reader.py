@@ -60,18 +60,18 @@ class _Facts(NamedTuple):
 
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
-    title, opening, found, left_out = _printed(data, name)
+    title, opening, page, left_out = _printed(data, name)
     # Who speaks is known by the whole page, so it comes before what is front matter.
-    contents = contents_at(found)
-    openings = {i: p.text for i, p in enumerate(found) if p.indent == RUNNING and i > contents and "\t" not in p.text}
-    turns = speakers(openings, announced(found))
-    before = front(found, contents, min(turns, default=len(found)))
-    end = titles_at_end(found, max(turns, default=len(found)))
-    left_out["titles of scanned pages"] += sum(_visible(p.text) for p in found[end:])
-    del found[end:]
+    contents = contents_at(page)
+    openings = {i: p.text for i, p in enumerate(page) if p.indent == RUNNING and i > contents and "\t" not in p.text}
+    turns = speakers(openings, announced(page))
+    before = front(page, contents, min(turns, default=len(page)))
+    end = titles_at_end(page, max(turns, default=len(page)))
+    left_out["titles of scanned pages"] += sum(_visible(p.text) for p in page[end:])
+    del page[end:]
     for i, reason in before.left_out.items():
-        left_out[reason] += _visible(found[i].text)
-    facts = _facts(title, opening, name, [p.text for p in found[: before.roster] if p.text != PARTING])
+        left_out[reason] += _visible(page[i].text)
+    facts = _facts(title, opening, name, [p.text for p in page[: before.roster] if p.text != PARTING])
     turns = {i: speaker for i, speaker in turns.items() if i >= before.start}
     # Sections by paragraph, then the text of the paragraphs that are kept, then both by character.
     outline = [
@@ -79,15 +79,15 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         Part(0, before.roster, 2, "cover", ""),
         Part(before.roster, before.contents, 2, "roster", "Members and staff"),
         Part(before.contents, before.start, 2, "contents", "Contents"),
-        *parts(found, before.start, turns),
+        *parts(page, before.start, turns),
     ]
-    kept = [i for i, p in enumerate(found) if i not in before.left_out and p.text != PARTING]
-    text, ends = _composed(found, kept, outline)
+    kept = [i for i, p in enumerate(page) if i not in before.left_out and p.text != PARTING]
+    text, ends = _composed(page, kept, outline)
     if not text:
         raise DocumentError(name, "a hearing without text")
     # Titles are in capitals: the text itself says how their words are spelt.
     has_word = word_finder(text)
-    named = affiliated(found[before.start :], set(turns.values()), has_word)
+    named = affiliated(page[before.start :], set(turns.values()), has_word)
     length, n_turns = bucket(len(text), LENGTH_BUCKETS, "long"), bucket(len(turns), TURN_BUCKETS, "many-turns")
     is_official = _PACKAGE.fullmatch(facts.doc_id)
     document = Document(
@@ -108,24 +108,24 @@ FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
 
 def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], Counter[str]]:
     """Return a page's title, its first characters as printed, its paragraphs without furniture, what was left out."""
-    page = read_page(data, name)
-    title, opening, text, left_out = page.title, page.text[:COVER_LENGTH], page.text, page.left_out
-    del page  # The page's text would stay beside each later one: 8 times the file at the peak, not 6.
+    source = read_page(data, name)
+    title, opening, text, left_out = source.title, source.text[:COVER_LENGTH], source.text, source.left_out
+    del source  # The page's text would stay beside each later one: 8 times the file at the peak, not 6.
     if "GRAPHIC" in text:
         text = removed(GRAPHIC, text, left_out, "places of scanned pages")
     if "[all]" in text:
         text = removed(END_MARK, text, left_out, "end marks")
     text = removed(RULE, text, left_out, "rules", _rule)
     text = without_page_marks(text, left_out)
-    found = paragraphs(text, RUNNING)
-    kept = n_marks("\n".join([paragraph.text for paragraph in found]))
+    page = paragraphs(text, RUNNING)
+    kept = n_marks("\n".join([paragraph.text for paragraph in page]))
     left_out["leaders and hyphens at line ends"] += n_marks(text) - kept
-    for i, (indent, is_apart, words) in enumerate(found):
+    for i, (indent, is_apart, words) in enumerate(page):
         if ("-" in words and "--" in words) or "`" in words or ("'" in words and "''" in words):
-            found[i] = Paragraph(indent, is_apart, typographic(words, left_out))
+            page[i] = Paragraph(indent, is_apart, typographic(words, left_out))
         elif indent > RUNNING and _SPACED.fullmatch(words):
-            found[i] = Paragraph(indent, is_apart, words.replace(" ", ""))
-    return title, opening, found, left_out
+            page[i] = Paragraph(indent, is_apart, words.replace(" ", ""))
+    return title, opening, page, left_out
 
 
 def _rule(match: re.Match[str]) -> str:
@@ -173,7 +173,7 @@ def _title(facts: _Facts, has_word: HasWord) -> str:
     return cut(f"{head}: {recased(facts.headline, has_word)}" if facts.headline else head)
 
 
-def _composed(found: Sequence[Paragraph], kept: Sequence[int], outline: Sequence[Part]) -> tuple[str, list[int]]:
+def _composed(page: Sequence[Paragraph], kept: Sequence[int], outline: Sequence[Part]) -> tuple[str, list[int]]:
     """Return the text of the paragraphs that are kept, and where each and the break before it ends, in turn.
 
     A blank line stands before a section and where one is printed, a line break before other paragraphs.
@@ -181,7 +181,7 @@ def _composed(found: Sequence[Paragraph], kept: Sequence[int], outline: Sequence
     begins = {kept[at] for at in (bisect_left(kept, part.first) for part in outline) if at < len(kept)}
     pieces: list[str] = []
     for i in kept:
-        pieces += ("\n\n" if found[i].is_apart or i in begins else "\n", found[i].text)
+        pieces += ("\n\n" if page[i].is_apart or i in begins else "\n", page[i].text)
     pieces[:1] = [""] * len(pieces[:1])
     return "".join(pieces), list(accumulate(map(len, pieces)))
 
