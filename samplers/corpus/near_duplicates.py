@@ -13,6 +13,7 @@ import hashlib
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -63,7 +64,8 @@ def near_duplicates(documents: Iterable[Document], threshold: float = THRESHOLD)
     short: list[Document] = []
     for document in ordered:
         (long if len(document.text.split(None, SHORTEST)) >= SHORTEST else short).append(document)
-    clusters = _equal(short)
+    first: dict[str, str] = {}
+    clusters = {d.doc_id: first.setdefault(" ".join(d.text.lower().split()), d.doc_id) for d in short}
     if long:
         sets = list(_sets(long))
         labels = _connected(sets, _signatures(sets), threshold)
@@ -88,25 +90,12 @@ def jaccard(first: Hashes, second: Hashes) -> float:
     return shared / (len(first) + len(second) - shared)
 
 
-def _equal(documents: Iterable[Document]) -> dict[str, str]:
-    first: dict[str, str] = {}
-    return {d.doc_id: first.setdefault(" ".join(d.text.lower().split()), d.doc_id) for d in documents}
-
-
-class _WordHashes(dict[str, int]):
-    """CRC of each word met; the same in every process."""
-
-    def __missing__(self, word: str) -> int:
-        value = self[word] = zlib.crc32(word.encode())
-        return value
-
-
 def _sets(documents: Iterable[Document]) -> Iterator[Hashes]:
     """Give each document's runs of words as sorted hashes of 32 bits: two sets of 100,000 share 2 by accident."""
-    words = _WordHashes()
+    word_hash = cache(lambda word: zlib.crc32(word.encode()))  # the same in every process
     for document in documents:
         tokens = document.text.lower().split()
-        each = np.fromiter(map(words.__getitem__, tokens), np.uint64, len(tokens))
+        each = np.fromiter(map(word_hash, tokens), np.uint64, len(tokens))
         # A polynomial over the hashes of SHINGLE words, of all runs at once.
         n = len(tokens) - SHINGLE + 1
         runs = np.zeros(n, np.uint64)

@@ -14,6 +14,7 @@ from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.documents import CONTENTS, ERROR_PAGE, FURNITURE, MARKUP, NO_TEXT, Layout, reader
+from samplers.formats.headings import cut
 from samplers.formats.markdown_text import plain
 from samplers.registry import SOURCES, source_format
 from samplers.source_format import FileContent
@@ -217,6 +218,20 @@ def test_lines_set_as_titles_are_headings_where_a_layout_says_so(line: str, leve
     assert headings(read(page, "x.md")) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "length", "shown"),
+    [
+        ("one two three", 13, "one two three"),
+        ("one two three", 12, "one two …"),
+        ("one two three", 10, "one two …"),
+        ("one two three", 9, "one …"),
+        ("one two, three", 11, "one two …"),
+    ],
+)
+def test_a_long_title_is_cut_at_a_word_and_before_marks_that_lead_on(text: str, length: int, shown: str) -> None:
+    assert cut(text, length) == shown
+
+
 def test_a_title_above_a_title_is_one_too() -> None:
     (document,) = TITLED(f"First Part\n\nInner Part\n\n{WORDS}".encode(), "x.md", frozenset()).documents
     assert headings(document) == [(1, "First Part"), (1, "Inner Part")]
@@ -342,7 +357,7 @@ def test_an_error_page_in_place_of_a_document_is_counted_and_no_document(
 @pytest.mark.shared
 @pytest.mark.parametrize("source", ["crs_reports", "gao_reports", "statements_of_administration_policy"])
 def test_real_documents_are_named_as_the_manifest_has_them_and_hold_no_marks(source: str, shared: Path) -> None:
-    cut = chunker(SOURCES[source].structural_chunker)
+    chunked = chunker(SOURCES[source].structural_chunker)
     sizes: list[int] = []
     for path in real_files(shared, source):
         if not path.name.endswith(source_format(source).suffixes):
@@ -353,6 +368,6 @@ def test_real_documents_are_named_as_the_manifest_has_them_and_hold_no_marks(sou
             assert document.doc_id in path.name or source != "gao_reports"
             assert not any(mark in document.text for mark in ("**", "](", "Disclaimer", "EXECUTIVE OFFICE")), path.name
             assert document.sections or source != "crs_reports" or document.doc_id == "IN12680v1"
-            sizes += [chunk.n_tokens for chunk in cut(document)]
+            sizes += [chunk.n_tokens for chunk in chunked(document)]
     assert max(sizes) <= 512
     assert source != "crs_reports" or 250 < sum(sizes) / len(sizes) < 450

@@ -335,9 +335,3 @@ def test_a_key_that_a_server_repeats_in_other_letters_is_not_shown(site, keyed):
         with pytest.raises(Refused, match=r"\[key\]") as caught:
             keyed.json(API + path)
         assert KEY not in str(caught.value).lower()
-
-
-def test_every_official_address_is_https_and_official():
-    for row in ENDPOINTS.values():
-        assert row.origin.startswith("https://")
-        assert Endpoints({}).official(row.origin + "/x") == row.origin + "/x"

@@ -5,7 +5,6 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,11 +164,6 @@ def test_no_documents_give_no_clusters():
 def test_clusters_are_listed_largest_first_then_by_id():
     clusters = {"a": "a", "b": "b", "c": "b", "d": "d", "e": "d", "f": "d", "g": "g", "h": "g"}
     assert members(clusters) == [("d", "e", "f"), ("b", "c"), ("g", "h")]
-
-
-def test_jaccard_is_of_sets():
-    first, second = np.array([1, 2, 3, 4], np.uint32), np.array([3, 4, 5], np.uint32)
-    assert jaccard(first, second) == 2 / 5
 
 
 @pytest.mark.slow
