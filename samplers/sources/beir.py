@@ -21,6 +21,7 @@ STRATUM = "collection"
 
 _LARGEST_GRADE = 1000
 _GRADE = re.compile(r"-?[0-9]{1,4}(?:\.0+)?")
+_WORD = re.compile(r"(?!nan|inf)\D*", re.I)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ROW_HINT = 'Lines such as {"_id": "d1", "title": "...", "text": "..."} are expected.'
 _QRELS_HINT = "lines of 'query-id, corpus-id, score', parted by tabs, are expected"
@@ -130,19 +131,17 @@ def _documents(
     for number, row in read_jsonl(path):
         where = f"{display(path)}:{number}"
         doc_id = _id(row, where)
-        title, text = (
-            " ".join(_text(row, "title", where, other_form).split()),
-            _text(row, "text", where, other_form).strip(),
-        )
+        title = " ".join(_text(row, "title", where, other_form).split())
+        text = _text(row, "text", where, other_form).strip()
         if doc_id in empty if title or text else doc_id in documents:
-            raise InputError(f"{where}: document {printable(doc_id)} was there before with other text. Keep one.")
+            raise _other(where, "document", doc_id)
         if not (title or text):
             empty[doc_id] = f"{path.name}:{number}"
             continue
         document = collection_document(doc_id, title, text, title_fits)
         known = documents.setdefault(doc_id, document)
         if known.sha256 != document.sha256:
-            raise InputError(f"{where}: document {printable(doc_id)} was there before with other text. Keep one.")
+            raise _other(where, "document", doc_id)
         n_duplicates += known is not document
     return documents, empty, n_duplicates
 
@@ -168,7 +167,7 @@ def _queries(path: Path, qrels: dict[str, dict[str, int]], other_form: set[str])
         if not text:
             raise InputError(f"{where}: query {printable(query_id)} has no text, and qrels judge it.")
         if queries.setdefault(query_id, text) != text:
-            raise InputError(f"{where}: query {printable(query_id)} was there before with other text. Keep one.")
+            raise _other(where, "query", query_id)
     if without := [query_id for query_id in qrels if query_id not in queries]:
         raise InputError(
             f"{display(path)} lacks {len(without)} of {len(qrels)} judged queries, {printable(without[0])} among them. "
@@ -188,7 +187,7 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
             raise InputError(f"{where}: {len(columns)} columns; {_QRELS_HINT}.")
         query_id, doc_id, grade = (column.strip() for column in columns)
         if not _GRADE.fullmatch(grade) or abs(float(grade)) > _LARGEST_GRADE:
-            if number == 1 and not _is_number(grade):
+            if number == 1 and _WORD.fullmatch(grade):
                 continue  # the header, which some collections lack
             raise InputError(
                 f"{where}: the score is {printable(grade, 40)}, not a whole number up to {_LARGEST_GRADE}."
@@ -205,12 +204,8 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
     return qrels
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _other(where: str, what: str, name: str) -> InputError:
+    return InputError(f"{where}: {what} {printable(name)} was there before with other text. Keep one.")
 
 
 def _id(row: dict[str, JSON], where: str) -> str:
