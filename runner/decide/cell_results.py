@@ -100,6 +100,7 @@ def unjudged_hits(comparison: Comparison, run: Run) -> tuple[int, list[float]]:
     These are the means of the lower and of the higher score, query by query, that grading all of them as worthless and
     as perfect gives. A perfect one raises the ideal too, so either can be the higher.
     """
+    # All unjudged hits perfect; all worthless is what the score counts already.
     filled = {query_id: dict(grades) for query_id, grades in comparison.qrels.items()}
     unjudged = 0
     for query_id, hits in run.hits.items():

@@ -34,6 +34,7 @@ def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) ->
     common = [query.id for query in new.queries if asked.get(query.id) == query.text]
     if old.plan.relevant_grade != new.plan.relevant_grade:
         measures = [measure for measure in measures if measure == "ndcg@10"]
+    # Files may have the same queries in another order.
     places = [[[query.id for query in each.queries].index(name) for name in common] for each in (old, new)]
 
     def moved(cell: str, measure: str) -> Difference:

@@ -74,6 +74,7 @@ def decide(
         if chosen == RECOMMENDED:
             chosen = results.outcome.recommended
             reason = reason or recommendation(results.cells, results.plan)[1]
+    # Neither a typing error nor a cell that was only explored can be decided upon.
     need_cell(chosen, [row.cell for row in results.cells])
     row = next(row for row in results.cells if row.cell == chosen)
     standing: Standing = "the baseline" if chosen == baseline else "no candidate"

@@ -42,6 +42,7 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> Sec
     by_query: dict[str, list[tuple[int, int]]] = {}
     for double in twice:
         by_query.setdefault(double.query_id, []).append((double.first, double.second))
+    # Intervals are over queries: a judge who misreads one need errs in all of its pairs.
     bootstrap, settings = plan.bootstrap, plan.significance
     tables = {query_id: confusion(grades) for query_id, grades in by_query.items()}
     kappa, binary = estimates(tables, plan.relevant_grade, seed=bootstrap.seed, confidence=bootstrap.confidence)

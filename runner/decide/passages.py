@@ -69,8 +69,8 @@ class AskedWord(NamedTuple):
 
 def words_with(terms: Terms, text: str) -> list[AskedWord]:
     """Return the words of a text that stand for one of the terms, in text order."""
-    found = ((word, terms & terms_of(word)) for word in words(text))
-    return [AskedWord(word.start, word.end, own) for word, own in found if own]
+    known = ((word, terms & terms_of(word)) for word in words(text))
+    return [AskedWord(word.start, word.end, own) for word, own in known if own]
 
 
 class Window(NamedTuple):
@@ -123,9 +123,9 @@ def with_passages(
         if document is None:
             continue
         # A document is read once, whatever the number of queries.
-        found = words_with(frozenset[str]().union(*(asked[place] for place, _ in pairs)), document.text)
+        words_asked = words_with(frozenset[str]().union(*(asked[place] for place, _ in pairs)), document.text)
         for place, row in pairs:
-            own = [AskedWord(*word[:2], common) for word in found if (common := word.terms & asked[place])]
+            own = [AskedWord(*word[:2], common) for word in words_asked if (common := word.terms & asked[place])]
             spans = lists.queries[place].documents[row].spans
             shown[place, row] = _passages(document.text, own, spans, ranked[place].get(row, []))
     titles = {doc_id: document.title for doc_id, document in documents.items()}

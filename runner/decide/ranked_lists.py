@@ -73,15 +73,15 @@ def _wanted(query_id: str, runs: Mapping[str, Run], qrels: Qrels, depth: int, re
     return sorted(best, key=lambda doc_id: (-judged.get(doc_id, unjudged), best[doc_id], doc_id))
 
 
-def _pair(number: int, grade: int | None, said: Sequence[Label]) -> PairShown:
-    first = [label for label in said[:1] if label.round == 1]
+def _pair(number: int, grade: int | None, readings: Sequence[Label]) -> PairShown:
+    first = [label for label in readings[:1] if label.round == 1]
     return PairShown(
         document=number,
         grade=grade,
         judge=first[0].judge if first else "",
         reason=first[0].reason if first else "",
         spans=[list(span) for span in first[0].spans] if first else [],
-        readings=[shaped(FurtherReading, label) for label in said[len(first) :]],
+        readings=[shaped(FurtherReading, label) for label in readings[len(first) :]],
         passages=[],
     )
 

@@ -54,6 +54,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     control_rows = controls(gate, comparison.document_chunks(plan.baseline))
     noise_floor = _noise_floor(version, comparison)
     facts = collection_facts(version) if published else None
+    # Published judgments are taken as they are: nothing is pooled, and no pair is missing.
     label_facts = _published_facts(version, comparison, facts) if facts else _label_facts(version, comparison, labels)
     texts = None if published else texts_to_show(version)
     lists = _lists(comparison, documents, labels, texts, beside_baseline(cells, plan))
@@ -83,6 +84,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
         previous=None,
         outcome=outcome(comparison, cells, control_rows, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
     )
+    # What was is set beside what is, so that comes last.
     return Scored(results.model_copy(update={"previous": previous_version(version, results)}), lists)
 
 

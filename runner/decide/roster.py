@@ -165,12 +165,12 @@ def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> s
         return NOT_EVALUATED
     from chunkers.registry import uncut
 
-    said = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({decision.tier})"
+    words = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({decision.tier})"
     rows = [row for row in _dense_rows(sibling) if uncut(parse_cell(row.cell).chunker) == source.structural_chunker]
     if not rows:
-        return f"{said}; {source.structural_chunker} was not measured"
+        return f"{words}; {source.structural_chunker} was not measured"
     best = max(rows, key=lambda row: row.differences["ndcg@10"].mean)
-    return f"{said}; {best.cell} {best.differences['ndcg@10'].mean:+.4f} nDCG@10 to its baseline"
+    return f"{words}; {best.cell} {best.differences['ndcg@10'].mean:+.4f} nDCG@10 to its baseline"
 
 
 def _observed_best(version: Version, decision: Decision | None) -> str:

@@ -72,19 +72,19 @@ class Arm(NamedTuple):
 def judged_queries(comparison: Comparison, doubles: Sequence[Double]) -> list[JudgedQuery]:
     """Return every query with its scored grades and those second readings, in the order of the queries."""
     second = {(double.query_id, double.doc_id): double.second for double in doubles}
-    found = []
+    queries = []
     for query_id in comparison.query_ids:
         grades = comparison.qrels.get(query_id, {})
         slots = {doc_id: slot for slot, doc_id in enumerate(sorted(grades))}
         first = np.array([grades[doc_id] for doc_id in slots], np.int64)
         read = np.array([second.get((query_id, doc_id), -1) for doc_id in slots], np.int64)
-        found.append(JudgedQuery(slots, first, read))
-    return found
+        queries.append(JudgedQuery(slots, first, read))
+    return queries
 
 
 def arms(comparison: Comparison, cell: str, queries: Sequence[JudgedQuery]) -> list[Arm]:
     """Return the cell beside the baseline, query by query."""
-    found = []
+    beside = []
     for query_id, query in zip(comparison.query_ids, queries, strict=True):
         own, other = (
             np.array([query.slots.get(hit.doc_id, -1) for hit in comparison.runs[name].hits[query_id][:10]], np.int64)
@@ -94,8 +94,8 @@ def arms(comparison: Comparison, cell: str, queries: Sequence[JudgedQuery]) -> l
         places[own[own >= 0]] += 1
         places[other[other >= 0]] += 2
         codes = np.where(query.second >= 0, _KNOWN + query.second, N_GRADES * places + query.first)
-        found.append(Arm(own, other, places, codes))
-    return found
+        beside.append(Arm(own, other, places, codes))
+    return beside
 
 
 def drawn_differences(
@@ -116,6 +116,7 @@ def drawn_differences(
     pseudo = generator.integers(_SCALE, size=(N_PLACES, N_GRADES, SHRINKAGE, 1, draws), dtype=np.uint16)
     levels = [_levels(_readings(queries, of_cell, counts), pseudo) for of_cell in cells]
     for row, query in enumerate(queries):
+        # A draw that takes the query twice has two copies of it.
         copies = np.repeat(np.arange(draws), counts[:, row])
         uniform = generator.integers(_SCALE, size=(len(query.first), len(copies)), dtype=np.uint16)
         for number, of_cell in enumerate(cells):
@@ -126,11 +127,11 @@ def drawn_differences(
 
 def _readings(queries: Sequence[JudgedQuery], of_cell: Sequence[Arm], counts: Ints) -> Ints:
     """Count second readings of the queries that each draw took: (places, first grades, second grades, draws)."""
-    found = np.zeros((len(queries), N_PLACES, N_GRADES, N_GRADES), np.int64)
+    readings = np.zeros((len(queries), N_PLACES, N_GRADES, N_GRADES), np.int64)
     for row, (query, arm) in enumerate(zip(queries, of_cell, strict=True)):
         read = query.second >= 0
-        np.add.at(found[row], (arm.places[read], query.first[read], query.second[read]), 1)
-    return np.tensordot(found, counts, axes=(0, 1))
+        np.add.at(readings[row], (arm.places[read], query.first[read], query.second[read]), 1)
+    return np.tensordot(readings, counts, axes=(0, 1))
 
 
 def _levels(readings: Ints, pseudo: Levels) -> Levels:
@@ -139,20 +140,24 @@ def _levels(readings: Ints, pseudo: Levels) -> Levels:
     # A quarter of a reading of every grade: what the second judge happened not to say is not impossible.
     below = np.cumsum(4 * everywhere + 1, axis=1)[:, :-1] / (4 * everywhere.sum(axis=1, keepdims=True) + N_GRADES)
     added = (pseudo < np.ceil(below * _SCALE)[None, :, None]).sum(axis=2)
+    # Readings of the place itself, and those that join them.
     totals = readings.sum(axis=2, keepdims=True) + SHRINKAGE
     drawn = np.ceil((np.cumsum(readings, axis=2)[:, :, :-1] + added) / totals * _SCALE)
     grades, steps = np.arange(N_GRADES), np.arange(N_GRADES - 1)
     levels = np.empty((len(steps), _N_CODES, readings.shape[3]), np.uint16)
     levels[:, :_KNOWN] = drawn.transpose(2, 0, 1, 3).reshape(len(steps), _KNOWN, -1)
+    # What the second judge read is what it said, whatever is drawn.
     levels[:, _KNOWN:] = np.where(grades > steps[:, None], 0, _SCALE)[:, :, None]
     return levels
 
 
 def _differences(arm: Arm, uniform: Levels, levels: Levels, relevant_grade: int) -> tuple[Ints, Ints]:
     """Return nDCG@10 and Recall@10 of the cell less the baseline's, one a copy."""
+    # Which documents reach grade 1, 2 and 3 in each copy: a grade is the sum of its steps.
     reached = [uniform >= level[arm.codes] for level in levels]
     numbers = [at_least.view(np.uint8).sum(axis=0, dtype=np.uint32) for at_least in reached]
     ideal, relevant, gains = np.zeros(uniform.shape[1]), relevant_grade - 1, []
+    # The best ranking has all documents of a step first.
     for number in numbers:
         ideal += _REACHED[np.minimum(number, len(DISCOUNTS))]
     for ranking in (arm.cell, arm.baseline):
@@ -167,8 +172,8 @@ def _differences(arm: Arm, uniform: Levels, levels: Levels, relevant_grade: int)
 def _discounted(at_least: NDArray[np.bool_], ranking: Ints) -> Floats:
     """Return the discounts (copies,) of a ranking's documents that reach a grade; added rank by rank, in that order."""
     judged = np.flatnonzero(ranking >= 0)
-    found: Floats = (at_least[ranking[judged]] * DISCOUNTS[judged, None]).sum(axis=0)
-    return found
+    discounts: Floats = (at_least[ranking[judged]] * DISCOUNTS[judged, None]).sum(axis=0)
+    return discounts
 
 
 def _less(parts: Sequence[NDArray[Any]], whole: NDArray[Any]) -> Ints:

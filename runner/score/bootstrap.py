@@ -26,7 +26,7 @@ def score_matrix(scores: Sequence[Scores], measure: str) -> Ints:
 def mean_intervals(
     values: Ints, *, seed: int, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> tuple[Interval, ...]:
-    """Return percentile-bootstrap interval of each row's mean, in [-1, 1]; the queries are drawn alike for every row.
+    """Return the percentile-bootstrap interval of each row's mean, in [-1, 1]; queries are drawn alike for all rows.
 
     `values` are (rows, queries) in units of 1e-9. The ends are order statistics without interpolation, the same
     number from either end: of 10,000 sorted means, the 251st and the 9,750th at level 0.95. Efron & Tibshirani 1993,
@@ -34,6 +34,7 @@ def mean_intervals(
     showing and not for deciding.
     """
     n_queries = values.shape[1]
+    # So many means lie outside at either end; the tiny addend keeps 249.999... from losing one.
     outside = int(resamples * (1 - level) / 2 + 1e-9)
     totals = resampled_totals(values, seed=seed, resamples=resamples)
     ends = np.partition(totals, (outside, resamples - 1 - outside), axis=1)[:, [outside, resamples - 1 - outside]]
@@ -65,6 +66,7 @@ def bootstrap_counts(n_queries: int, resamples: int, seed: int) -> Iterator[NDAr
     for start in range(0, resamples, rows):
         draws = min(rows, resamples - start)
         drawn = generator.integers(n_queries, size=(draws, n_queries), dtype=np.int32)
+        # Every draw counts in a range of its own, so that one count over all of them will do.
         drawn += (np.arange(draws, dtype=np.int32) * n_queries)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=draws * n_queries)
         yield counts.reshape(draws, n_queries).astype(np.float64)

@@ -81,13 +81,13 @@ class Comparison:
         """Every challenger's test, adjusted over the preregistered cells; of any other what is of that cell alone."""
         family = [cell for cell in self.challengers if cell in self.registered]
         alone = [cell for cell in self.challengers if cell not in family]
-        found = self._two_sided(family) if family else {}
+        tests = self._two_sided(family) if family else {}
         for cell, gain in self.gain_tests.items():
             p_step = None if gain.p_step == gain.p else gain.p_step
-            found[cell] = found[cell].model_copy(update={"p_gain": gain.p, "p_step": p_step})
+            tests[cell] = tests[cell].model_copy(update={"p_gain": gain.p, "p_step": p_step})
         for cell in alone:
-            found[cell] = self._two_sided([cell])[cell].model_copy(update={"p_adjusted": None, "simultaneous": None})
-        return found
+            tests[cell] = self._two_sided([cell])[cell].model_copy(update={"p_adjusted": None, "simultaneous": None})
+        return tests
 
     def _two_sided(self, cells: Sequence[str]) -> dict[str, PairedTest]:
         settings, differences = self.plan.significance, self.paired(cells, "ndcg@10")
@@ -101,8 +101,8 @@ class Comparison:
         cells = first + others
         if not cells:
             return {}
-        found = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
-        return dict(zip(cells, found, strict=True))
+        tests = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
+        return dict(zip(cells, tests, strict=True))
 
     @property
     def _steps(self) -> tuple[list[str], list[str]]:
@@ -117,8 +117,8 @@ class Comparison:
             return {}
         changes = self.paired(self.challengers, "recall@10")
         rule, alpha = self.plan.rule, self.plan.significance.alpha
-        found = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
-        return dict(zip(self.challengers, found, strict=True))
+        bounds = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
+        return dict(zip(self.challengers, bounds, strict=True))
 
     @cached_property
     def beliefs(self) -> Beliefs | None:
@@ -164,25 +164,25 @@ class Comparison:
     @cached_property
     def means(self) -> dict[str, dict[str, MeasureResult]]:
         """Every cell's mean of every measure with its bootstrap interval."""
-        found: dict[str, dict[str, MeasureResult]] = {cell: {} for cell in self.runs}
+        by_cell: dict[str, dict[str, MeasureResult]] = {cell: {} for cell in self.runs}
         for measure in MEASURES:
             values = score_matrix(list(self.scores.values()), measure)
             for cell, row, ends in zip(self.runs, values, planned_intervals(values, self.plan), strict=True):
-                found[cell][measure] = MeasureResult(
+                by_cell[cell][measure] = MeasureResult(
                     mean=mean(row), low=ends.low, high=ends.high, per_query=row.tolist()
                 )
-        return found
+        return by_cell
 
     @cached_property
     def differences(self) -> dict[str, dict[str, Difference]]:
         """Every cell less the baseline in the measures that are compared; zeros for the baseline itself."""
-        found: dict[str, dict[str, Difference]] = {cell: {} for cell in self.runs}
+        by_cell: dict[str, dict[str, Difference]] = {cell: {} for cell in self.runs}
         for measure in COMPARED:
             values = score_matrix(list(self.scores.values()), measure)
             baseline = list(self.scores).index(self.plan.baseline)
             for cell, row in zip(self.runs, paired_differences(values, baseline, self.plan), strict=True):
-                found[cell][measure] = row
-        return found
+                by_cell[cell][measure] = row
+        return by_cell
 
 
 def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
@@ -227,13 +227,13 @@ def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
 def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Difference]:
     """Return each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
     differences = values - values[baseline]
-    found = []
+    rows = []
     for row, interval in zip(differences, planned_intervals(differences, plan), strict=True):
         wins, ties, losses = wins_ties_losses(row)
-        found.append(
+        rows.append(
             Difference(mean=mean(row), low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses)
         )
-    return found
+    return rows
 
 
 def planned_intervals(values: Ints, plan: Plan) -> tuple[Interval, ...]:

@@ -131,6 +131,7 @@ def _posterior(measured: Floats, covariance: Floats, prior: Prior) -> Beliefs:
     scatter = np.where(scatter > 0, scatter, np.inf)  # what does not scatter correlates with nothing
     correlations = covariance / np.outer(scatter, scatter)
     np.fill_diagonal(correlations, 1.0)
+    # The two scatters, such that together they have the SD of the prior.
     chances = np.array([HARDLY, 1 - HARDLY])
     taus = prior.sd * np.array([1 / 3, 1.0]) / math.sqrt(HARDLY / 9 + 1 - HARDLY)
     before = taus[:, None, None] ** 2 * _alike(correlations, GAINS_ALIKE)
@@ -152,6 +153,7 @@ def _updated(measured: Floats, errors: Floats, mean: float, before: Floats, pena
     whole = before + errors
     solved = np.linalg.solve(whole, np.broadcast_to(surprise[:, None], (*whole.shape[:2], 1)))[..., 0]
     logs = -0.5 * (np.linalg.slogdet(whole)[1] + solved @ surprise + penalties)
+    # Less the greatest, so that none of them underflows.
     weights = np.exp(logs - logs.max())
     means = mean + np.einsum("kij,kj->ki", before, solved)
     return Beliefs(weights / weights.sum(), means, before - before @ np.linalg.solve(whole, before))

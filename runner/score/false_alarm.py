@@ -26,9 +26,11 @@ def false_alarm(
     n_cells, n_queries = gains.shape
     if draws < 1 or n_queries == 0 or recall_changes.shape != gains.shape:
         raise ValueError(f"{draws} draws over gains {gains.shape} and recall changes {recall_changes.shape}")
+    # Every cell is made to equal the baseline, and one flip turns both of its differences.
     rows = np.vstack([gains, recall_changes])
     centred = exact_columns(rows - np.rint(rows.mean(axis=1, keepdims=True)).astype(np.int64))
     least_gain, least_recall = _least_total(min_gain, n_queries), _least_total(-max_recall_loss, n_queries)
+    # Sums are compared, which are whole, in place of means.
     some = 0
     for flips in flip_blocks(n_queries, draws, seed):
         totals = (1 - 2 * flips) @ centred

@@ -78,28 +78,32 @@ def _with_share(step: Sequence[float], share: float, whole_from: float) -> list[
 
 def _step_down(statistics: Floats) -> list[float]:
     """Return the step-down max-T p of each row of (rows, draws and the observed one last)."""
+    # From the least row up, so that each is held to the greatest of those that are no more extreme than itself.
     order = np.argsort(-statistics[:, -1], kind="stable")
     greatest, least = np.full((2, statistics.shape[1]), [[-np.inf], [np.inf]])
-    found = [0.0] * len(order)
+    p_values = [0.0] * len(order)
     for row in order[::-1]:
         greatest, least = np.maximum(greatest, statistics[row]), np.minimum(least, statistics[row])
         t = statistics[row, -1]
         bar = t - _TIE * (1 + abs(t)) if math.isfinite(t) else t
+        # Every draw counts together with its negation, whose statistic is the least one with the other sign.
         extreme = int((greatest >= bar).sum()) + int((-least >= bar).sum())
-        found[row] = extreme / (2 * statistics.shape[1])
-    for row, p in zip(order, accumulate((found[row] for row in order), max), strict=True):
-        found[row] = p
-    return found
+        p_values[row] = extreme / (2 * statistics.shape[1])
+    # A row is shown only if all those before it are.
+    for row, p in zip(order, accumulate((p_values[row] for row in order), max), strict=True):
+        p_values[row] = p
+    return p_values
 
 
 def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
     """Return Hall's t of each row and one more loss under every draw, and as observed in the last column."""
     differences = np.hstack([differences, -_root_mean_squares(differences)])
     largest = np.abs(differences).max(axis=1, keepdims=True, initial=1)
+    # Shares of the largest, so that their cubes can be summed as whole numbers.
     shares = differences / largest
     cubes = np.rint(shares * shares * shares * SCORE_UNIT).astype(np.int64)  # whole, so that any order adds up alike
     sums = flipped(np.vstack([differences, cubes]), draws=draws, seed=seed).sums
-    found = np.empty((len(differences), sums.shape[1] + 1))
+    statistics = np.empty((len(differences), sums.shape[1] + 1))
     for row, values in enumerate(differences.tolist()):
         scale = int(largest[row, 0])
         squares = sum(value * value for value in values) / scale**2
@@ -110,17 +114,17 @@ def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
                 (int(cubes[row].sum()), sums[len(differences) + row], SCORE_UNIT),
             )
         )
-        found[row] = _halls_t(totals, squares, cubed, len(values))
-    return found
+        statistics[row] = _halls_t(totals, squares, cubed, len(values))
+    return statistics
 
 
 def _root_mean_squares(differences: Ints) -> Ints:
-    """Return of each row, (rows, 1); whole, and the same however signs are flipped."""
+    """Return each row's root mean square, (rows, 1): whole, and the same however signs are flipped."""
     n_queries = differences.shape[1]
     if not n_queries:
         raise ValueError("0 queries: there must be one at least")
-    found = [[math.isqrt(sum(value * value for value in row) // n_queries)] for row in differences.tolist()]
-    return np.array(found, np.int64).reshape(-1, 1)
+    roots = [[math.isqrt(sum(value * value for value in row) // n_queries)] for row in differences.tolist()]
+    return np.array(roots, np.int64).reshape(-1, 1)
 
 
 def _halls_t(totals: Floats, squares: float, cubes: Floats, n: int) -> Floats:
@@ -132,11 +136,13 @@ def _halls_t(totals: Floats, squares: float, cubes: Floats, n: int) -> Floats:
     """
     if not squares:
         return np.zeros_like(totals)
+    # In units of the root mean square, which flips leave as it is.
     mean = totals / math.sqrt(n * squares)
     variance = 1 - mean * mean
     scatters: NDArray[np.bool_] = variance > _TIE
     deviation = np.sqrt(np.where(scatters, variance, 1.0))
     u = mean / deviation
+    # The third central moment out of the raw ones.
     third = cubes * math.sqrt(n) / (squares * math.sqrt(squares)) - 3 * mean + 2 * mean * mean * mean
     g = SKEWNESS * third / (deviation * deviation * deviation)
     return np.where(scatters, u + g * u * u / 3 + g * g * u * u * u / 27 + g / (6 * n), np.copysign(np.inf, mean))

@@ -50,6 +50,7 @@ def _lower(changes: Sequence[int], alpha: float) -> float:
     most (Ville 1939). Capital falls as m rises.
     """
     counts, units = Counter(changes), range(-SCORE_UNIT + 1, SCORE_UNIT)
+    # Capital falls as the mean that is bet on rises, so the first that is not refuted can be searched for.
     place = bisect_left(units, True, key=lambda mean: _capital(counts, mean) < 1 / alpha)
     return units[place] / SCORE_UNIT if 0 < place < len(units) else -1.0 if not place else 1.0
 
@@ -62,6 +63,7 @@ def _capital(changes: Counter[int], mean: int) -> float:
 def _grown(changes: Counter[int], mean: int, stake: float) -> float:
     """Return what 1 grows to with one stake all along; at most e^700, which is as good as infinite."""
     factors = [(1 + stake * (change - mean) / (SCORE_UNIT + mean), count) for change, count in changes.items()]
+    # One loss of everything that was staked ends it.
     if min(factor for factor, _ in factors) <= 0:
         return 0.0
     return math.exp(min(700.0, sum(count * math.log(factor) for factor, count in factors)))

@@ -28,10 +28,10 @@ def qrels(labels: Iterable[Label]) -> dict[str, dict[str, int]]:
 
     Batches may be graded by different people; a second reading of a pair, which comes later, changes no score.
     """
-    found: dict[str, dict[str, int]] = {}
+    grades: dict[str, dict[str, int]] = {}
     for (query_id, doc_id), label in scored(labels).items():
-        found.setdefault(query_id, {})[doc_id] = label.grade
-    return found
+        grades.setdefault(query_id, {})[doc_id] = label.grade
+    return grades
 
 
 def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int) -> Scores:
@@ -47,9 +47,11 @@ def score(run: Run, query_ids: Sequence[str], qrels: Qrels, relevant_grade: int)
     places = np.arange(RUN_DEPTH)
     relevant = grades >= relevant_grade
     n_relevant = _column(len([g for g in qrels.get(q, {}).values() if g >= relevant_grade]) for q in query_ids)
+    # Reciprocal rank of the first relevant document, 0 without one.
     first = np.where(relevant.any(axis=1), 1 / (1 + relevant.argmax(axis=1)), 0)
     ten = np.minimum(lengths, 10)
     judged = ((grades > _UNJUDGED) & (places < 10)).sum(axis=1)
+    # An unjudged document, and one that published qrels grade below 0, gains nothing.
     gains = np.maximum(grades[:, : len(DISCOUNTS)], 0)
     values = {
         "ndcg@10": _ratio((gains * DISCOUNTS).sum(axis=1), ideal_gains(query_ids, qrels)),
@@ -90,17 +92,17 @@ def units(values: NDArray[np.float64]) -> NDArray[np.int64]:
 def _grades(run: Run, query_ids: Sequence[str], qrels: Qrels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return grades down each ranking (queries, RUN_DEPTH), _UNJUDGED if there is none, and the rankings' lengths."""
     places: list[int] = []
-    found: list[int] = []
+    known: list[int] = []
     for row, query_id in enumerate(query_ids):
         ranks = run.ranks[query_id]
         # Few documents are judged, and looking them up touches none of the others.
         for doc_id, grade in qrels.get(query_id, {}).items():
             if (rank := ranks.get(doc_id, RUN_DEPTH)) < RUN_DEPTH:
                 places.append(row * RUN_DEPTH + rank)
-                found.append(grade)
+                known.append(grade)
     lengths = _column(min(len(run.ranks[query_id]), RUN_DEPTH) for query_id in query_ids)
     grades = np.full((len(query_ids), RUN_DEPTH), _UNJUDGED, np.int64)
-    grades.ravel()[places] = found
+    grades.ravel()[places] = known
     return grades, lengths
 
 

@@ -116,14 +116,14 @@ class _Row(NamedTuple):
         n = len(self.values)
         share = np.minimum(1.0, (self.total - 2 * self.sums) ** 2 / float(n * self.squares) * (1 + _TIE))
         with np.errstate(divide="ignore"):
-            found: Floats = np.sqrt((n - 1) * share / (1 - share))
-        return found
+            absolute_t: Floats = np.sqrt((n - 1) * share / (1 - share))
+        return absolute_t
 
     def reach(self, statistics: Floats) -> Floats:
         """Return how far from the mean a shift may lie for its |t| to be at most these."""
-        found = np.full_like(statistics, np.inf)
-        np.multiply(statistics, self.standard_error, out=found, where=np.isfinite(statistics))
-        return found
+        reach = np.full_like(statistics, np.inf)
+        np.multiply(statistics, self.standard_error, out=reach, where=np.isfinite(statistics))
+        return reach
 
     def typical_values(self, sizes: Floats) -> tuple[Floats, Floats]:
         """Return the lower and the higher of each draw's two subset means; infinite if one of the subsets is empty."""
@@ -135,6 +135,7 @@ class _Row(NamedTuple):
 
     def tested(self, sizes: Floats, *, others: Floats, alpha: float, exact: bool) -> PairedTest:
         """Return the row's test; `others` is the greatest |t| of the other rows in every draw."""
+        # Test and interval of this row alone, then those that hold while the others flip along.
         low, high = self.typical_values(sizes)
         reach = self.reach(others)
         p, interval = _inverted(low, high, alpha)

@@ -18,14 +18,14 @@ class Slice(NamedTuple):
 
 def slices(results: Results) -> list[Slice]:
     """Return the parts of the queries by either; none of a kind that all of them have."""
-    found = []
+    parts = []
     by: Literal["origin", "kind"]
     for by in ("origin", "kind"):
         names = [query.origin if by == "origin" else query.kind for query in results.queries]
         for name in sorted(set(names)) if len(set(names)) > 1 else ():
             places = [place for place, own in enumerate(names) if own == name]
-            found.append(Slice(by, name, len(places), {row.cell: _means(row, places) for row in results.cells}))
-    return found
+            parts.append(Slice(by, name, len(places), {row.cell: _means(row, places) for row in results.cells}))
+    return parts
 
 
 def _means(row: CellResult, places: Sequence[int]) -> tuple[float, float]:

@@ -224,37 +224,6 @@ def test_simultaneous_ends_stay_between_minus_one_and_one():
     assert all(-1 <= test.simultaneous[0] <= test.simultaneous[1] <= 1 for test in compared(rows, alpha=0.01))
 
 
-def test_the_order_of_rows_changes_nothing():
-    rows = deltas(5, 25, mean=0.03)
-    order = [3, 0, 4, 1, 2]
-    found = compared(rows)
-    assert compared(rows[order]) == [found[row] for row in order]
-
-
-def test_the_order_of_queries_changes_nothing_where_all_flips_are_counted():
-    rows = deltas(3, 10, mean=0.05)
-    order = np.random.default_rng(1).permutation(10)
-    for first, second in zip(compared(rows), compared(rows[:, order]), strict=True):
-        assert (first.p, first.p_adjusted, first.interval) == (second.p, second.p_adjusted, second.interval)
-        assert first.simultaneous[0] == pytest.approx(second.simultaneous[0], abs=1e-12)
-
-
-def test_the_negated_rows_have_the_mirrored_intervals():
-    rows = deltas(4, 25, mean=0.04)
-    for test, mirrored in zip(compared(rows), compared(-rows), strict=True):
-        assert (test.p, test.p_adjusted) == (mirrored.p, mirrored.p_adjusted)
-        for ours, theirs in ((test.interval, mirrored.interval), (test.simultaneous, mirrored.simultaneous)):
-            assert ours == [-theirs[1], -theirs[0]]
-
-
-def test_a_unit_of_another_size_scales_the_intervals():
-    rows = deltas(4, 25) // 4
-    for test, larger in zip(compared(rows), compared(3 * rows), strict=True):
-        assert (test.p, test.p_adjusted) == (larger.p, larger.p_adjusted)
-        assert larger.interval[0] == pytest.approx(3 * test.interval[0], abs=1e-15)
-        assert larger.simultaneous[1] == pytest.approx(3 * test.simultaneous[1], abs=1e-15)
-
-
 def test_max_t_is_between_no_correction_and_bonferroni_when_rows_are_related():
     shared = deltas(1, 25, seed=7)
     rows = (shared + deltas(6, 25, seed=8, mean=0.05)) // 2
