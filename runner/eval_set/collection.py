@@ -15,11 +15,11 @@ from runner.base.schema import checked
 from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, write_archive
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader, Quarantined
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
+from runner.eval_set.trec import trec_qrels_bytes
 from runner.eval_set.version import Version, corpus_bytes
 
 if TYPE_CHECKING:
-    from samplers.sources.beir import Collection
+    from samplers.sources.beir import Collection, CollectionDigests
 
 
 def keep_collection(version: Version, plan: Plan, collection: "Collection", judged_by: str = "") -> None:
@@ -91,7 +91,7 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
 
 
 def collection_facts(version: Version) -> CollectionFacts:
-    """collection.json; an IntegrityError if a file that was made from the collection is gone or edited."""
+    """Return collection.json; an IntegrityError if a file that was made from the collection is gone or edited."""
     facts = checked(CollectionFacts, read_json(version.collection_path), version.collection_path)
     for path in _made(version):
         if not path.is_file() or file_sha256(path) != facts.made.get(path.name):
@@ -102,25 +102,19 @@ def collection_facts(version: Version) -> CollectionFacts:
     return facts.model_copy(update={"made": {}})
 
 
-def published_qrels(version: Version) -> dict[str, dict[str, int]]:
-    """Return the grades by query and document; a query that only has negative ones is left out, and scores 0."""
-    return read_trec_qrels(version.qrels_path)
-
-
-def check_same_collection(version: Version, corpus_path: Path) -> None:
-    """Raise InputError, which names what differs, unless the folder holds what the version was made from."""
-    from samplers.sources.beir import collection_digests
-
-    known, given = collection_facts(version), collection_digests(corpus_path)
-    pairs = {
-        "corpus": (known.corpus_sha256, given.corpus),
-        "queries": (known.queries_sha256, given.queries),
-        "qrels": (known.qrels_sha256, given.qrels),
+def check_same_collection(version: Version, given: "CollectionDigests", *, qrels: bool = True) -> None:
+    """Raise InputError, which names what differs, unless the version was made from files of these digests."""
+    known = collection_facts(version)
+    differ = {
+        "corpus": known.corpus_sha256 != given.corpus,
+        "queries": known.queries_sha256 != given.queries,
+        "qrels": qrels and known.qrels_sha256 != given.qrels,
     }
-    if different := [name for name, (before, now) in pairs.items() if before != now]:
+    if any(differ.values()):
         raise InputError(
-            f"{display(corpus_path)} is not the collection that {version.folder} was made from: "
-            f"{', '.join(different)} differ. Give another --eval-set-path to evaluate it as well."
+            f"This is not the collection that {display(version.folder)} was made from: "
+            f"{', '.join(name for name, differs in differ.items() if differs)} differ. Give another folder "
+            "(--eval-set-path) to evaluate it as well."
         )
 
 

@@ -20,7 +20,6 @@ from runner.eval_set.collection import (
     collection_facts,
     keep_collection,
     keep_qrels,
-    published_qrels,
 )
 from runner.eval_set.corpus import read_external
 from runner.eval_set.plan import default_plan_text
@@ -28,7 +27,7 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.corpus import GIVEN_QRELS
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.trec import trec_qrels_bytes, trec_run_bytes
+from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import alone, load_corpus, load_queries
 from runner.evening.evening import Session
 from runner.gate.gate import Gate
@@ -59,7 +58,7 @@ class ExternalEvaluation(Session):
         self.make_runs()
         with self.timed("score"):
             plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
-            comparison = load_comparison(version, plan, frozenset(plan.cells), published_qrels(version))
+            comparison = load_comparison(version, plan, frozenset(plan.cells), read_trec_qrels(version.qrels_path))
             scored = make_results(version, comparison, Gate.over(comparison), kind="external")
             results = scored.results
             self._export(results)
@@ -89,7 +88,9 @@ class ExternalEvaluation(Session):
                 )
             keep_collection(version, plan, read_external(self.corpus_path))
         elif self.corpus_path is not None:
-            check_same_collection(version, self.corpus_path)
+            from samplers.sources.beir import collection_digests
+
+            check_same_collection(version, collection_digests(self.corpus_path))
         collection_facts(version)  # an edited file is said before anything is searched
         drawn = load_corpus(version.corpus_path)[0].sample
         if drawn != plan.sample:
@@ -108,7 +109,7 @@ class ExternalEvaluation(Session):
         for row in results.cells:
             run = read_run(version.run_path(row.cell), row.cell, query_ids)
             write_atomic(version.trec_path(row.cell), trec_run_bytes(run))
-        write_atomic(version.record / "trec" / "qrels.txt", trec_qrels_bytes(published_qrels(version)))
+        write_atomic(version.record / "trec" / "qrels.txt", trec_qrels_bytes(read_trec_qrels(version.qrels_path)))
         exported = {version.trec_path(row.cell) for row in results.cells}
         for path in sorted((version.record / "trec").glob("*.run")):
             if path not in exported:
@@ -146,7 +147,7 @@ class GivenEvaluation(ExternalEvaluation):
         if not version.collection_path.exists():
             keep_collection(version, plan, given.collection, GIVEN_QRELS)
         else:
-            self._check_same()
+            check_same_collection(version, given.collection.sha256, qrels=False)
             keep_qrels(version, collection_facts(version), given.collection.qrels)
         write_atomic(version.plan_path(rehearsal=False), yaml.safe_dump(plan.model_dump(), sort_keys=False).encode())
         for path in (version.record / "cells").glob(f"{IMPORTED}-*.json"):
@@ -154,15 +155,3 @@ class GivenEvaluation(ExternalEvaluation):
         self.trec_runs = [version.work / "given" / f"{run.cell}.run" for run in given.runs]
         for path, run in zip(self.trec_runs, given.runs, strict=True):
             write_atomic(path, trec_run_bytes(run))
-
-    def _check_same(self) -> None:
-        known, given = collection_facts(self.version), self._given.collection.sha256
-        pairs = {
-            "documents": (known.corpus_sha256, given.corpus),
-            "queries": (known.queries_sha256, given.queries),
-        }
-        if different := [name for name, (before, now) in pairs.items() if before != now]:
-            raise InputError(
-                f"{display(self.version.folder)} holds an evaluation with other {' and '.join(different)}. Give "
-                "another folder."
-            )
