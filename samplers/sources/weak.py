@@ -19,9 +19,10 @@ _CRS = Layout(
     titles=True,
     facts=(
         rf"^(?:Report No\.|CRS Product Number):\s*{_NUMBER}$",
-        rf"^file: (?:.*/)?{_NUMBER}(?:v(?P<version>\d{{1,3}}))?(?=[-_.])",
         r"^Version: (?P<version>\d{1,3})$",
         r" - Version: (?P<version>\d{1,3})\)",
+        # What the page leaves open the file's name fills.
+        rf"^file: (?:.*/)?{_NUMBER}(?:v(?P<version>\d{{1,3}}))?(?=[-_.])",
         r"^(?:CRS )?Product Type:\s*(?P<kind>\w[\w ]*)",
         r"^Topics:\s*(?P<topic>[^;\n]+)",
     ),

@@ -290,7 +290,7 @@ def test_a_product_of_crs_is_named_by_its_page_and_then_by_its_file() -> None:
     document = of("crs_reports", "Some words.", "folder/IF12345v9-some-words.md").documents[0]
     assert (document.doc_id, document.family) == ("IF12345v9", "IF12345")
     page = "**Report No.:** R44444\n**Version:** 3\n\n---\nSome words."
-    assert of("crs_reports", page, "R55555v2.md").documents[0].doc_id == "R44444v2"
+    assert of("crs_reports", page, "R55555v2.md").documents[0].doc_id == "R44444v3"
     assert of("crs_reports", page, "x.md").documents[0].doc_id == "R44444v3"
 
 
