@@ -25,7 +25,7 @@ from runner.evening.status import RECORDED, describe
 from runner.judge.models.api import JudgeOptions
 from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
-from tests.eval_set.test_version import label
+from tests.eval_set.test_version import SHA, label
 from tests.support.example_results import BASELINE, decision, results, row
 from tests.support.ledger_entries import entry, written
 from tests.support.small_set import begin, make_version, query_rows, write_plans
@@ -75,8 +75,13 @@ def run_every_cell(version):
     """Cells whose runs find one document for the first query and nothing for the others."""
     hits = {row["id"]: () for row in query_rows()} | {"q01": (Hit("BILLS-117hr101ih", 1.0, Span(0, 9)),)}
     for cell in version.plan().cells:
-        write_atomic(version.run_path(cell), run_bytes(Run(cell, hits)))
-        write_atomic(version.cell_path(cell), b"{}")
+        for path in (version.run_path(cell), version.chunk_run_path(cell)):
+            write_atomic(path, run_bytes(Run(cell, hits)))
+        ran = file_sha256(version.run_path(cell))
+        facts = row(BASELINE).provenance.model_dump() | {"schema_version": 1, "cell": cell, "backend": None}
+        facts |= {"run_sha256": ran, "chunk_run_sha256": ran, "chunkers_sha256": SHA, "index_bytes": 0}
+        facts |= {f"{name}_sha256": file_sha256(getattr(version, f"{name}_path")) for name in ("queries", "corpus")}
+        write_atomic(version.cell_path(cell), json_bytes(facts | {"chunks_per_document": [1]}))
 
 
 def few_queries(tmp_path):
