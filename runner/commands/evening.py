@@ -1,4 +1,4 @@
-"""`init`, `run`, `choose` and `explore`: verbs that move an evaluation."""
+"""`init`, `run`, `choose` and `explore`: verbs that move an evaluation; each imports what it moves."""
 
 import argparse
 from dataclasses import replace
@@ -18,14 +18,9 @@ from runner.commands.flags import (
     refuse_external,
     version_of,
 )
-from runner.decide.decide import RECOMMENDED, UNATTENDED, Choice, decision_sentence
-from runner.decide.policy import adopt_baseline
 from runner.eval_set import catalog
 from runner.eval_set.version import Version
-from runner.evening.evening import Evening, Session
-from runner.evening.exploration import Exploration
-from runner.evening.external import ExternalEvaluation
-from runner.evening.status import next_step
+from runner.evening.session import Session
 from runner.evening.trial import tried
 from runner.report.summary import run_json, run_summary
 
@@ -34,6 +29,9 @@ BASELINE = "baseline"
 
 def init(options: argparse.Namespace) -> None:
     """Write plans and judge's instructions, draw the sample where documents are given, and say what comes next."""
+    from runner.evening.evening import Evening
+    from runner.evening.status import next_step
+
     refuse_external(options)
     version, size = version_of(options, begins=True), options.size
     if size is not None:
@@ -63,6 +61,8 @@ def run(options: argparse.Namespace) -> None:
 
 def choose(options: argparse.Namespace) -> None:
     """Move the evening to its end, which then needs no choice: the cell is recorded and locked."""
+    from runner.decide.decide import RECOMMENDED
+
     check_models(options)
     refuse_external(options)
     check_signature(options)
@@ -79,6 +79,9 @@ def choose(options: argparse.Namespace) -> None:
 
 def _adopt(version: Version, options: argparse.Namespace) -> None:
     """Record the baseline of a source with weak structure by policy, unevaluated, and lock it."""
+    from runner.decide.decide import decision_sentence
+    from runner.decide.policy import adopt_baseline
+
     if not options.by.strip():
         raise InputError("--by NAME is needed: decision.json names who decided.")
     decision, is_new = adopt_baseline(version, options.by, options.reason, today=today())
@@ -88,6 +91,8 @@ def _adopt(version: Version, options: argparse.Namespace) -> None:
 
 def explore(options: argparse.Namespace) -> None:
     """Score cells of the operator's choice on the frozen set, beside the baseline."""
+    from runner.evening.exploration import Exploration
+
     check_models(options)
     refuse_external(options)
     version = _version(options)
@@ -97,6 +102,9 @@ def explore(options: argparse.Namespace) -> None:
 
 
 def _evening(options: argparse.Namespace, command: str, *, chooses: bool = False) -> None:
+    from runner.decide.decide import UNATTENDED, Choice
+    from runner.evening.evening import Evening
+
     version = _version(options)
     choice = None
     if chooses:
@@ -115,6 +123,8 @@ def _version(options: argparse.Namespace) -> Version:
 
 def _compare(options: argparse.Namespace) -> None:
     """Compare a public collection with published judgments; nothing of it is decided."""
+    from runner.evening.external import ExternalEvaluation
+
     for name, given in (("--rehearse", options.rehearse), ("--live", options.live), ("--try", options.trial)):
         if given:
             raise InputError(

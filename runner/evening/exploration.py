@@ -16,7 +16,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import Version, alone, load_cell_file
-from runner.evening.evening import Session
+from runner.evening.session import Session
 from runner.gate.gate import Gate
 from runner.retrieve.make_runs import CellRuns
 from runner.score.comparison import load_comparison

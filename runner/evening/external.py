@@ -29,7 +29,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import alone, load_corpus, load_queries
-from runner.evening.evening import Session
+from runner.evening.session import Session
 from runner.gate.gate import Gate
 from runner.report.sentences import found
 from runner.retrieve.imported_runs import import_runs, imported_cells
