@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
-from runner.base.progress import Dollars, Progress, Report, bars, duration
+from runner.base.progress import Dollars, Report, bars, duration
 from runner.base.records import Chunk, Document, Vectors
 from runner.base.store import Store
 from runner.base.threads import side_by_side
@@ -79,12 +79,11 @@ class CellVectors:
             self._one_by_one(list(dict.fromkeys(embeddings)))
             return
         with bars() as bar:
-            jobs = [
-                partial(self._embed_all, wanted, _Sum(self._reported(bar, asked.encoder), asked))
-                for asked, wanted in zip(work, by_encoder.values(), strict=True)
-                if asked.texts
-            ]
-            side_by_side(jobs)
+            side_by_side([partial(self._embed_all, by_encoder[left.encoder], bar) for left in work if left.texts])
+
+    def _embed_all(self, embeddings: Sequence[Embedding], bar: Callable[[str, Dollars], Report]) -> None:
+        for embedding in embeddings:
+            self._vectors(embedding, bar)
 
     def _one_by_one(self, embeddings: Sequence[Embedding]) -> None:
         """Embed one after the other; from the second on it is said how long all that is left will take."""
@@ -106,19 +105,17 @@ class CellVectors:
 
     def vectors(self, wanted: Embedding) -> tuple[Vectors, Vectors]:
         """Return the vectors of the chunks and of the queries; a BackendError if they were made in two places."""
-        name = self.names.get(wanted, "embedding")
         with bars() as bar:
-            label = f"{name}: {wanted.encoder} x {wanted.chunker}{self._left}:"
-            return self._vectors(wanted, bar(label, partial(self.backend.dollars, wanted.encoder)))
+            return self._vectors(wanted, bar)
 
-    def _vectors(
-        self, wanted: Embedding, report: Report, report_queries: Report | None = None
-    ) -> tuple[Vectors, Vectors]:
+    def _vectors(self, wanted: Embedding, bar: Callable[[str, Dollars], Report]) -> tuple[Vectors, Vectors]:
         started = time.perf_counter()
+        label = f"{self.names.get(wanted, 'embedding')}: {wanted.encoder} x {wanted.chunker}{self._left}:"
+        report = bar(label, partial(self.backend.dollars, wanted.encoder))
         try:
             documents, queries = self._of_chunks(wanted), self._of_queries(wanted.encoder, wanted.order)
             is_begun = documents.is_begun
-            found, asked = documents.vectors(report), queries.vectors(report_queries)
+            found, asked = documents.vectors(report), queries.vectors()
         except BackendError as error:
             if not isinstance(error, BudgetError):
                 self.failed[wanted.encoder] = None
@@ -164,30 +161,3 @@ class CellVectors:
         for order in dict.fromkeys(each.order for each in wanted):
             counts.append(self._of_queries(encoder, order).outstanding())
         return Work(encoder, sum(texts for texts, _ in counts), sum(tokens for _, tokens in counts))
-
-    def _reported(self, bar: Callable[[str, Dollars], Report], encoder: str) -> Report:
-        return bar(f"embedding {encoder}", partial(self.backend.dollars, encoder))
-
-    def _embed_all(self, wanted: Sequence[Embedding], so_far: "_Sum") -> None:
-        for embedding in wanted:
-            self._vectors(embedding, so_far.next(), so_far.next())
-
-
-class _Sum:
-    """One report over several embeddings, one after the other."""
-
-    def __init__(self, report: Report, work: Work) -> None:
-        self.report, self.work = report, work
-        self.texts = self.tokens = 0
-
-    def next(self) -> Report:
-        """Return the report of the next embedding: what an earlier attempt left of it does not count."""
-        before: list[Progress] = []
-
-        def report(at: Progress) -> None:
-            if not before:
-                before.append(Progress(self.texts - at.texts, 0, self.tokens - at.tokens, 0))
-            self.texts, self.tokens = before[0].texts + at.texts, before[0].tokens + at.tokens
-            self.report(Progress(self.texts, self.work.texts, self.tokens, self.work.tokens))
-
-        return report

@@ -8,7 +8,6 @@ option set here could not be unset for a run without a GPU.
 import json
 import os
 import sys
-from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from importlib import metadata
@@ -152,28 +151,6 @@ def recover_or_retire(error: Exception) -> None:
         torch.cuda.empty_cache()
     else:
         modal.experimental.stop_fetching_inputs()
-
-
-async def greet() -> str:
-    """Return the workspace of this machine's token; raise Modal's error if it is refused or nobody answers."""
-    client = await modal.Client.from_env.aio()
-    await client.hello.aio()  # type: ignore[no-untyped-call]  # as Modal's types have it
-    workspace = modal.Workspace.from_context(client=client)
-    await workspace.hydrate.aio(client)
-    return workspace.name or "without a name"
-
-
-async def stored() -> set[str]:
-    """Return names at the root of the Volume as it is now, seen from outside a container."""
-    entries = await modal.Volume.from_name(WEIGHTS_VOLUME, create_if_missing=True).listdir.aio("/")
-    return {entry.path.strip("/") for entry in entries}
-
-
-def billed(run_id: str, start: datetime, end: datetime) -> float | None:
-    """Return dollars in the workspace's report for the app that is tagged with the run; None if it has no such row."""
-    report = modal.Workspace.from_context().billing.report(start=start, end=end, resolution="h", tag_names=["run"])
-    rows = [float(item.cost) for item in report if item.tags.get("run") == run_id]
-    return sum(rows) if rows else None
 
 
 def _spec(encoder: str, revision: str, own: str) -> EncoderSpec:

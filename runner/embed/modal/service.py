@@ -91,21 +91,36 @@ class ModalService:
 
     def workspace(self) -> str:
         """Return the token's workspace; BackendError if Modal does not take the token, or does not answer."""
-        name: str = self.result(lambda: _modal_app().greet())
-        return name
+
+        async def greeted() -> str:
+            modal = _modal_app().modal
+            client = await modal.Client.from_env.aio()
+            await client.hello.aio()
+            workspace = modal.Workspace.from_context(client=client)
+            await workspace.hydrate.aio(client)
+            return workspace.name or "without a name"
+
+        return self.result(greeted)
 
     def stored(self) -> set[str]:
-        """Return what lies at the root of the Volume of weights; nothing is started."""
-        names: set[str] = self.result(lambda: _modal_app().stored())
-        return names
+        """Return what lies at the root of the Volume of weights, seen from outside a container; nothing is started."""
+
+        async def listed() -> set[str]:
+            app = _modal_app()
+            volume = app.modal.Volume.from_name(app.WEIGHTS_VOLUME, create_if_missing=True)
+            return {entry.path.strip("/") for entry in await volume.listdir.aio("/")}
+
+        return self.result(listed)
 
     def billed(self, run_id: str, start: "datetime", end: "datetime") -> float | None:
-        """Return the dollars of Modal's report for a run between two full hours; None if it does not answer."""
+        """Return the dollars of Modal's report for a run between two full hours; None if it does not say."""
         try:
-            dollars: float | None = _modal_app().billed(run_id, start, end)
+            billing = _modal_app().modal.Workspace.from_context().billing
+            report = billing.report(start=start, end=end, resolution="h", tag_names=["run"])
+            costs = [float(item.cost) for item in report if item.tags.get("run") == run_id]
         except Exception:  # noqa: BLE001  # a plan without reports, no connection: nothing is known, and nothing fails
             return None
-        return dollars
+        return sum(costs) if costs else None
 
     def stop(self, reason: str) -> None:
         """End the app at once, and tell `reason` to everything that waits for it."""
