@@ -4,7 +4,7 @@ In float32 on a CPU; inside a Modal container sentence-transformers runs every m
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -208,49 +208,35 @@ class TransformerEncoder(InProcessEncoder):
         model = SentenceTransformer(
             str(self._folder), device=self.device, local_files_only=True, trust_remote_code=False
         )
-        # What the model's own files say is held against the row before its first vector.
-        self._check_prompts(model.prompts)
-        self._check_pooling(model)
-        held = sum(row.numel() for name, row in model[0].named_parameters() if POOLER not in name)
-        if held > (stored := n_parameters(self._folder)):
-            # transformers makes up at random what a file lacks, with no more than a warning
-            raise BackendError(
-                f"{self.spec.name}: {self._folder / WEIGHTS} holds {stored} of the model's {held} parameters: it is "
-                "another model's file. Install it again."
-            )
+        self._refuse_another(model)
         return (model.half() if self.dtype == "float16" else model.float()).eval()
 
-    @property
-    def _row(self) -> str:
-        """Where what is asked of the files stands: rows of plans ask nothing of config.json."""
-        return "runner/eval_set/catalog.py" if self.spec.config else "plan.yaml"
+    def _refuse_another(self, model: "SentenceTransformer") -> None:
+        """Raise BackendError unless the model's own files say what its row says, before its first vector.
 
-    def _check_prompts(self, shipped: Mapping[str, str | None]) -> None:
-        """Raise BackendError if the model ships another prompt than the catalogue names; it may ship none."""
-        for side in get_args(PromptSide):
-            prompt = shipped.get(side)
-            if prompt and prompt != self.spec.prompt(side):
-                raise BackendError(
-                    f"{self.spec.name}: the model ships the {side} prompt {prompt!r}, {self._row} has "
-                    f"{self.spec.prompt(side)!r}. Correct the encoder's row there."
-                )
-
-    def _check_pooling(self, model: "SentenceTransformer") -> None:
-        """Raise BackendError unless the model's own files pool as its row says."""
+        They may ship no prompt. Rows of plans ask nothing of config.json, nor of the steps behind the transformer.
+        """
         from sentence_transformers.sentence_transformer.modules import Pooling
 
+        spec, wrong = self.spec, ""
+        row = "runner/eval_set/catalog.py" if spec.config else "plan.yaml"
+        for side in get_args(PromptSide):
+            prompt = model.prompts.get(side)
+            if prompt and prompt != spec.prompt(side):
+                wrong = f"the model ships the {side} prompt {prompt!r}, {row} has {spec.prompt(side)!r}"
         modes = [module.pooling_mode for module in model if isinstance(module, Pooling)]
-        found = [mode if isinstance(mode, str) else "+".join(mode) for mode in modes]
-        if self.spec.pooling and found != [self.spec.pooling]:
-            raise BackendError(
-                f"{self.spec.name}: {self._row} says pooling {self.spec.pooling}, the model's own files "
-                f"{', '.join(found) or 'none'}. Correct the encoder's row there."
-            )
-        if self.spec.config and not _is_plain(model):
-            raise BackendError(
-                f"{self.spec.name}: the model's steps are {', '.join(type(module).__name__ for module in model)}; the "
-                "catalogued one has a transformer, its pooling and no more. Install the files again."
-            )
+        pooling = [mode if isinstance(mode, str) else "+".join(mode) for mode in modes]
+        if spec.pooling and pooling != [spec.pooling]:
+            wrong = f"{row} says pooling {spec.pooling}, the model's own files {', '.join(pooling) or 'none'}"
+        elif spec.config and not _is_plain(model):
+            steps = ", ".join(type(module).__name__ for module in model)
+            wrong = f"the model's steps are {steps}; the catalogued one has a transformer, its pooling and no more"
+        # transformers makes up at random what a file lacks, with no more than a warning.
+        held = sum(tensor.numel() for name, tensor in model[0].named_parameters() if POOLER not in name)
+        if held > (stored := n_parameters(self._folder)):
+            wrong = f"{self._folder / WEIGHTS} holds {stored} of the model's {held} parameters"
+        if wrong:
+            raise BackendError(f"{spec.name}: {wrong}. Correct the encoder's row, or install the model's files again.")
 
 
 def _is_plain(model: "SentenceTransformer") -> bool:
