@@ -11,7 +11,7 @@ MOST_PLACES = 4
 
 
 def round4(value: float) -> float:
-    """A figure at the four places that the page shows and that every threshold compares.
+    """Return a figure at the four places that the page shows and that every threshold compares.
 
     The page reads results.json, which holds nine places: 0.01995000004 is 0.0199 there, not 0.0200.
     """
@@ -19,12 +19,12 @@ def round4(value: float) -> float:
 
 
 def p_text(p: float) -> str:
-    """A p-value at four places; one that would round to zero says so, since none is zero."""
+    """Return a p-value at four places; one that would round to zero says so, since none is zero."""
     return "<0.0001" if p < 0.00005 else f"{p:.4f}"
 
 
 def p_beside_alpha(p: float, alpha: float) -> str:
-    """A p-value at two digits, and as many more as show on which side of `alpha` it lies; at most four places.
+    """Return a p-value at two digits, and as many more as show on which side of `alpha` it lies; at most four places.
 
     >>> [p_beside_alpha(p, 0.05) for p in (0.2072, 0.0504, 0.0031, 0.00001)]
     ['0.21', '0.0504', '0.0031', '<0.0001']
@@ -37,24 +37,24 @@ def p_beside_alpha(p: float, alpha: float) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """A share that is not whole but would be printed as 0 or 100 % says so."""
+    """Return a share as whole per cent; one that is not whole but would be printed as 0 or 100 % says so."""
     if 0 < share < 0.005:
         return "less than 1 %"
     return "more than 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def gain_text(value: float) -> str:
-    """A difference at four places with its sign; none is printed as -0.0000."""
+    """Return a difference at four places with its sign; none is printed as -0.0000."""
     return f"{round4(value) + 0.0:+.4f}"
 
 
 def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
-    """A mean and the ends of its interval, each so that it shows its side of 0 and of the bar."""
+    """Return a mean and the ends of its interval, each so that it shows its side of 0 and of the bar."""
     return [figure_beside_bar(each, bar, low, high) for each in (mean, low, high)]
 
 
 def figure_beside_bar(value: float, bar: float, low: float, high: float) -> str:
-    """A difference with its sign, at the places that its interval allows and as many more as show its side.
+    """Return a difference with its sign, at the places that its interval allows and as many more as show its side.
 
     Its side of 0 and of `bar`, at no more than the four places that are compared. A value at the bar reads as the bar.
 
@@ -73,7 +73,7 @@ def _sides(value: float, bar: float) -> tuple[bool, ...]:
 
 
 def places_allowed(low: float, high: float) -> int:
-    """How many places of a figure its interval allows: two digits of the half width, one if they are 36 or more.
+    """Return how many places of a figure its interval allows: two digits of the half width, one if they are 36 or more.
 
     At least one place and at most four; for an interval without width two if its ends take no more, else four.
     """
@@ -92,31 +92,31 @@ _HYPHEN_SIGN = re.compile(r"(?<![^ (\[])-(?=\d)")
 
 
 def places(value: float, digits: int = 4) -> str:
-    """A figure at fixed places with a true minus sign, which screen readers speak; never a negative zero."""
+    """Return a figure at fixed places with a true minus sign, which screen readers speak; never a negative zero."""
     text = f"{value:.{digits}f}"
     return text.replace("-", "\u2212" if float(text) else "")
 
 
 def signed(value: float, digits: int = 4) -> str:
-    """A difference with its sign as text; none if it rounds to zero."""
+    """Return a difference with its sign as text; none if it rounds to zero."""
     text = places(value, digits)
     return f"+{text}" if float(f"{value:.{digits}f}") > 0 else text
 
 
 def percent(share: float) -> str:
-    """A share as per cent at two places; what would round to 0.00 but is not zero says so."""
+    """Return a share as per cent at two places; what would round to 0.00 but is not zero says so."""
     if 0 < share < 0.00005:
         return "<\u20090.01\u202f%"
     return f"{100 * share:.2f}\u202f%"
 
 
 def dollars(value: float) -> str:
-    """US dollars at two places; what would round to 0.00 but is not zero says so."""
+    """Return US dollars at two places; what would round to 0.00 but is not zero says so."""
     return "<\u20090.01" if 0 < value < 0.005 else places(value, 2)
 
 
 def figure(value: JSON) -> str:
-    """Any scalar of a JSON file as a reader expects it: whole numbers grouped, six digits of others, yes and no.
+    """Return any scalar of a JSON file as a reader expects it: whole numbers grouped, six digits of others, yes and no.
 
     >>> figure(2821632.0), figure(61.2512345), figure(-3), figure(True), figure("")
     ('2,821,632', '61.2512', '−3', 'yes', 'empty')
@@ -133,7 +133,7 @@ def figure(value: JSON) -> str:
 
 
 def said(sentence: str) -> str:
-    """A sentence of the results, whose differences have a hyphen for a sign, with a minus that screen readers speak.
+    """Return a sentence whose differences have a hyphen for a sign with a minus that screen readers speak.
 
     >>> said("gains -0.0271 [-0.05, +0.01] as e5-small x fixed-512 does")
     'gains −0.0271 [−0.05, +0.01] as e5-small x fixed-512 does'
@@ -142,12 +142,12 @@ def said(sentence: str) -> str:
 
 
 def per_query(value: int) -> str:
-    """A per-query score, an integer of 1e-9, at two places."""
+    """Return a per-query score, an integer of 1e-9, at two places."""
     return places(value / SCORE_UNIT, 2)
 
 
 def fitting(value: float, low: float, high: float) -> str:
-    """A figure at the places that its interval allows.
+    """Return a figure at the places that its interval allows.
 
     >>> fitting(0.5234, 0.41, 0.63), fitting(0.5234, 0.52, 0.53), fitting(0.5, 0.5, 0.5), fitting(0.125, 0.125, 0.125)
     ('0.52', '0.523', '0.50', '0.1250')
@@ -156,5 +156,5 @@ def fitting(value: float, low: float, high: float) -> str:
 
 
 def fitting_signed(value: float, low: float, high: float) -> str:
-    """As `fitting`, with the sign as text; none if it rounds to zero."""
+    """Return the same as `fitting`, with the sign as text; none if it rounds to zero."""
     return signed(value, places_allowed(low, high))
