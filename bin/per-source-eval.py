@@ -23,5 +23,4 @@ sys.path.insert(0, CHECKOUT)
 
 from runner.commands.main import start  # noqa: E402  # the checkout's own
 
-if __name__ == "__main__":  # a process that helps to read a corpus imports this file too
-    sys.exit(start())
+sys.exit(start())

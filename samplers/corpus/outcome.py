@@ -4,10 +4,12 @@ import copyreg
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -58,7 +60,9 @@ def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) 
         context = multiprocessing.get_context("spawn")  # a fork would take the locks of our threads along
         pool = ProcessPoolExecutor(n_processes, context, initializer=_begin)
         try:
-            for held in pool.map(read, files, chunksize=1 + len(files) // (8 * n_processes)):
+            with _without_main():
+                outcomes_in_order = pool.map(read, files, chunksize=1 + len(files) // (8 * n_processes))
+            for held in outcomes_in_order:
                 yield held
                 n_read += 1
         except BrokenProcessPool:
@@ -66,6 +70,20 @@ def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) 
         finally:
             pool.shutdown(cancel_futures=True)
     yield from map(read, files[n_read:])
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hide the program from processes that start now: they would import it, and a script without a guard runs again."""
+    main = sys.modules["__main__"]
+    spec, path = main.__spec__, main.__dict__.pop("__file__", None)
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if path is not None:
+            main.__file__ = path
 
 
 def _n_processors() -> int:

@@ -1,8 +1,11 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from runner.base.places import CHECKOUT
 from samplers.corpus import outcome, parse
 from samplers.corpus.inputs import corpus_files
 from samplers.corpus.outcome import Outcome
@@ -57,6 +60,29 @@ def test_a_corpus_read_by_two_processes_is_the_same_reading(folder, monkeypatch)
     assert read_corpus(folder, "bills") == alone
     assert alone.quarantined
     assert alone.n_duplicates
+
+
+SCRIPT = """
+from pathlib import Path
+from samplers.corpus import outcome
+from samplers.corpus.parse import read_corpus
+
+outcome._n_processors, outcome.BYTES_OF_PROCESS = lambda: 2, 1
+print(len(read_corpus(Path({folder!r}), "bills").documents))
+"""
+
+
+def test_a_script_without_a_guard_is_not_run_again_by_the_processes(tmp_path):
+    (tmp_path / "bills").mkdir()
+    for path in fixtures("bills"):
+        if path.name.startswith("BILLS-"):
+            (tmp_path / "bills" / path.name).write_bytes(path.read_bytes())
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(folder=str(tmp_path / "bills")))
+    paths = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=paths, check=True)
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""
 
 
 def test_a_small_folder_and_an_empty_one_start_no_process(folder, monkeypatch):
