@@ -82,6 +82,7 @@ class Document:
             raise ValueError(f"{self.doc_id}: the text is empty")
         if not unicodedata.is_normalized("NFC", self.text):
             raise ValueError(f"{self.doc_id}: the text is not NFC")
+        # Sections are nested or disjoint: a stack holds the ends of those that are still open.
         enclosing: list[int] = []
         previous = (0, -len(self.text))
         for section in self.sections:
@@ -244,6 +245,7 @@ def parse_cell(text: str) -> OwnCell:
     """Return the cell to run that a string names, never an imported one; `parse_cell(str(cell)) == cell`."""
     retriever, separator, chunker = text.strip().rpartition(" x ")
     if separator and re.fullmatch(_NAME, chunker):
+        # BM25 first: its names would pass for those of encoders.
         if re.fullmatch(_BM25_NAME, retriever):
             return BM25Cell(retriever, chunker)
         if match := re.fullmatch(rf"({_BM25_NAME})>({_NAME})", retriever):
@@ -311,6 +313,7 @@ class Run:
     """Every query's documents in ranked order, each with its place, from 0."""
 
     def __post_init__(self) -> None:
+        # A document that stands twice would keep its last place alone, so that the table is shorter than the list.
         ranks = {
             query_id: dict(zip([hit.doc_id for hit in hits], range(len(hits)), strict=True))
             for query_id, hits in self.hits.items()
@@ -361,6 +364,7 @@ def n_characters(spans: Iterable[Span]) -> int:
 
 def n_shared(left: Sequence[Span], right: Sequence[Span]) -> int:
     """Return how many characters lie in both; each side disjoint and in text order."""
+    # Walk down both lists at once; whichever span ends first is done with.
     shared = i = j = 0
     while i < len(left) and j < len(right):
         shared += max(0, min(left[i].end, right[j].end) - max(left[i].start, right[j].start))

@@ -32,7 +32,7 @@ def in_threads(
 
     def run() -> None:
         try:
-            while room.acquire():
+            while room.acquire():  # so that results nobody takes yet do not pile up
                 with lock:
                     next_job = [] if stopped.is_set() else list(islice(todo, 1))
                 if not next_job:
@@ -82,6 +82,7 @@ def side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
     found = sorted((failures[number] for number in sorted(failures)), key=lambda error: isinstance(error, EvalError))
     if not found:
         return
+    # A backend's failures are told together; a defect alone.
     first, *others = found
     if isinstance(first, EvalError) and others:
         raise type(first)("\n".join(dict.fromkeys(map(str, found)))) from first

@@ -148,10 +148,12 @@ def _end_of_piece(text: str, start: int, last: int) -> int:
     if last - start <= SHORTEST_PIECE:
         return last
     limit = min(start + LONGEST_PIECE, last)
+    # The first line break behind SHORTEST_PIECE ends a piece, unless a short rest would be left.
     line = text.find("\n", start + SHORTEST_PIECE - 1, limit)
     if line >= 0:
         return line + 1 if last - line > SHORTEST_PIECE or last - start > LONGEST_PIECE else last
     if limit == last:
         return last
+    # No line break in reach: cut behind the last word that fits.
     space = text.rfind(" ", start + SHORTEST_PIECE, limit)
     return space + 1 if space >= 0 else limit

@@ -78,6 +78,7 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
     size = plan.sample.size
     if len(collection.documents) <= size:
         return collection.documents
+    # Judged documents come first: without one of them no published figure could be met.
     wanted = {doc_id for grades in collection.qrels.values() for doc_id in grades}
     judged = [document for document in collection.documents if document.doc_id in wanted]
     if len(judged) > size:

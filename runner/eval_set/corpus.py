@@ -126,6 +126,7 @@ def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
 
     reading = read_corpus(corpus_path, source.reader, frozenset(sample.options))
     clusters = near_duplicates(reading.documents)
+    # Near duplicates count as versions of one text, of which one is drawn; parts of one whole are drawn whole.
     families = source_format(source.reader).families
     chosen = stratified_sample(reading.documents, sample.size, sample.seed, families, clusters)
     for family, (drawn, whole) in cut_families(chosen, reading.documents).items() if families == "parts" else ():

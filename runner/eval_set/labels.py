@@ -33,7 +33,7 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
     labels: dict[tuple[str, str, str, int], Label] = {}
     for number, row in islice(read_jsonl(path, content), n_lines):
         label = checked(Label, row, f"{path}:{number}")
-        if label.void:
+        if label.void:  # takes its key back, which may be given anew further down
             if labels.pop(label.key, None) is None:
                 raise InputError(
                     f"{path}:{number}: it takes back a label that is not there. Restore the file from git."

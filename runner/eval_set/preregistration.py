@@ -113,6 +113,7 @@ def _changes(frozen: Preregistration, version: Version) -> list[str]:
             changed.append(f"the rule or the judges of the {name} plan changed")
         if plan.baseline != now.baseline:
             changed.append(f"the baseline of the {name} plan changed (frozen {plan.baseline}, now {now.baseline})")
+        # Cells that a plan gained are exploratory; only one that went changes the tested family.
         if gone := [cell for cell in plan.cells if cell not in now.cells]:
             changed.append(f"the {name} plan lost {', '.join(gone)}")
     return changed

@@ -64,10 +64,12 @@ def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
     _read(path, _RUN_FORM, keep)
     hits, contradicted = {}, []
     for query_id, of_query in scores.items():
+        # By rank, best first, and of one rank by score: a score that rises on the way down contradicts its rank.
         values = np.array(list(of_query.values()))
         by_rank = values[np.lexsort((-values, np.array(ranks[query_id])))]
         if (by_rank[1:] > by_rank[:-1]).any():
             contradicted.append(query_id)
+        # As trec_eval orders: by the 32-bit score, then by the greater id.
         compared = values.astype(np.float32).tolist()
         ordered = sorted(zip(compared, of_query.items(), strict=True), reverse=True)
         hits[query_id] = tuple(Hit(doc_id, score, WHOLE) for _, (doc_id, score) in ordered[:depth])

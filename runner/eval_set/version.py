@@ -313,6 +313,7 @@ def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
 
 def load_queries(path: Path) -> tuple[QueryRow, ...]:
     """Return the queries in file order; an InputError names duplicate ids and texts."""
+    # Ids are compared as they stand, texts without regard to case and spacing.
     rows = checked(Queries, read_yaml(held(path)), path).queries
     for field in ("id", "text"):
         # A published set may ask the same twice; who writes queries should not.
