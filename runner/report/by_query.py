@@ -1,4 +1,4 @@
-"""What a sceptic opens, query by query: nDCG@10 in every cell, and what the baseline and its rival return."""
+"""The page query by query: nDCG@10 in every cell, and what the baseline and its rival return."""
 
 import re
 from collections import Counter
@@ -140,7 +140,7 @@ def matrix(results: Results, lists: RankedLists) -> Matrix:
 
 
 class _Panel:
-    """What one query's lists hold, ready to be shown side by side."""
+    """One query's lists, ready to be shown side by side."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Where marks stand in the drawings of a page: axes with round ticks, the dots of a null, and a cell's shape."""
+"""Places of marks in the drawings of a page: axes with round ticks, the dots of a null, and a cell's shape."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Where pages and tables may go, and writing a page that belongs to no record."""
+"""Places where pages and tables may go, and the writing of a page that belongs to no record."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ def _is_version(folder: Path) -> bool:
 
 
 def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, flag: str = "--output") -> Path:
-    """The path, once the page is there whole: outside of records, and over nothing but an earlier page of its kind.
+    """Write a page whole and return its path: outside of records, over nothing but an earlier page of its kind.
 
     Raises InputError for another place, BackendError if it cannot be written.
     """
@@ -58,7 +58,7 @@ def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, 
 
 
 def _is_earlier(path: Path, content: bytes) -> bool:
-    """Whether a regular file is a page of the kind that `content` is."""
+    """Return whether a regular file is a page of the kind that `content` is."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:

@@ -45,7 +45,7 @@ def write_local_copy(version: Version, output: Path | None = None) -> Path:
 
 
 def _documents(version: Version, results: Results) -> Mapping[str, Document]:
-    """The archived documents by id, each as the manifest that was scored names it."""
+    """Return the archived documents by id, each as the manifest that was scored names it."""
     if file_sha256(version.corpus_path) != results.digests["corpus.jsonl"]:
         raise IntegrityError(
             f"{version.corpus_path} is not the manifest that {version.record / 'results.json'} was made over. Restore "

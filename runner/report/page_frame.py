@@ -1,4 +1,4 @@
-"""What every page is put into: one policy that permits its own style and script, and texts that do nothing."""
+"""The frame of every page: one policy that permits its own style and script, and texts that do nothing."""
 
 import base64
 import hashlib

@@ -25,7 +25,7 @@ _ENOUGH = 60
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the controls of the page choose; `within` exchanges and draws labels within sources only."""
+    """Settings that the controls of the page choose; `within` exchanges and draws labels within sources only."""
 
     predictor: Literal["constant", "popularity", "source-prior", "random", "engine"] = "constant"
     skill: float = 0.3

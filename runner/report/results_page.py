@@ -104,7 +104,7 @@ _IN_COLUMNS = frozenset({"device", "dtype", "model_dtype", "revision", "model_sh
 
 
 class Embedded(NamedTuple):
-    """Where one cell was embedded, as its backend says; `further` is what it said beyond the columns.
+    """The place where one cell was embedded, as its backend says; `further` is what it said beyond the columns.
 
     `place` is how a sentence names it; the revision of a server that does not state it is `unverified`.
     """

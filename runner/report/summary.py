@@ -1,4 +1,4 @@
-"""What a run says when it is done: to a person on the terminal, and to a program as one JSON object."""
+"""The words of a run when it is done: to a person on the terminal, and to a program as one JSON object."""
 
 import shlex
 import textwrap
