@@ -31,7 +31,7 @@ def replay(options: argparse.Namespace) -> int:
 
 
 def _version(options: argparse.Namespace) -> int:
-    """What a replay spends is counted apart: a version's own ledger says what its record cost."""
+    """Replay a version. What it spends is counted apart: a version's own ledger says what its record cost."""
     from runner.tools import replay as stage
 
     newest = version_of(options)
@@ -47,7 +47,7 @@ def _version(options: argparse.Namespace) -> int:
 
 
 def _encoder(options: argparse.Namespace) -> int:
-    """What a comparison spends is counted for the day, and in no version's ledger."""
+    """Compare an encoder. What that spends is counted for the day, and in no version's ledger."""
     from runner.tools.replay import compared
 
     with backend_of(options, None, WORKPLACE / ".work" / "replay" / today()) as backend:
@@ -64,13 +64,13 @@ def _encoder(options: argparse.Namespace) -> int:
 
 
 def report(found: "Replay") -> JSON:
-    """The replay as one JSON value."""
+    """Return the replay as one JSON value."""
     cells = [{**asdict(cell), "difference": cell.difference.model_dump()} for cell in found.cells]
     return {**asdict(found), "holds": found.holds, "cells": cells}
 
 
 def replay_lines(found: "Replay") -> list[str]:
-    """Each cell then and now, and how many hold."""
+    """Return each cell then and now, and how many hold."""
     held = sum(cell.holds for cell in found.cells)
     lines = [line for cell in found.cells for line in _cell_lines(cell)]
     devices = sorted({cell.device for cell in found.cells if cell.device})

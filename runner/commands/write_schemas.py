@@ -49,12 +49,12 @@ class _Untitled(GenerateJsonSchema):
     """Schemas whose fields have no titles: pydantic's repeat their names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
-        """False, of any field."""
+        """Return False, of any field."""
         return False
 
 
 def schema_text(name: str) -> str:
-    """The text of a schema's file."""
+    """Return the text of a schema's file."""
     schema = SCHEMAS[name].model_json_schema(schema_generator=_Untitled)
     dialect = {"$schema": GenerateJsonSchema.schema_dialect}
     return json.dumps({**dialect, **schema}, ensure_ascii=False, indent=2) + "\n"

@@ -67,7 +67,7 @@ class Costs:
 
 
 def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
-    """What is left for encoders and judges; a BudgetError for a damaged ledger.
+    """Return what is left for encoders and judges; BudgetError for a damaged ledger.
 
     An InputError for a plan without judges, and for a model whose price nobody knows.
     """
@@ -109,20 +109,20 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
 
 
 def current(version: Version, plan: Plan) -> list[str]:
-    """Cells that are run already, NOISE_FLOOR_CELL for the baseline's second run."""
+    """Return the cells that are run already, NOISE_FLOOR_CELL for the baseline's second run."""
     names = (*plan.cells, NOISE_FLOOR_CELL)
     return [cell for cell in names if version.cell_path(cell).exists() and version.run_path(cell).exists()]
 
 
 def _documents(version: Version, asked: Asked) -> Sequence[int]:
-    """Characters of each document: of the version's manifest, else those just drawn."""
+    """Return the characters of each document: of the version's manifest, else those just drawn."""
     if version.corpus_path.exists():
         return [row.n_chars for row in load_corpus(version.corpus_path)[1]]
     return asked.documents
 
 
 def _texts(version: Version, documents: Sequence[int]) -> Corpus:
-    """What is known of the texts that encoders and re-rankers read."""
+    """Return what is known of the texts that encoders and re-rankers read."""
     queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
     counted = (
         cache(partial(stored_chunk_tokens, version)) if version.corpus_path.exists() else lambda chunker, limit: None

@@ -29,7 +29,7 @@ class Exploration(Session):
     cells: Sequence[str] = ()
 
     def run(self) -> str:
-        """The answer for stdout: every cell's scores, and where their page lies."""
+        """Return the answer for stdout: every cell's scores, and where their page lies."""
         with alone(self.version):
             verify_version(self.version)
             return self._explore()

@@ -46,7 +46,7 @@ class ExternalEvaluation(Session):
     trec_runs: Sequence[Path] = ()
 
     def run(self) -> str:
-        """The answer for stdout; NegativeVerdict if baseline or controls keep figures from meaning anything."""
+        """Return the answer for stdout; NegativeVerdict if baseline or controls keep figures from meaning anything."""
         with alone(self.version):
             return self._evaluate()
 
@@ -78,7 +78,7 @@ class ExternalEvaluation(Session):
         return Plan.model_validate(yaml.safe_load(default_plan_text(self.version.source, rehearsal=False)))
 
     def need_collection(self, plan: Plan) -> None:
-        """The collection's files and plan.yaml, made where they are missing from a folder that was read whole."""
+        """Make the collection's files and plan.yaml, where they are missing, from a folder that was read whole."""
         version, path = self.version, self.version.plan_path(rehearsal=False)
         if not version.collection_path.exists():
             if self.corpus_path is None:
@@ -103,7 +103,7 @@ class ExternalEvaluation(Session):
             say(f"wrote {path}")
 
     def _export(self, results: Results) -> None:
-        """Every run and the qrels as TREC files, for any other tool to score."""
+        """Write every run and the qrels as TREC files, for any other tool to score."""
         version = self.version
         query_ids = [query.id for query in load_queries(version.queries_path)]
         for row in results.cells:

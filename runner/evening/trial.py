@@ -9,7 +9,7 @@ from runner.eval_set.version import TRIAL, Version, bring_demo, numbered, open_v
 
 
 def trial_of(version: Version) -> Version:
-    """The trial's version, a rehearsal, as it lies in .work or would lie."""
+    """Return the trial's version, a rehearsal, as it lies in .work or would lie."""
     folder = version.work.parent / TRIAL
     newest = open_version(folder, folder / ".work", version.cache, version.source, rehearsal=True)
     trial = numbered(newest, version.number)
@@ -17,7 +17,7 @@ def trial_of(version: Version) -> Version:
 
 
 def tried(version: Version) -> Version:
-    """The trial's version with the version's queries as they are now, and what else of its inputs the trial lacks.
+    """Return the trial's version with the queries as they are now, and what else of its inputs the trial lacks.
 
     It begins with plans, judge's instructions, sample and queries, and without preregistration and grades, and takes
     nothing more once it is preregistered.

@@ -26,7 +26,7 @@ _GRADED: dict[str, Any] = {"draws": 400, "tau": 0.05, "alpha": 0.05, "seed": 202
 
 
 def good_systems_pass() -> str:
-    """The deltas by which an oracle and the sample's engine pass the single-gold gate, in every stratum."""
+    """Return by how much an oracle and the sample's engine pass the single-gold gate, in every stratum."""
     from runner.gate.cheaters import oracle
 
     verdicts = {"oracle": _graded(oracle), "engine": _graded(lambda exam: exam.engine)}
@@ -40,7 +40,7 @@ def good_systems_pass() -> str:
 
 
 def cheater_fails(name: str) -> str:
-    """How often a predictor that reads no query passes the single-gold gate; once is too often for one without luck."""
+    """Check how often what reads no query passes the single-gold gate: never may what has no luck."""
     from runner.gate.cheaters import CHEATERS
 
     has_luck = name in ("random", "marginal-matched")
@@ -53,7 +53,7 @@ def cheater_fails(name: str) -> str:
 
 
 def bm25_passes() -> str:
-    """The verdict of the graded gate on BM25 over the twelve bills."""
+    """Check that BM25 passes the graded gate over the twelve bills."""
     tiny = tiny_set()
     gate = _gate(bm25(list(tiny.queries.values())), tiny.qrels)
     if gate.verdict != "pass":
@@ -62,7 +62,7 @@ def bm25_passes() -> str:
 
 
 def graded_controls_behave() -> str:
-    """What the graded gate says of the six predictors that every run is checked with."""
+    """Check that the graded gate says of every run's controls what is expected of each."""
     from runner.gate.controls import controls
     from runner.gate.gate import Gate
 
@@ -76,14 +76,14 @@ def graded_controls_behave() -> str:
 
 
 def deaf_bm25_fails() -> str:
-    """The verdict of the graded gate on a BM25 that is given one and the same query each time."""
+    """Check that the graded gate refuses a BM25 that is given one and the same query each time."""
     tiny = tiny_set()
     first = next(iter(tiny.queries.values()))
     return _refused(_gate(bm25([first] * len(tiny.queries)), tiny.qrels), "a BM25 that ignores its query")
 
 
 def permuted_labels_fail() -> str:
-    """The verdict of the graded gate on BM25 if each query has the labels of another one."""
+    """Check that the graded gate refuses BM25 if each query has the labels of another one."""
     tiny = tiny_set()
     query_ids = list(tiny.qrels)
     moved = query_ids[_PLACES_MOVED:] + query_ids[:_PLACES_MOVED]
@@ -92,7 +92,7 @@ def permuted_labels_fail() -> str:
 
 
 def constant_encoder_is_refused() -> str:
-    """What the probe says of an encoder that returns one vector for every text."""
+    """Check that the probe refuses an encoder that returns one vector for every text."""
     from runner.embed.probe import probe
 
     try:
@@ -120,7 +120,7 @@ def flipped_byte_is_found() -> str:
 
 
 def _constant_encoder() -> "Encoder":
-    """An encoder as the probe takes it, broken: one unit vector, whatever the text."""
+    """Return an encoder as the probe takes it, broken: one unit vector, whatever the text."""
     import numpy as np
 
     from runner.embed.encoder import InProcessEncoder
@@ -142,7 +142,7 @@ def _constant_encoder() -> "Encoder":
 
 
 def _graded(lists: "Callable[[Exam], Lists]", seed: int = 2026) -> dict[str, Any]:
-    """The single-gold gate's verdict on a predictor over the sample bench, by strata."""
+    """Return the single-gold gate's verdict on a predictor over the sample bench, by strata."""
     from runner.tools.grade.grade import grade_bench
     from runner.tools.grade.sample_bench import predicted, sample_bench
 
@@ -159,7 +159,7 @@ def _gate(run: "Run", qrels: Mapping[str, Mapping[str, int]]) -> "GateVerdict":
 
 
 def _sizes() -> tuple[dict[str, int], dict[str, int]]:
-    """Chunks and characters of each bill."""
+    """Return chunks and characters of each bill."""
     chunks = {chunk.doc_id: 1 for chunk in whole_bills()}
     return chunks, {document.doc_id: len(document.text) for document in tiny_set().documents}
 

@@ -18,7 +18,7 @@ _CODE = (
 
 
 def all_checks(workplace: Path = WORKPLACE) -> list[Check]:
-    """Every check in the order in which it is made: the machine, the parts, then the planted defects."""
+    """Return every check in the order in which it is made: the machine, the parts, then the planted defects."""
     folders = (cache_folder(workplace), workplace / ".work", workplace / "eval-sets")
     machine = [
         Check("python", "Install that Python, and this tool with it.", partial(parts.python_version, workplace)),

@@ -52,7 +52,7 @@ class TinySet(NamedTuple):
 
 @cache
 def tiny_set() -> TinySet:
-    """The bills as the reader gives them; each query's own bill has grade 3, the next one of its stratum grade 1."""
+    """Return the bills as the reader gives them; a query's own bill has grade 3, the next of its stratum grade 1."""
     from samplers.sources.bills import FORMAT
 
     documents = tuple(
@@ -105,7 +105,7 @@ def retrieves() -> str:
 
 
 def bm25(queries: Sequence[str], variant: str = "bm25") -> "Run":
-    """The run of the tiny set's query ids over whole bills, each asking the text of its place in `queries`."""
+    """Return the run of the tiny set's query ids over whole bills, each asking the text of its place in `queries`."""
     from runner.retrieve.bm25 import bm25_run
 
     tiny = tiny_set()
@@ -116,7 +116,7 @@ def bm25(queries: Sequence[str], variant: str = "bm25") -> "Run":
 
 
 def whole_bills() -> "list[Chunk]":
-    """One chunk per bill."""
+    """Return one chunk per bill."""
     from runner.embed.chunk_corpus import chunk_corpus
 
     return chunk_corpus(tiny_set().documents, "whole_doc")
@@ -143,7 +143,7 @@ _TEXT_TOKENS = 24
 
 
 def python_version(checkout: Path) -> str:
-    """The version of Python if it is one that is asked for."""
+    """Return the version of Python if it is one that is asked for."""
     wanted = _project(checkout)["requires-python"]
     least = tuple(int(part) for part in re.findall(r"\d+", wanted))
     found = platform.python_version()
@@ -153,7 +153,7 @@ def python_version(checkout: Path) -> str:
 
 
 def packages(checkout: Path) -> str:
-    """How many packages are installed as pinned, and which extras are not there."""
+    """Return how many packages are installed as pinned, and which extras are not there."""
     project = _project(checkout)
     wrong, missing = _compared(project["dependencies"])
     wrong += [f"{name} is not installed" for name in missing]
@@ -181,7 +181,7 @@ def offline_tokens() -> str:
 
 
 def local_encoder() -> str:
-    """The margin by which the packaged encoder passes its probe."""
+    """Return the margin by which the packaged encoder passes its probe."""
     from runner.embed.local_encoder import encoder_for
     from runner.embed.probe import probe
     from runner.embed.weights import install_advice, is_here
@@ -199,7 +199,7 @@ def local_encoder() -> str:
 
 
 def _project(checkout: Path) -> Mapping[str, Any]:
-    """What pyproject.toml says of the project; of an installed wheel, what it was built with."""
+    """Return what pyproject.toml says of the project; of an installed wheel, what it was built with."""
     if INSTALLED:
         return _of_wheel()
     path = checkout / "pyproject.toml"
@@ -222,7 +222,7 @@ def _of_wheel() -> Mapping[str, Any]:
 
 
 def _compared(pins: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is installed in another version, in words, and the names of what is not installed.
+    """Return what is installed in another version, in words, and the names of what is not installed.
 
     A build of the pinned version ("2.13.0+cpu") is that version, as for pip.
     """
