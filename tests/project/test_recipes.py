@@ -82,6 +82,17 @@ def checkout(tmp_path):
     return Checkout(tmp_path / "checkout")
 
 
+def test_a_verb_is_a_row_and_a_function(checkout):
+    row = '    Verb("greet", "say a name", "greeting:greet", "greet Ann", "NAME   whose\\n--times N=1   how often"),\n'
+    checkout.insert("runner/commands/verbs.py", '    Verb(\n        "mcp",', row)
+    said = "def greet(options):\n    print(*[options.name] * options.times)\n"
+    checkout.write("runner/commands/greeting.py", said)
+    assert checkout.driver("greet", "Ann", "--times", "2") == "Ann Ann\n"
+    assert "--times N" in checkout.driver("greet", "--help")
+    assert "is not a whole number" in checkout.driver("greet", "Ann", "--times=-1", code=2)
+    assert checkout.changed - steps("A verb") == {"runner/commands/greeting.py"}
+
+
 def test_every_file_of_the_recipes_is_there_but_those_that_they_have_one_write():
     own = {"press_releases", "one_line", "parrot", "first_three"}
     named = {path for recipe in RECIPES for path in steps(recipe)}
