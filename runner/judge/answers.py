@@ -100,6 +100,7 @@ class Importer:
 
     def take(self, given: Iterable[tuple[str, Label]]) -> Imported:
         """Append labels, each with its place for messages, all of them or none, in the order of the batches' rows."""
+        # All are checked before any is written.
         fresh: dict[tuple[str, str, str, int], Label] = {}
         n_known = 0
         for where, answered in given:

@@ -84,6 +84,7 @@ def export_batches(
             n_before += 1
             shown.setdefault(row.pair, []).append(row)
             waiting.setdefault(row.pair, path)
+    # By a digest, so that neither rank nor system nor query shows in the order.
     fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
     once = [rows[0] for rows in shown.values() if len(rows) == 1]
     prompt, name = file_sha256(version.judge_path), version.number_name

@@ -38,6 +38,7 @@ def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
         of_grade[grades[pair]].append(pair)
     chosen: list[Pair] = []
     wanted = 0.0
+    # What a grade is short of by rounding, the next one takes, so that the sum is the share.
     for grade in sorted(of_grade):
         wanted += share * len(of_grade[grade])
         chosen += of_grade[grade][: round(wanted + 1e-9) - len(chosen)]

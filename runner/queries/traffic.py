@@ -56,6 +56,7 @@ def bands(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
     for one in asked:
         alike[one.times].append(one)
     found: dict[str, list[Asked]] = {band: [] for band in BANDS}
+    # A group of equally frequent queries lies where the middle of its weight lies.
     before = 0
     for times, group in alike.items():
         weight = times * len(group)

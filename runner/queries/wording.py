@@ -99,6 +99,7 @@ def alike_in_words(texts: Sequence[str]) -> list[Alike]:
             dtype=np.float32,
         )
         for first, second in _upper(block, start):
+            # H.R. 12 and H.R. 21 are two questions in the same words.
             if _numbers(texts[first]) == _numbers(texts[second]) and shown[first] and shown[second]:
                 score = float(block[first - start, second - start])
                 ordered = fuzz.token_sort_ratio(shown[first], shown[second])

@@ -165,13 +165,6 @@ def test_an_answer_twice_in_one_file_counts_once(judged):
     assert (done.added, done.known) == (1, 2)
 
 
-def test_a_second_file_keeps_the_bytes_of_the_first(judged):
-    give(judged, answer())
-    before = judged.labels_path.read_bytes()
-    assert give(judged, answer("q02"), name="more.jsonl").added == 1
-    assert judged.labels_path.read_bytes().startswith(before)
-
-
 def test_another_judge_or_round_may_say_otherwise(judged):
     give(judged, answer())
     assert give(judged, answer(grade=0, judge="k"), answer(grade=1, round=2)).added == 2
@@ -208,12 +201,6 @@ def test_nothing_of_a_file_with_a_bad_line_is_imported(judged, name):
     assert f"{judged.work / 'bad.jsonl'}:3: " in str(caught.value)
     assert said in str(caught.value)
     assert judged.labels_path.read_bytes() == before
-
-
-def test_two_grades_for_one_pair_in_one_file_are_refused(judged):
-    with pytest.raises(InputError, match=r"answers\.jsonl:2: .*grade 2 by j already; this line says 3"):
-        give(judged, answer(), answer(grade=3))
-    assert not judged.labels_path.exists()
 
 
 def test_an_answer_needs_a_judge(judged):

@@ -73,6 +73,7 @@ def planned_tokens(
     parsed = {cell: parsed for cell in cells if not isinstance(parsed := parse_cell(cell), WITHOUT_VECTORS)}
     done = {(parsed[cell].encoder, parsed[cell].chunker) for cell in current if cell in parsed}
     wanted = {(cell.encoder, cell.chunker): 1 for cell in parsed.values() if (cell.encoder, cell.chunker) not in done}
+    # The A/A run embeds the baseline once more.
     if baseline in parsed and NOISE_FLOOR_CELL not in current:
         pair = parsed[baseline].encoder, parsed[baseline].chunker
         wanted[pair] = wanted.get(pair, 0) + 1

@@ -109,6 +109,7 @@ class Ledger:
         """Put a line at the end, in the place of a torn one; a BackendError if the disk takes none."""
         self.entries()
         with disk_errors(self.path), self.path.open("ab") as stream:
+            # Over what a kill left of a line.
             stream.truncate(self._n_bytes)
             stream.write(f"{json_line(entry.model_dump())}\n".encode())
         self.entries()
@@ -184,6 +185,7 @@ class Budget:
     def write(self, entry: Entry, asked: str = "") -> None:
         """Append an entry; with words for what is `asked`, only if the ceiling holds what it adds."""
         with self._state, exclusive(self.folder / LOCK, "another session to look at the ledger"):
+            # Under the lock, so that no other process holds the same dollars meanwhile.
             usd = {earlier.id: earlier.usd for earlier in self._ledger.entries()}
             spent, more = math.fsum(usd.values()), entry.usd - usd.get(entry.id, 0.0)
             if asked and spent + more > self.max_usd:

@@ -73,10 +73,11 @@ def favours(
     evenly over them. A p is None if no exchange of these readings would make it `alpha` or less.
     """
     cells = [cell for cell in runs if cell != baseline]
-    found = {cell: in_first(doubles, runs[cell]) for cell in (baseline, *cells)}
+    marks = {cell: in_first(doubles, runs[cell]) for cell in (baseline, *cells)}
     shape = len(cells), len(doubles)
-    own = np.array([found[cell] & ~found[baseline] for cell in cells], np.bool_).reshape(shape)
-    other = np.array([found[baseline] & ~found[cell] for cell in cells], np.bool_).reshape(shape)
+    # What one of the two alone has in its first ten decides between them.
+    own = np.array([marks[cell] & ~marks[baseline] for cell in cells], np.bool_).reshape(shape)
+    other = np.array([marks[baseline] & ~marks[cell] for cell in cells], np.bool_).reshape(shape)
     values = np.array([double.first - double.second for double in doubles], np.int64)
     bands = _bands(doubles, values, own, other)
     test = _observed(bands, len(cells))
@@ -102,6 +103,7 @@ def _favour(
     unit, observed, greatest, least = figures
     largest, smallest = extremes[0], -extremes[1][::-1]
     each = len(own) * len(other)
+    # Whether any exchange at all could have been significant.
     can_cell = unit > 0 and _p(largest, greatest) <= alpha
     can_baseline = unit > 0 and _p(smallest, -least) <= alpha
     return CellFavour(
@@ -129,6 +131,7 @@ def _critical(ascending: Floats, alpha: float) -> float:
 
 def _bands(doubles: Sequence[Double], values: Ints, own: Marks, other: Marks) -> list[_Band]:
     """Return the bands that hold more than one difference: no exchange changes the others."""
+    # Weights make the sum a difference of two means, times both numbers of pairs: all whole numbers.
     weights = own * other.sum(axis=1, keepdims=True) - other * own.sum(axis=1, keepdims=True).astype(np.float64)
     numbers = np.array([_BAND_OF_SUM[double.first + double.second] for double in doubles], np.int64)
     inside = [numbers == number for number in sorted(set(numbers.tolist()))]
@@ -146,10 +149,12 @@ def _observed(bands: Sequence[_Band], n_cells: int) -> _Test:
     for values, weights in bands:
         size, total, squares = len(values), int(values.sum()), int((values**2).sum())
         weight = weights.sum(axis=1)
+        # The mean and variance of a weighted sum under random exchange, in closed form.
         observed += weights @ values[: weights.shape[1]]
         centre += weight * total / size
         spread = (size * squares - total**2) / (size * (size - 1))
         variance += spread * (size * (weights**2).sum(axis=1) - weight**2) / size
+        # The greatest sum pairs large weights with large values, the least one with small ones.
         ascending = np.sort(values)
         padded = np.sort(np.pad(weights, ((0, 0), (0, size - weights.shape[1]))), axis=1)
         greatest += (padded * ascending).sum(axis=1)
@@ -163,6 +168,7 @@ def _extremes(bands: Sequence[_Band], test: _Test, draws: int, seed: int) -> tup
     tested = test.unit > 0
     if not tested.any():
         return np.zeros(draws), np.zeros(draws)
+    # The most extreme cell of each draw: max-T over the cells.
     weights = np.hstack([band.weights[tested] for band in bands]).T
     generator = np.random.default_rng(np.random.PCG64(seed))
     largest, smallest = [], []

@@ -66,6 +66,7 @@ def kappa(table: Table) -> Floats:
     -0.0234
     """
     places = np.arange(table.shape[-1])
+    # What chance alone would give: the product of the two margins.
     weights = (places[:, None] - places) ** 2
     expected = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
     return 1 - _ratio(_total(table) * _total(table * weights), _total(expected * weights))
@@ -103,6 +104,7 @@ def estimates(
         return Estimate(value=value, low=low, high=high)
 
     share = estimate(lambda table: agreement_share(binary(table, relevant_grade)))
+    # No draw of queries differs from another, yet something may be left unseen.
     if share.value in (0, 1):
         bound = unseen(int(tables.sum()), confidence)
         low, high = (1 - bound, 1.0) if share.value else (0.0, bound)
@@ -122,6 +124,7 @@ def _ends(draws: Floats, confidence: float) -> tuple[float | None, float | None]
     defined = np.sort(draws[~np.isnan(draws)])
     if not len(defined) or len(defined) < confidence * len(draws):
         return None, None
+    # The same number left out at both ends; 1e-9 against a product just below a whole number.
     outside = int(len(defined) * (1 - confidence) / 2 + 1e-9)
     low, high = float(defined[outside]), float(defined[len(defined) - 1 - outside])
     return (None, None) if high - low < _POINT else (low, high)

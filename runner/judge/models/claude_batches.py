@@ -150,6 +150,7 @@ class ClaudeBatches(ClaudeMessages):
             if names and (len(names) == MOST_REQUESTS or n_bytes > MOST_BYTES):
                 break
             names.append(name)
+        # Half as many while the ceiling refuses, down to what is worth an hour's wait.
         while True:
             worst = math.fsum(self.worst_usd(wanted[name]) for name in names)
             try:
@@ -225,6 +226,7 @@ class ClaudeBatches(ClaudeMessages):
             return
         if n_refused:
             say(f"{n_refused:,} lines of message batch {batch_id} are not results of it, and are left out.")
+        # Settled before the replies are given: a kill in between costs replies, which are read again, and no money.
         if hold:
             share = hold.entry.usd / len(names)
             hold.settle(math.fsum(self._usd(results.get(name, {}), unknown=share) for name in names))

@@ -107,6 +107,7 @@ class _Job:
             for kept in self.files.read(name):
                 if kept.key in wanted and kept.key not in self.labels:
                     self._read(kept)
+        # What earlier attempts left is imported first, before anything is asked.
         n_kept = len(self.labels)
         self._import_complete()
         self._report()
@@ -150,6 +151,7 @@ class _Job:
                 self.n_requests += 1
                 batch, row, _ = self.rows[reply.key]
                 kept = KeptReply(**dict(reply), query_id=row.query_id, doc_id=row.doc_id, received_on=self.today())
+                # Kept before it is read: a reply that is paid for is not asked for twice.
                 self.files.append(batch, kept)
                 if reply.final:
                     self.final.add(reply.key)

@@ -89,6 +89,7 @@ def _user_text(row: BatchRow) -> str:
     parts = [("query", row.query), ("title", row.title)]
     shown = len(row.evidence)
     parts += [(f"passage {passage.number} of {shown}", passage.text) for passage in row.evidence]
+    # The mark stands in none of the texts, so that no document can pretend to be a line of ours.
     mark = _mark([text for _, text in parts], row.row_sha256)
     fenced = "".join(f"{mark} {name}\n{text}\n" for name, text in parts)
     return (
