@@ -69,8 +69,8 @@ def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | Non
 
 def chunkers_sha256(chunker: str) -> str:
     """Return the digest of the source that cuts under a name: a chunker that is changed gets new scores."""
-    found = registry.plugged(chunker)
-    return digest([_own_sha256(), found.state]) if found else _own_sha256()
+    plug_in = registry.plugged(chunker)
+    return digest([_own_sha256(), plug_in.state]) if plug_in else _own_sha256()
 
 
 @cache

@@ -59,16 +59,16 @@ _NOTHING = ChunkHealth(
 
 
 def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int, missed: int) -> list[str]:
-    found = []
+    defects = []
     if limit and high > limit:
-        found.append(f"95 % of the chunks have up to {high} tokens, above the chunker's limit of {limit}")
+        defects.append(f"95 % of the chunks have up to {high} tokens, above the chunker's limit of {limit}")
     if repeats > MAX_DUPLICATES * count:
-        found.append(f"{repeats / count:.1%} of the chunks repeat an earlier one, more than {MAX_DUPLICATES:.0%}")
+        defects.append(f"{repeats / count:.1%} of the chunks repeat an earlier one, more than {MAX_DUPLICATES:.0%}")
     if empty:
-        found.append(f"{empty} chunks are empty")
+        defects.append(f"{empty} chunks are empty")
     if missed:
-        found.append(f"{missed:,} characters other than white space are in no chunk")
-    return found
+        defects.append(f"{missed:,} characters other than white space are in no chunk")
+    return defects
 
 
 def _missed(text: str, spans: Iterable[Span]) -> int:

@@ -162,8 +162,8 @@ class TransformerEncoder(InProcessEncoder):
 
     @property
     def _padding(self) -> int:
-        found: int = self._model.tokenizer.pad_token_id
-        return found
+        padding_id: int = self._model.tokenizer.pad_token_id
+        return padding_id
 
     def _features(self, ids: Sequence[NDArray[np.int32]]) -> dict[str, NDArray[np.int64]]:
         """Return ids padded on the right to the longest text, with its mask."""
@@ -176,8 +176,8 @@ class TransformerEncoder(InProcessEncoder):
         return {"input_ids": padded, "attention_mask": mask}
 
     def _ids(self, prompted: str) -> NDArray[np.int32]:
-        kept = self._kept.pop(prompted, None)
-        return self._clipped(next(self._encodings([prompted]))) if kept is None else kept
+        counted = self._kept.pop(prompted, None)
+        return self._clipped(next(self._encodings([prompted]))) if counted is None else counted
 
     def _encodings(self, prompted: Sequence[str]) -> "Iterator[Encoding]":
         return encodings(self._tokenizer, prompted, special=self.adds_special_tokens)

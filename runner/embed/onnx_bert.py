@@ -42,8 +42,8 @@ def bert(folder: Path) -> States:
 
     def states(ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
         fed = {"ids": ids, "types": np.zeros_like(ids), "mask": mask}
-        found: NDArray[np.float32] = session.run(None, {name: rows.astype(np.int32) for name, rows in fed.items()})[0]
-        return found
+        last: NDArray[np.float32] = session.run(None, {name: rows.astype(np.int32) for name, rows in fed.items()})[0]
+        return last
 
     return states
 
@@ -103,7 +103,7 @@ def _norm(name: str) -> list[str]:
 
 
 def _tensors(weights: Path) -> Iterable[bytes]:
-    """Return every float32 tensor of a safetensors file, as the place where it lies."""
+    """Return every float32 tensor of a safetensors file, as the location where it lies."""
     # safetensors: eight bytes of length, the header as JSON, then the data that its offsets count from.
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -111,8 +111,8 @@ def _tensors(weights: Path) -> Iterable[bytes]:
     for name, row in header.items():
         if row.get("dtype") == "F32" and POOLER not in name:
             start, stop = row["data_offsets"]
-            place = {"location": weights.name, "offset": 8 + length + start, "length": stop - start}
-            entries = (_field(13, _field(1, key) + _field(2, str(value))) for key, value in place.items())
+            entries_of = {"location": weights.name, "offset": 8 + length + start, "length": stop - start}
+            entries = (_field(13, _field(1, key) + _field(2, str(value))) for key, value in entries_of.items())
             shape = (_field(1, size) for size in row["shape"])
             yield b"".join([*shape, _field(2, _FLOAT), _field(8, name), *entries, _field(14, 1)])
 

@@ -96,13 +96,13 @@ class Reranker:
         """Return one score a pair, from one forward batch; of a pair that is too long the longer text loses its end."""
         import torch
 
-        found = self._model.predict(
+        outputs = self._model.predict(
             list(pairs),
             batch_size=len(pairs),
             show_progress_bar=False,
             activation_fn=torch.nn.Identity(),
         )
-        scores = np.asarray(found, dtype=np.float64)
+        scores = np.asarray(outputs, dtype=np.float64)
         if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
             raise BackendError(
                 f"{self.spec.name} gave {scores.shape} for {len(pairs)} pairs, or a score that is not finite. A "

@@ -93,13 +93,13 @@ def gathered(matrix: Matrix, rows: NDArray[np.int64], into: Matrix | None = None
     if path is None:
         # With a target numpy checks every row in a copy, unless it is told what to do with a wrong one.
         return np.asarray(matrix).take(rows, axis=0, out=into, mode="raise" if into is None else "clip")
-    found = np.empty((len(rows), matrix.shape[1]), np.float32) if into is None else into
+    picked = np.empty((len(rows), matrix.shape[1]), np.float32) if into is None else into
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1  # what lies together, as a document's chunks do, is read at once
     with _reader(path, matrix) as read:
         for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(rows)], strict=True):
             if start < stop:
-                read(int(rows[start]), found[start:stop])
-    return found
+                read(int(rows[start]), picked[start:stop])
+    return picked
 
 
 def _file_of(matrix: Matrix) -> Path | None:
@@ -165,5 +165,5 @@ def _stored(store: Store, inputs: JSON, parts: Iterable[Matrix], shape: tuple[in
             for part in parts:
                 stream.write(np.ascontiguousarray(part).data.cast("B"))
 
-    found: Matrix = np.load(store.ensure("placed", inputs, build) / ROWS, mmap_mode="r")
-    return found
+    mapped: Matrix = np.load(store.ensure("placed", inputs, build) / ROWS, mmap_mode="r")
+    return mapped

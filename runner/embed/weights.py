@@ -89,17 +89,17 @@ def hub_has(spec: EncoderSpec) -> None:
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        found = HfApi().model_info(spec.model, revision=spec.revision, timeout=_HUB_SECONDS).sha
+        revision = HfApi().model_info(spec.model, revision=spec.revision, timeout=_HUB_SECONDS).sha
     except HfHubHTTPError as error:
-        found = f"nothing ({type(error).__name__})"
+        revision = f"nothing ({type(error).__name__})"
         # A hub that is down says nothing of the model.
         if error.response is not None and error.response.status_code >= 500:
             raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
     except Exception as error:
         raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
-    if found != spec.revision:
+    if revision != spec.revision:
         raise BackendError(
-            f"{spec.name}: of {spec.model} the model hub has {found}, where the catalogue pins {spec.revision}."
+            f"{spec.name}: of {spec.model} the model hub has {revision}, where the catalogue pins {spec.revision}."
         )
 
 
@@ -122,11 +122,11 @@ def check_files(spec: EncoderSpec, folder: Path) -> None:
     # The hub's cache names a file by its digest: SHA-256 of large ones, git's id of the others.
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         expected = {spec.weights_sha256 if path == folder / WEIGHTS else "", _blob_name(path)}
-        for known in sorted(expected - {""}):
-            found = file_sha256(path) if len(known) == _SHA256_DIGITS else _git_id(path.read_bytes())
-            if found != known:
+        for given_out in sorted(expected - {""}):
+            actual = file_sha256(path) if len(given_out) == _SHA256_DIGITS else _git_id(path.read_bytes())
+            if actual != given_out:
                 raise BackendError(
-                    f"{spec.name}: {path} is not the catalogued model: digest {found}, expected {known}. {_AGAIN}"
+                    f"{spec.name}: {path} is not the catalogued model: digest {actual}, expected {given_out}. {_AGAIN}"
                 )
 
 

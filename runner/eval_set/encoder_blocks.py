@@ -32,20 +32,20 @@ _FIELDS = [field for field in EncoderSpec.model_fields if field not in _OF_THE_C
 def shape_problems(error: ValidationError, path: Path) -> list[str]:
     """Return one line a wrong field; of the plan's own encoders with the line of the file and what to write."""
     rows = error.errors(include_url=False, include_input=False)
-    found = []
+    lines = []
     for row, plain in zip(rows, problems(error), strict=True):
         if row["loc"][:1] != (BLOCK,):
-            found.append(plain)
+            lines.append(plain)
             continue
         name, field = (*map(str, row["loc"][1:3]), "", "")[:2]
         if not field:
-            found.append(_told(path, name, "", f"write fields below it, {', '.join(_FIELDS)}; or leave it out"))
+            lines.append(_told(path, name, "", f"write fields below it, {', '.join(_FIELDS)}; or leave it out"))
         elif row["type"] == "extra_forbidden":
-            found.append(_told(path, name, field, f"no such field; there are {', '.join(_FIELDS)}"))
+            lines.append(_told(path, name, field, f"no such field; there are {', '.join(_FIELDS)}"))
         else:
-            wrong = "is missing" if row["type"] == "missing" else "is not usable"
-            found.append(_told(path, name, field, f"{wrong}: write {EncoderSpec.model_fields[field].description}"))
-    return found
+            trouble = "is missing" if row["type"] == "missing" else "is not usable"
+            lines.append(_told(path, name, field, f"{trouble}: write {EncoderSpec.model_fields[field].description}"))
+    return lines
 
 
 def encoder_problems(plan: Plan, path: Path) -> list[str]:
@@ -60,34 +60,34 @@ def _told(path: Path, name: str, field: str, said: str) -> str:
 
 def _problems(name: str, spec: EncoderSpec) -> list[tuple[str, str]]:
     """Return field, "" for the block, and what is wrong."""
-    found = []
+    wrong = []
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name) or name.startswith("bm25"):
-        found.append(("", "write a name in lower-case letters, digits, dots and dashes, such as bge-m3; not bm25"))
+        wrong.append(("", "write a name in lower-case letters, digits, dots and dashes, such as bge-m3; not bm25"))
     elif name in ENCODERS:
-        found.append(("", f"the catalog has {name} already; write another name, such as {name}-own"))
+        wrong.append(("", f"the catalog has {name} already; write another name, such as {name}-own"))
     is_service = bool(spec.api)
     stated = {field for field in spec.model_fields_set if getattr(spec, field) != ""}
     advice = {field: f"write {info.description}" for field, info in EncoderSpec.model_fields.items()}
-    found += [(field, f"is missing: {advice[field]}") for field in _WANTED[is_service] if field not in stated]
+    wrong += [(field, f"is missing: {advice[field]}") for field in _WANTED[is_service] if field not in stated]
     kind = "with" if is_service else "without"
-    found += [(field, f"leave it out {kind} api") for field in _IDLE[is_service] if field in stated]
-    found += [(field, "leave it out: it is the catalog's") for field in _OF_THE_CATALOG[1:] if field in stated]
+    wrong += [(field, f"leave it out {kind} api") for field in _IDLE[is_service] if field in stated]
+    wrong += [(field, "leave it out: it is the catalog's") for field in _OF_THE_CATALOG[1:] if field in stated]
     if spec.name != name:
-        found.append(("name", "leave it out: the block stands under it"))
+        wrong.append(("name", "leave it out: the block stands under it"))
     if spec.max_tokens == 0:
-        found.append(("max_tokens", "write a number above 0"))
+        wrong.append(("max_tokens", "write a number above 0"))
     if not is_service and not re.fullmatch(r"[\w.-]+/[\w.-]+", spec.model):
-        found.append(("model", advice["model"]))
+        wrong.append(("model", advice["model"]))
     # An address is looked at where nothing else is wrong: its error would repeat theirs.
-    if not is_service or found:
-        return found
+    if not is_service or wrong:
+        return wrong
     try:
         place = plain_address(spec.url, "url", "")
     except InputError as error:
         return [("url", str(error))]
     if spec.has_input_types and (spec.query_prompt or spec.document_prompt):
         side = "query_prompt" if spec.query_prompt else "document_prompt"
-        found.append((side, f"the {spec.api} API is told which side a text is on (input_type); leave prompts out"))
+        wrong.append((side, f"the {spec.api} API is told which side a text is on (input_type); leave prompts out"))
     if spec.key_env and place.origin.startswith("http:") and not is_own(place.host):
-        found.append(("url", "a key would go unencrypted; write an https address, or leave key_env out"))
-    return found
+        wrong.append(("url", "a key would go unencrypted; write an https address, or leave key_env out"))
+    return wrong

@@ -115,21 +115,21 @@ class CellVectors:
         try:
             documents, queries = self._of_chunks(wanted), self._of_queries(wanted.encoder, wanted.order)
             is_begun = documents.is_begun
-            found, asked = documents.vectors(report), queries.vectors()
+            of_chunks, of_queries = documents.vectors(report), queries.vectors()
         except BackendError as error:
             if not isinstance(error, BudgetError):
                 self.failed[wanted.encoder] = None
             raise
         # Rounding differs between devices, so a query is compared with chunks of its own device alone.
-        if found.facts != asked.facts:
+        if of_chunks.facts != of_queries.facts:
             raise BackendError(
-                f"{wanted.encoder}: the chunks were embedded by {described(found.facts)}, the queries by "
-                f"{described(asked.facts)}. Vectors of two backends are never compared; run again where the first is "
-                f"to be had, or delete {self.store.root / 'vectors'} to embed anew."
+                f"{wanted.encoder}: the chunks were embedded by {described(of_chunks.facts)}, the queries by "
+                f"{described(of_queries.facts)}. Vectors of two backends are never compared; run again where the first "
+                f"is to be had, or delete {self.store.root / 'vectors'} to embed anew."
             )
         if not is_begun:
             self.seconds.setdefault(wanted, time.perf_counter() - started)
-        return found, asked
+        return of_chunks, of_queries
 
     def chunks(self, chunker: str) -> list[Chunk]:
         """Return the chunks of every document, in document order."""

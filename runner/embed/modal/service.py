@@ -86,8 +86,8 @@ class ModalService:
         async def alone() -> AsyncIterator[_Result]:
             yield await work()
 
-        (found,) = self.results(alone)
-        return found
+        (returned,) = self.results(alone)
+        return returned
 
     def workspace(self) -> str:
         """Return the token's workspace; BackendError if Modal does not take the token, or does not answer."""
@@ -215,9 +215,9 @@ class InertUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> type[Exception]:
         """Return an exception of Python's own."""
-        found = getattr(builtins, name, None) if module == "builtins" else None
-        if isinstance(found, type) and issubclass(found, Exception):
-            return found
+        kind = getattr(builtins, name, None) if module == "builtins" else None
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            return kind
         raise pickle.UnpicklingError(f"{module}.{name} is not made from what Modal sends")
 
 

@@ -53,9 +53,9 @@ class ServiceEncoder(HttpEncoder):
 
     def identity(self) -> dict[str, JSON]:
         """Return the plan's block, address and grouping; nothing is sent."""
-        found = super().identity()
+        of_server = super().identity()
         method = "a model behind an API, which says nothing of its weights"
-        return {**found, "method": method, "backend": {**found["backend"], "tokens": TOKENIZER}}
+        return {**of_server, "method": method, "backend": {**of_server["backend"], "tokens": TOKENIZER}}
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Return tokens of cl100k_base, the service's limit at most: it takes no longer text."""
