@@ -170,6 +170,13 @@ def test_heads_and_numbers_of_pages_are_dropped_and_a_paragraph_runs_on_past_its
     assert content.left_out == {MARKUP: 3 * len("EstimateforH.R.9001,page1-1-")}
 
 
+@pytest.mark.parametrize(("n_pages", "is_dropped"), [(4, True), (5, False)])
+def test_what_half_of_the_pages_repeat_at_their_edge_is_a_head(n_pages: int, is_dropped: bool) -> None:
+    names = ("Oil", "Tar", "Wax", "Fat", "Gas")[:n_pages]
+    pages = [column([f"Head of {'all' if n < 2 else name}", f"{name} is", f"{name}."]) for n, name in enumerate(names)]
+    assert ("Head of all" not in read(pdf(pages), "x.pdf").text) == is_dropped
+
+
 def test_fields_of_a_record_are_facts() -> None:
     layout = Layout(text_field="body", doc_id=("{number}",), stratum="{kind}/{length}", url=("{link}", "{other}"))
     record = {"body": "One.\n\nTwo.", "number": 7, "kind": ["a", "b"], "other": "https://x.example"}
