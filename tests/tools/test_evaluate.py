@@ -74,7 +74,8 @@ def test_the_figures_are_those_of_the_command_over_the_same_collection(found, tm
         assert own.model_copy(update={"provenance": None}) == other.model_copy(update={"provenance": None})
     assert found.results.plan == theirs.plan
     assert found.results.labels.sha256 == theirs.labels.sha256
-    assert found.results.digests["corpus.jsonl"] == theirs.digests["corpus.jsonl"]
+    for name in ("corpus.jsonl", "lists.json"):
+        assert found.results.digests[name] == theirs.digests[name]
 
 
 @pytest.mark.slow
