@@ -164,13 +164,13 @@ class _Panel:
         known = [place for place, pair in enumerate(self.lists.documents) if (pair.grade or 0) >= self.least]
         left = [place for place in known if not any(place in ranks for ranks in self.ranks)]
         spans = [(place, (start, end)) for hits in self.hits.values() for place, start, end in hits]
+        others_of = [self.ranks[:number] + self.ranks[number + 1 :] for number in range(len(self.ranks))]
         self.terms = self._telling([*spans, *((place, None) for place in left[:TOP])])
         return MatrixRow(
             query=self.query,
             scores=scores,
-            sides=[self._side(cell, self.ranks[1 - number]) for number, cell in enumerate(self.hits)]
-            if len(self.hits) > 1
-            else [self._side(cell, {}) for cell in self.hits],
+            # Beside each list stands the other one, if there is one.
+            sides=[self._side(cell, dict(*others)) for cell, others in zip(self.hits, others_of, strict=True)],
             missed=[(self._hit(place), self._best(place)) for place in left[:TOP]],
             further=len(left[TOP:]),
             relevant=self.lists.relevant,

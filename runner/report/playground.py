@@ -92,7 +92,7 @@ def verdict(settings: Settings) -> dict[str, Any]:
         gold,
         [1] * len(gold),
         f"recall@{K}",
-        item_pool=_pool(),
+        item_pool=[_id(document) for document in range(POOL)],
         n_trials=TRIALS,
         tau=settings.tau,
         alpha=ALPHA,
@@ -115,7 +115,7 @@ def bench(settings: Settings) -> tuple[list[str], list[str], Lists]:
     if settings.predictor in ("engine", "random"):
         skill = settings.skill if settings.predictor == "engine" else 0.0
         return gold, sources, [_engine(query, answer, skill) for query, answer in enumerate(answers)]
-    exam = Exam([{answer: 1} for answer in gold], _pool(), sources, [], depth=K)
+    exam = Exam([{answer: 1} for answer in gold], [_id(document) for document in range(POOL)], sources, [], depth=K)
     return gold, sources, CHEATERS[settings.predictor].lists(exam)
 
 
@@ -128,10 +128,6 @@ def _engine(query: int, answer: int, skill: float) -> list[str]:
         if drawn not in documents:
             documents.append(drawn)
     return [_id(document) for document in documents]
-
-
-def _pool() -> list[str]:
-    return [_id(document) for document in range(POOL)]
 
 
 def _id(document: int) -> str:

@@ -48,13 +48,13 @@ def place_report(record: Path, outcome: Measured, *, check: Callable[[], object]
     The caller holds the version's lock. Whatever ends this before the rename leaves no report.
     """
     partial = record / REPORTS / ".tmp-report"  # git leaves such names out
-    _remove(partial)  # of a run that was killed
+    shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed
     try:
         _write(partial, outcome)
         check()
         return rename_synced(partial, _free(record / REPORTS))
     except BaseException:
-        _remove(partial)
+        shutil.rmtree(partial, ignore_errors=True)
         raise
 
 
@@ -76,8 +76,3 @@ def _free(reports: Path) -> Path:
     day = datetime.now(UTC).date().isoformat()
     names = (day if number == 1 else f"{day}-{number}" for number in count(1))
     return next(reports / name for name in names if not (reports / name).exists())
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)
