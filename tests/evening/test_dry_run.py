@@ -14,6 +14,7 @@ from runner.commands import main as cli
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
 from runner.embed.cost.ledger import LEDGER, BudgetError
 from runner.embed.cost.prices import RemoteOptions
+from runner.eval_set.catalog import REFUSED
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
@@ -352,6 +353,30 @@ def test_a_judges_address_that_is_none_is_refused_as_the_run_refuses_it(tmp_path
     code, lines, errors = dry_run("--judge", "--judge-url", "foo")
     assert (code, lines) == (2, [])
     assert "--judge-url is no address" in errors
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("public_laws", "chunker: usc_uslm_section_v1 is taken over from us_code, no code of its own"),
+        ("gao_reports", "undecided: the baseline is to be adopted: the source has weak structure"),
+        (
+            "crs_reports",
+            "v1 was made elsewhere: mxbai-large-v1 x fixed_token_512_50, nDCG@10 0.6911, without artefacts",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("own_place")
+def test_what_the_roster_knows_of_a_source_is_said_before_anything_exists(capsys, source, said):
+    assert cli.main([f"--source={source}", "--dry-run"]) == 1
+    assert any(line.startswith(said) for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("source", sorted(REFUSED))
+def test_what_is_not_evaluated_says_where_to_look(capsys, source):
+    assert cli.main([f"--source={source}", "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert any(word in said for word in ("look ", "transcripts are", "as the source bills"))
 
 
 @pytest.mark.parametrize("state", ["plans", "everything"])

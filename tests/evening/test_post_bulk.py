@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -257,19 +256,6 @@ def test_planted_faults_are_named_by_the_verdict_and_by_the_page_and_by_no_passa
         words = document.text.split()
         for start in range(0, len(words) - 5, 5):
             assert " ".join(words[start : start + 5]) not in written
-
-
-def test_a_substrate_filled_with_another_chunker_than_the_decided_one_has_other_chunks(decided, evening, tmp_path):
-    made = filling(make_version(evening), chunker="fixed_token_256_25")
-    own, other = Counter(chunk_corpus(made.documents, "fixed_token_512_50")), Counter(made.chunks)
-    missing, surplus = own - other, other - own
-    assert missing
-    with pytest.raises(NegativeVerdict, match="other chunks"):
-        post_bulk(decided, substrate(tmp_path, made), encoders=fake_encoders)
-    fault = named("other chunks", decided)
-    assert (fault.count, fault.of) == (len({chunk.doc_id for chunk in missing + surplus}), len(made.documents))
-    counted = f"{missing.total()} of its chunks are missing, and {surplus.total()} stored ones are not its own"
-    assert f" are not cut as fixed_token_512_50 cuts them: {counted}" in fault.sentence
 
 
 def test_a_binary_index_that_misses_what_exact_search_finds_is_a_quantisation_loss(decided, evening, tmp_path):
