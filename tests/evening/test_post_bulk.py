@@ -341,7 +341,7 @@ def test_a_run_that_dies_at_any_file_leaves_nothing_half_written(decided, fillin
 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", dying)
-            patch.setattr(shutil, "rmtree", lambda folder: None)  # a process that is killed tidies nothing up
+            patch.setattr(shutil, "rmtree", lambda folder, **_: None)  # a process that is killed tidies nothing up
             with pytest.raises(Killed):
                 post_bulk(decided, path, encoders=fake_encoders)
         assert [found.name for found in reports(decided)] == [".tmp-report"], name
