@@ -40,7 +40,7 @@ from runner.retrieve.ranking import Retrieval, quantised, retrieval
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.retrieve.variants import CANDIDATES, variant_run
 
-FORMAT = 7
+FORMAT = 8
 """Raised when a run of the same inputs, or the file that describes it, would come out otherwise; part of its key."""
 
 SPARSE_CHUNKER = "whole_doc"
