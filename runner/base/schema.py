@@ -60,7 +60,7 @@ def shaped(shape: type[Model], record: object) -> Model:
 
 
 def problems(error: ValidationError) -> list[str]:
-    """One line a wrong field: its place, what is wrong, what was found."""
+    """Return one line a wrong field: its place, what is wrong, what was found."""
     rows = []
     for problem in error.errors(include_url=False):
         place = ".".join(str(part) for part in problem["loc"]) or "the whole"

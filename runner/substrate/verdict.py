@@ -13,7 +13,7 @@ def compared_findings(arms: Sequence[ArmResult], lost: Quantisation, alpha: floa
 
 
 def _quantisation_loss(lost: Quantisation) -> FindingResult:
-    """A fault if the mean index recall lies below its floor at either depth, whatever it costs in nDCG@10."""
+    """Return a fault if the mean index recall lies below its floor at either depth, whatever it costs in nDCG@10."""
     short = [recall for recall in lost.recall if round4(recall.mean) < recall.floor]
     shares = " and ".join(f"{recall.mean:.4f} of the first {recall.depth}" for recall in lost.recall)
     floors = " and ".join(f"{recall.floor:g} at {recall.depth}" for recall in lost.recall)
@@ -27,7 +27,7 @@ def _quantisation_loss(lost: Quantisation) -> FindingResult:
 
 
 def _score_loss(arms: Sequence[ArmResult], alpha: float) -> FindingResult:
-    """A fault if a vector arm scores below the record's cell beyond chance, were its unjudged hits perfect too.
+    """Return a fault if a vector arm scores below the record's cell beyond chance, were its unjudged hits perfect too.
 
     Full text and fusion are not held to this: FTS5 ranks chunks by its own words, which is another method.
     """

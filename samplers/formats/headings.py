@@ -16,7 +16,7 @@ _SMALL = frozenset(
 
 
 def is_title(text: str) -> bool:
-    """Whether most long words of a line begin with a capital, and the last word too."""
+    """Return whether most long words of a line begin with a capital, and the last word too."""
     words = [word for word in _LONG_WORD.findall(text) if word not in _SMALL]
     last = text.split()[-1].lstrip("([“\"'‘")
     ends_high = not last[:1].islower()

@@ -190,7 +190,7 @@ def _is_superior(element: etree._Element) -> bool:
 
 
 def _is_dash_on_next_line(tail: str) -> bool:
-    """Whether a dash that a word follows stands behind a line break, which is printing's."""
+    """Return whether a dash that a word follows stands behind a line break, which is printing's."""
     rest = tail.lstrip()
     return rest[:1] == "—" and not rest[1:2].isspace() and "\n" in tail[: len(tail) - len(rest)]
 
@@ -247,7 +247,7 @@ def _joined(joints: re.Match[str]) -> str:
 
 
 def _stand_apart(left: str, right: str, joints: re.Match[str]) -> bool:
-    """Whether a space is missing between two neighbours that the file does not separate."""
+    """Return whether a space is missing between two neighbours that the file does not separate."""
     marks, text, start = joints[0], joints.string, joints.start()
     ends_word = left.isalnum() or left in _ENDS_WORD or text[start - 2 : start] == "s'"
     if not ends_word or not (right[0].isalnum() or right[0] in _BEGINS_WORD):
@@ -267,5 +267,5 @@ def _begins_more(text: str, end: int) -> bool:
 
 
 def _ends_with_unit(text: str, end: int) -> bool:
-    """Whether the text before `end` is a unit of one or two small letters, such as km or the m of ug/m."""
+    """Return whether the text before `end` is a unit of one or two small letters, such as km or the m of ug/m."""
     return bool(_UNIT.search(text[max(end - 3, 0) : end]))

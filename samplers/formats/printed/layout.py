@@ -51,7 +51,7 @@ def _is_open_ended(body: str) -> bool:
 
 
 def is_centred(line: str) -> bool:
-    """Whether what stands on a line is as far from the one margin as from the other."""
+    """Return whether what stands on a line is as far from the one margin as from the other."""
     body = line.strip()
     return abs(len(line) - len(line.lstrip()) - (WIDTH - len(body)) / 2) <= _TOLERANCE
 

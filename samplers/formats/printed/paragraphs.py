@@ -264,10 +264,10 @@ def _broken(last: str, body: str) -> tuple[bytes, bytes] | None:
 
 
 def is_title(last: str, body: str) -> bool:
-    """Whether a line at the margin is a heading although the line before was full."""
+    """Return whether a line at the margin is a heading although the line before was full."""
     return last[-1] in _STOPS and len(body) < TITLE_LENGTH and body[-1] not in _ENDS and not body[0].islower()
 
 
 def in_capitals(text: str) -> bool:
-    """Whether a text is set in capitals, names such as McCAIN included."""
+    """Return whether a text is set in capitals, names such as McCAIN included."""
     return _SMALL.search(text) is None and _CAPITALS.search(text) is not None

@@ -77,7 +77,7 @@ def _titles(root: etree._Element) -> Iterator[tuple[str, str]]:
 
 
 def _is_foreign(element: etree._Element) -> bool:
-    """Whether an element stands in text quoted for another law, or in struck text."""
+    """Return whether an element stands in text quoted for another law, or in struck text."""
     return any(kind_of(a) in QUOTED or a.get("changed") == "deleted" for a in element.iterancestors())
 
 

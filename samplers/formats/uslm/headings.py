@@ -56,7 +56,7 @@ class Headings:
             self._open[-1].is_last = False
 
     def continues(self, kind: str) -> bool:
-        """Whether text without heading belongs to the innermost heading, which is an account from then on."""
+        """Return whether text without heading belongs to the innermost heading, which is an account from then on."""
         last = self._open[-1] if self._open else None
         if last is None or not last.is_last or (last.is_account and kind != last.part.kind):
             return False

@@ -126,12 +126,12 @@ def mended(pieces: Iterable[str]) -> tuple[list[str], int]:
 
 
 def has_text(pieces: Iterable[str]) -> bool:
-    """Whether there is anything but marks and white space."""
+    """Return whether there is anything but marks and white space."""
     return any(piece.strip(_BLANK).strip() for piece in pieces)
 
 
 def has_text_after_lead(pieces: Sequence[str]) -> bool:
-    """Whether there is anything but marks and white space after the last number or heading."""
+    """Return whether there is anything but marks and white space after the last number or heading."""
     for piece in reversed(pieces):
         if LEAD in piece or has_text((piece,)):
             return LEAD not in piece

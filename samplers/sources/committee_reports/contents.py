@@ -129,7 +129,7 @@ def listed_ranks(contents: Contents, headings: Sequence[str]) -> list[int]:
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two keys differ by a few letters in one place that one of them lacks."""
+    """Return whether two keys differ by a few letters in one place that one of them lacks."""
     shorter, longer = sorted((one, other), key=len)
     if len(shorter) < _LEAST_LETTERS or len(longer) - len(shorter) > _SLIP:
         return False

@@ -122,7 +122,7 @@ def _rows(lines: Sequence[str]) -> list[str]:
 
 
 def _goes_on(line: str, indent: int) -> bool:
-    """Whether a cell of the line begins one column before."""
+    """Return whether a cell of the line begins one column before."""
     return line[indent - 3 : indent - 1] in ("  ", ". ") and line[indent - 1 : indent] not in ("", " ", ".")
 
 

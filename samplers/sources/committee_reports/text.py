@@ -171,7 +171,7 @@ def _line(running: Sequence[Paragraph], index: int, held: Sequence[Table]) -> Li
 
 
 def _heads(text: str, following: Paragraph | None) -> bool:
-    """Whether a paragraph at the margin, with its own blank lines, is a heading."""
+    """Return whether a paragraph at the margin, with its own blank lines, is a heading."""
     if _SECTION_OF_LAW.match(text):
         return True
     is_alone = following is None or (following.is_apart and not following.text.startswith(_TABLE))
@@ -252,7 +252,7 @@ class _Report:
         self.outline.write(text)
 
     def _is_bare(self, last: Part) -> bool:
-        """Whether the heading written last has no words yet, so that it may hold the next one."""
+        """Return whether the heading written last has no words yet, so that it may hold the next one."""
         is_last = last.start + len(last.heading) == self.outline.length
         return bool(last.heading) and is_last and last.level != _OF_ACCOUNT and len(self.outline.open) < _MOST_OPEN
 

@@ -139,7 +139,7 @@ def _line(paragraph: Paragraph, is_digest: bool) -> Line:
 
 
 def _is_headline(indent: int, text: str) -> bool:
-    """Whether a line is a heading although no blank line follows: "JULY 22" above a list."""
+    """Return whether a line is a heading although no blank line follows: "JULY 22" above a list."""
     return indent >= _FAR and is_heading(" " * indent + text, takes_notes=False)
 
 

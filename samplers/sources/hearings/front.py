@@ -51,7 +51,7 @@ class Front(NamedTuple):
 
 
 def is_heading(paragraph: Paragraph) -> bool:
-    """Whether a paragraph is centred or in capitals, and no row of a table.
+    """Return whether a paragraph is centred or in capitals, and no row of a table.
 
     One that begins where running text does stands apart, in capitals, and is as long as a centred line there is.
     """
