@@ -206,7 +206,9 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
         by_file(version, corpus, CHOICE).run()
     assert "80 pairs to be read by a second judge" in str(second.value)
     assert all(f"--model={FIRST}" in str(stop.value) for stop in (first, second))
-    assert not any(f" judge {version.flags}" in str(stop.value) for stop in (first, second)), "nobody can be asked"
+    assert not any(f"run {version.viewed} --judge" in str(stop.value) for stop in (first, second)), (
+        "nobody can be asked"
+    )
     answers = []
     for path in batch_files(version.judging, "double"):
         answers.append(path.with_name(f"{path.stem}.answers.jsonl"))
@@ -215,8 +217,7 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
     assert import_files(version, answers, model=FIRST, **given) == 80
     assert "warning" not in capsys.readouterr().err
     assert "chosen is" in by_file(version, corpus, CHOICE).run()
-    agreement = load_results(version).judging.agreement
-    assert [second.readers for second in agreement.seconds] == ["one model"]
+    assert [second.readers for second in load_results(version).judging.seconds] == ["one model"]
 
 
 def test_first_grades_of_a_model_that_the_plan_does_not_name_are_refused(opened, corpus):
@@ -270,7 +271,7 @@ def test_what_was_paid_for_and_waits_is_not_counted_again(opened, corpus, monkey
     version, server = opened
     if how == "messages":
         monkeypatch.setattr(
-            "runner.judge.models.run_judges.import_rows", lambda *_, **_kw: (_ for _ in ()).throw(OSError())
+            "runner.judge.models.run_judges.Importer.take", lambda *_, **_kw: (_ for _ in ()).throw(OSError())
         )
     else:
         server.retrieved = [api.status(401, "invalid x-api-key", "authentication_error")] * 9
