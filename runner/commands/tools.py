@@ -10,9 +10,8 @@ from runner.commands.console import tell
 
 def compare(options: argparse.Namespace) -> None:
     """Compare a run with published means and, paired, with another run."""
-    from runner.tools.compare.compare import compare as compared
-    from runner.tools.compare.compare import comparison_lines
-    from runner.tools.compare.query_scores import read_baselines, read_scores
+    from runner.tools.compare import compare as compared
+    from runner.tools.compare import comparison_lines, read_baselines, read_scores
 
     if options.other_cell is not None and options.paired is None:
         raise InputError("--other-cell belongs to --paired FILE.")
@@ -45,8 +44,16 @@ def pooled(options: argparse.Namespace) -> None:
 
 def tripwire(options: argparse.Namespace) -> int:
     """Hold golden queries to a committed snapshot, or write it; 1 if one fell."""
-    from runner.tools.tripwire.runs import check_lines, fallen_rows, read_rankings, update_snapshot
-    from runner.tools.tripwire.tripwire import compare_to_snapshot, load_golden, load_snapshot, rankings_report
+    from runner.tools.tripwire import (
+        check_lines,
+        compare_to_snapshot,
+        fallen_rows,
+        load_golden,
+        load_snapshot,
+        rankings_report,
+        read_rankings,
+        update_snapshot,
+    )
 
     k, limit, tolerance, path = options.k, options.limit, options.tolerance, options.snapshot
     if k < 1 or limit < k:

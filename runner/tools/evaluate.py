@@ -28,7 +28,7 @@ from runner.eval_set.version import load_lists, load_receipt, load_results, newe
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from runner.tools.compare.compare import Compared
+    from runner.tools.compare import Compared
 
 SOURCE = "beir"
 """The source of the catalog whose versions are compared and never decided."""
@@ -88,8 +88,7 @@ class Evaluation:
 
         The p is that of these two alone, not adjusted for their having been picked from several.
         """
-        from runner.tools.compare.compare import compare
-        from runner.tools.compare.query_scores import scores_of_cell
+        from runner.tools.compare import compare, scores_of_cell
 
         own, against = (scores_of_cell(self.results, self._cell(each), "results", measure) for each in (cell, other))
         return compare(own, against)

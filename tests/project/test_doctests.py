@@ -42,7 +42,7 @@ def test_the_public_library_has_examples() -> None:
     assert {
         "runner.gate.single_gold",
         "runner.score.sign_flip",
-        "runner.tools.tripwire.tripwire",
+        "runner.tools.tripwire",
     } <= set(MODULES)
     assert LIBRARY in DOCUMENTS
 

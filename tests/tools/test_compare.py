@@ -18,8 +18,7 @@ from runner.commands import main as cli
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.score.bootstrap import mean_intervals
 from runner.score.mulberry32 import SEEDS, bootstrap, uniforms
-from runner.tools.compare.compare import Paired, RufloPaired, compare, comparison_lines
-from runner.tools.compare.query_scores import QueryScores, read_scores
+from runner.tools.compare import Paired, QueryScores, RufloPaired, compare, comparison_lines, read_scores
 from tests.support.full_results import big_results
 
 # Digits of the published generator at seed 42, as its JavaScript prints them.
@@ -292,7 +291,7 @@ BAD_RUNS = {
     "no id": ('{"perQuery": [{"ndcg10": 0.5}]}', "each with `qid`"),
     "no query": ('{"perQuery": []}', "0 queries"),
     "other measure": ('{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}', "each with `qid` and `ndcg10`"),
-    "NaN": ('{"perQuery": [{"qid": "q1", "ndcg10": NaN}]}', "NaN is no number of JSON"),
+    "NaN": ('{"perQuery": [{"qid": "q1", "ndcg10": NaN}]}', "NaN is not a number"),
     "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', "query 'q1': 1.01 is not"),
     "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
     "negative": ('{"perQuery": [{"qid": "q1", "ndcg10": -0.1}]}', "query 'q1': -0.1 is not"),

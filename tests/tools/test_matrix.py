@@ -17,8 +17,7 @@ from runner.commands.matrix import main as matrix
 from runner.eval_set.shapes.corpus import CollectionFacts
 from runner.eval_set.shapes.paired import MeasureResult
 from runner.score.sign_flip import paired_tests
-from runner.tools.compare.compare import compare
-from runner.tools.compare.query_scores import read_scores
+from runner.tools.compare import compare, read_scores
 from runner.tools.markdown import escaped
 from runner.tools.matrix import (
     MEASURES,

@@ -20,7 +20,7 @@ from runner.eval_set.lock import write_lock
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import load_corpus, load_queries, open_version
 from runner.retrieve.make_runs import CellRuns, Wanted
-from runner.tools.tripwire.tripwire import (
+from runner.tools.tripwire import (
     GoldenQuery,
     QueryResult,
     Report,

@@ -25,8 +25,7 @@ from runner.base.schema import FrozenModel
 from runner.eval_set.lock import verify_version
 from runner.eval_set.version import Version, existing_version
 from runner.evening.status import describe
-from runner.tools.compare.compare import compare, comparison_lines
-from runner.tools.compare.query_scores import NDCG, QueryScores, named_means, query_values, read_scores
+from runner.tools.compare import NDCG, QueryScores, compare, comparison_lines, named_means, query_values, read_scores
 from runner.tools.explain_decision import Explanation, explain
 from runner.tools.grade.bench_file import DEFAULT_REL, Bench, Item
 from runner.tools.grade.grade import TAU, TRIALS, grade_bench

@@ -1,22 +1,28 @@
 """The tripwire: golden queries whose right answers are known, scored and compared with a committed snapshot.
 
-Measures and messages are those of VaultMind's baseline package; a query deleted, added or edited is an error here.
+In: rankings, the right answers, a snapshot and a tolerance. Out: each figure that fell, or a new snapshot. It must not
+know how a ranking was made. Measures and messages are those of VaultMind's baseline package; a query deleted, added or
+edited is an error here.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from runner.base.canonical import read_json
+from runner.base.canonical import JSON, json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.given_files import display, printable, quoted
+from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbered_lines, printable, quoted
 from runner.base.plain_yaml import read_yaml
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import FrozenModel, Share, checked
+from runner.base.store import disk_errors
+from runner.eval_set.lock import verify_lock
+from runner.eval_set.runs import RUN_HEADER, read_run
+from runner.eval_set.trec import read_trec_run
 
 DEFAULT_TOLERANCE = 0.02
 DEFAULT_K = 5
@@ -82,18 +88,19 @@ def load_snapshot(path: str | Path) -> Report:
     where = display(path)
     report = checked(Report, read_json(Path(path)), where)
     rows = report.queries
+    # Scored once more from its own result ids, it must come out the same.
     if report.k > report.limit or changes(report, _report(rows, [r.result_ids for r in rows], report.k, report.limit)):
         raise InputError(f"{where} was edited: its figures do not follow from its result ids. Restore it from git.")
     return report
 
 
 def hit_at_k(results: Sequence[str], expected: Sequence[str], k: int) -> float:
-    """1.0 if any expected document is among the first k results, else 0.0; 0.0 if either is empty or k < 1."""
+    """Return 1.0 if any expected document is among the first k results, else 0.0; 0.0 if either is empty or k < 1."""
     return float(not set(expected).isdisjoint(results[: max(k, 0)]))
 
 
 def reciprocal_rank(results: Sequence[str], expected: Sequence[str]) -> float:
-    """1 / the best rank of an expected document over the whole list, 0.0 if none is found."""
+    """Return 1 / the best rank of an expected document over the whole list, 0.0 if none is found."""
     wanted = set(expected)
     return next((1 / rank for rank, result in enumerate(results, start=1) if result in wanted), 0.0)
 
@@ -153,12 +160,12 @@ def _report(golden: Sequence[GoldenQuery], rankings: Sequence[Sequence[str]], k:
 
 
 def _row(query: GoldenQuery, results: Sequence[str], k: int) -> QueryResult:
-    measures = {
+    scored = {
+        "result_ids": results,
         "hit_at_k": hit_at_k(results, query.expected, k),
         "reciprocal_rank": reciprocal_rank(results, query.expected),
     }
-    asked = {"name": query.name, "text": query.text, "expected": query.expected}
-    return checked(QueryResult, asked | {"result_ids": results} | measures, f"query {quoted(query.name)}")
+    return checked(QueryResult, query.model_dump() | scored, f"query {quoted(query.name)}")
 
 
 def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
@@ -170,59 +177,59 @@ def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DE
         raise ValueError(f"the tolerance must be at least 0 and less than 1, got {tolerance}")
     if current.k != snapshot.k:
         raise InputError(f"k mismatch: snapshot k={snapshot.k}, current k={current.k}. {UPDATE}")
-    if found := incomparable(current, snapshot):
-        listed = "\n  ".join(found)
-        raise InputError(f"The golden queries are not those of the snapshot:\n  {listed}\n{UPDATE}")
+    if reasons := "\n  ".join(incomparable(current, snapshot)):
+        raise InputError(f"The golden queries are not those of the snapshot:\n  {reasons}\n{UPDATE}")
     return falls(current, snapshot, tolerance)
 
 
 def incomparable(current: Report, snapshot: Report) -> list[str]:
     """Return why a report cannot be held against a snapshot, a line per reason; order of expected documents is none."""
-    found = [f"limit {current.limit} instead of {snapshot.limit}"] if current.limit != snapshot.limit else []
+    reasons = [f"limit {current.limit} instead of {snapshot.limit}"] if current.limit != snapshot.limit else []
     for where, report in (("golden queries", current), ("snapshot", snapshot)):
-        found += [f"query {quoted(name)} is twice in the {where}" for name in _repeated(report.queries)]
+        reasons += [f"query {quoted(name)} is twice in the {where}" for name in _repeated(report.queries)]
     now, then = _by_name(current), _by_name(snapshot)
-    found += [f"query {quoted(name)} is not in the snapshot" for name in now if name not in then]
-    found += [f"query {quoted(name)} is in the snapshot alone" for name in then if name not in now]
+    reasons += [f"query {quoted(name)} is not in the snapshot" for name in now if name not in then]
+    reasons += [f"query {quoted(name)} is in the snapshot alone" for name in then if name not in now]
     for name in (name for name in now if name in then):
         if now[name].text != then[name].text:
-            found.append(f"query {quoted(name)} had the text {quoted(then[name].text)}")
+            reasons.append(f"query {quoted(name)} had the text {quoted(then[name].text)}")
         if set(now[name].expected) != set(then[name].expected):
-            found.append(f"query {quoted(name)} expected {listed(then[name].expected)}")
-    return found
+            reasons.append(f"query {quoted(name)} expected {listed(then[name].expected)}")
+    return reasons
 
 
 def falls(current: Report, snapshot: Report, tolerance: float) -> Diff:
     """Return the comparison alone, as VaultMind makes it: queries that only one side has are passed over."""
-    found = [
+    fell = [
         (name, f"{what} dropped: {then:.2f} -> {now:.2f} (tolerance {tolerance:.2f})")
         for name, what, then, now in _pairs(current, snapshot)
         if _units(then) - _units(now) > _units(tolerance)
     ]
-    fallen = tuple(dict.fromkeys(name for name, _ in found if name is not None))
-    return Diff(not found, tuple(text for _, text in found), fallen)
+    fallen = tuple(dict.fromkeys(name for name, _ in fell if name is not None))
+    return Diff(not fell, tuple(text for _, text in fell), fallen)
 
 
 def changes(current: Report, snapshot: Report) -> list[str]:
     """Return what a snapshot of the current report changes, a line each; empty if it would say the same."""
-    found = [f"k {current.k} instead of {snapshot.k}"] if current.k != snapshot.k else []
-    found += incomparable(current, snapshot)
-    found += [
+    changed = [f"k {current.k} instead of {snapshot.k}"] if current.k != snapshot.k else []
+    changed += incomparable(current, snapshot)
+    # Figures by their units, so that what JSON rounds off is no change.
+    changed += [
         f"{what}: {then:.2f} -> {now:.2f}"
         for _, what, then, now in _pairs(current, snapshot)
         if _units(then) != _units(now)
     ]
     then = _by_name(snapshot)
-    found += [
+    changed += [
         f"query {quoted(row.name)} results: {listed(then[row.name].result_ids)} -> {listed(row.result_ids)}"
         for row in current.queries
         if row.name in then and row.result_ids != then[row.name].result_ids
     ]
-    return found
+    return changed
 
 
 def _pairs(current: Report, snapshot: Report) -> Iterator[tuple[str | None, str, float, float]]:
-    """(query or None, what in words, then, now) of every measure that both have, aggregates first."""
+    """Yield (query or None, what in words, then, now) of every measure that both have, aggregates first."""
     yield None, "aggregate hit_at_k", snapshot.hit_at_k, current.hit_at_k
     yield None, "aggregate mrr", snapshot.mrr, current.mrr
     before = _by_name(snapshot)
@@ -233,7 +240,7 @@ def _pairs(current: Report, snapshot: Report) -> Iterator[tuple[str | None, str,
 
 
 def _units(value: float) -> int:
-    """Whole units of 1e-9, as JSON holds them: .80 less .78 is then .02, and no bit more."""
+    """Return whole units of 1e-9, as JSON holds them: .80 less .78 is then .02, and no bit more."""
     return round(value * SCORE_UNIT)
 
 
@@ -246,5 +253,69 @@ def _repeated(queries: Sequence[GoldenQuery]) -> list[str]:
 
 
 def listed(ids: Sequence[str]) -> str:
-    """Document ids for people, "nothing" for none."""
+    """Return document ids for people, "nothing" for none."""
     return ", ".join(map(printable, ids)) or "nothing"
+
+
+def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict[str, list[str]]:
+    """Return each golden query's best `limit` documents or more in a run file; its name is the query's id in the run.
+
+    The file is a cell's run of ours, held to the lock of its version, or a TREC run. A query without a line is an
+    InputError: it may never have been asked.
+    """
+    if str(path) == STDIN:
+        raise InputError("A run is read from a file, not from standard input.")
+    # Our own runs begin with their header; whatever does not is read as TREC.
+    if next(numbered_lines(path), (0, b""))[1] != RUN_HEADER.encode():
+        run = read_trec_run(path, depth=limit).run
+    else:
+        if path.absolute().parent.name == "runs":
+            verify_lock(path.absolute().parent.parent)
+        lines = (decoded(line, f"{display(path)}:{number}") for number, line in numbered_lines(path) if number > 1)
+        run = read_run(path, display(path), list(dict.fromkeys(line.partition("\t")[0] for line in lines)))
+    if absent := [query.name for query in golden if query.name not in run.hits]:
+        raise InputError(
+            f"{display(path)} has no query {', '.join(map(printable, absent))}. A golden query's name is the query's "
+            "id in the run; retrieve for all of them."
+        )
+    return {query.name: [hit.doc_id for hit in run.hits[query.name]] for query in golden}
+
+
+def fallen_rows(report: Report, snapshot: Report, diff: Diff) -> list[dict[str, Any]]:
+    """Return the queries that fell, each with its documents before and after."""
+    before = {row.name: row.result_ids for row in snapshot.queries}
+    return [
+        {"name": row.name, "before": before[row.name], "after": row.result_ids}
+        for row in report.queries
+        if row.name in diff.fallen
+    ]
+
+
+def check_lines(
+    report: Report, diff: Diff, fallen: Sequence[Mapping[str, Any]], snapshot: Path, tolerance: float
+) -> list[str]:
+    """Return what a check found: that nothing fell, or every fall with the documents before and after."""
+    means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
+    if diff.ok:
+        kept = f"nothing fell by more than {tolerance:g} below {snapshot}"
+        return [printable(f"✓ {len(report.queries)} golden queries: {means}; {kept}", LONGEST_LINE)]
+    lines = [f"✗ the tripwire fired: {means}; against {snapshot}, tolerance {tolerance:g}"]
+    lines += [f"  {text.replace('->', '→')}" for text in diff.regressions]
+    for row in fallen:
+        lines += [f"  {row['name']} {when}: {listed(row[when])}" for when in ("before", "after")]
+    return [printable(line, LONGEST_LINE) for line in lines]
+
+
+def update_snapshot(report: Report, path: Path) -> tuple[dict[str, JSON], list[str]]:
+    """Write the report to the snapshot if it changes anything; return what it changes, as data and as lines."""
+    is_new = not path.exists()
+    changed = [] if is_new else changes(report, load_snapshot(path))
+    written = is_new or bool(changed)
+    if written:
+        with disk_errors(path):
+            write_atomic(path, json_bytes(report.model_dump()))
+    lines = [f"{path}: {'written' if written else 'nothing changed'}", *(f"  {line}" for line in changed)]
+    if is_new:
+        lines = [f"{path}: a first snapshot, of {len(report.queries)} golden queries"]
+    data = {"written": written, "changes": changed, "report": report.model_dump()}
+    return data, [printable(line, LONGEST_LINE) for line in lines]
