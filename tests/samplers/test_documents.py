@@ -263,24 +263,18 @@ def test_one_long_line_takes_little_more_memory_than_its_text() -> None:
     ("source", "name", "data", "reason"),
     [
         ("crs_reports", "some.md", b"", "which document"),
-        ("crs_reports", "R12345.md", b"\x00\x01", "binary"),
         ("crs_reports", "R12345.md", b"**Topics:** x\n\n\xff", "not UTF-8"),
         ("crs_reports", "R12345.md", b"**Report No.:** R12345\n\n---\n\n\xc2\xad **** [](x)", "no text"),
         ("gao_reports", "x.json", b"", "not JSON"),
         ("gao_reports", "x.json", b"[]", "not an object"),
-        ("gao_reports", "x.json", b"\xff{}", "not UTF-8"),
         ("gao_reports", "x.json", b'{"gao_id": "GAO-1-1", "gao_id": "GAO-1-2"}', "occurs twice"),
-        ("gao_reports", "x.json", b'{"gao_id": "GAO-1-1", "summary": "x", "cost": NaN}', "NaN is not a number"),
         ("gao_reports", "x.json", b'{"gao_id": "G-1", "cost": ' + b"9" * 5000 + b"}", "not JSON"),
         ("gao_reports", "x.json", b"[" * 100_000 + b"]" * 100_000, "not JSON"),
-        ("gao_reports", "x.json", b'{"a":' * 50_000 + b"1" + b"}" * 50_000, "not JSON"),
         ("gao_reports", "x.json", b'{"title": "A bill", "summary": "x"}', "which document"),
         ("gao_reports", "x.json", b'{"gao_id": "../../etc", "summary": "x"}', "which document"),
         ("gao_reports", "x.json", b'{"gao_id": "GAO-1-1", "summary": ["x"]}', "summary is not text"),
         ("cbo_cost_estimates", "x.txt", b"Harbor News", "what every document"),
         ("cbo_cost_estimates", "x.txt", b"CONGRESSIONAL BUDGET OFFICE\nCOST ESTIMATE\n", "no text"),
-        ("cbo_cost_estimates", "x.pdf", b"%PDF-1.4 CBO", "PDF: damaged"),
-        ("cbo_cost_estimates", "x.pdf", pdf([[]]), "no text on any page"),
         ("statements_of_administration_policy", "x.pdf", b"\x1f\x8bbroken", "packed with gzip"),
         ("statements_of_administration_policy", "x.pdf", gzip.compress(b"<html>Lamps" + bytes(10**7)), "binary"),
         ("statements_of_administration_policy", "x.pdf", b"<html><title>Gone</title>Gone", "what every document"),
@@ -326,13 +320,6 @@ def test_a_product_of_gao_has_its_year_its_broad_topic_and_its_own_page() -> Non
 def test_a_record_without_a_summary_is_counted_and_no_document(summary: str | None) -> None:
     content = of("gao_reports", json.dumps({"gao_id": "GAO-99-9", "summary": summary}), "x.json")
     assert (content.documents, content.skipped, set(content.left_out)) == ((), {NO_TEXT: 1}, {MARKUP})
-
-
-def test_letterhead_and_references_to_explanations_are_no_text_of_an_estimate() -> None:
-    path = Path(__file__).parents[1] / "data" / "cbo_cost_estimates" / "hr9001.pdf"
-    text = of("cbo_cost_estimates", path.read_bytes(), path.name).documents[0].text
-    for words in ("Congressional Budget Office", "See also", "54437", "next page", "Page 2", "CBO Cost Estimate for"):
-        assert words not in text
 
 
 @pytest.mark.parametrize(

@@ -12,21 +12,9 @@ from samplers.corpus import inputs, parse
 from samplers.corpus.inputs import corpus_files
 from samplers.corpus.parse import read_corpus
 from tests.support.reader_goldens import fixtures
+from tests.support.small_bills import in_folder, numbered
 
-
-def bill(number: int, text: str = "x") -> bytes:
-    title = f"<metadata><dublinCore><title>117 HR {number} IH: Title</title></dublinCore></metadata>"
-    return f"<bill>{title}<legis-body><text>{text}</text></legis-body></bill>".encode()
-
-
-FILES = {f"{number:02}/BILLS-117hr{number}ih.xml": bill(number) for number in range(1, 60)}
-
-
-def in_folder(place: Path, files: dict[str, bytes]) -> Path:
-    for name, data in files.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_bytes(data)
-    return place
+FILES = {f"{number:02}/BILLS-117hr{number}ih.xml": numbered(number) for number in range(1, 60)}
 
 
 def in_zip(place: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -73,7 +61,7 @@ def test_folder_zip_and_database_give_the_same_documents(tmp_path, laid_down):
 
 
 def test_a_place_that_is_none_of_the_three_is_an_input_error(tmp_path):
-    (tmp_path / "one.xml").write_bytes(bill(1))
+    (tmp_path / "one.xml").write_bytes(numbered(1))
     os.mkfifo(tmp_path / "pipe")
     for name in ("one.xml", "nowhere", "pipe"):
         with pytest.raises(InputError, match="is not a folder, a ZIP or an SQLite database"):
@@ -84,7 +72,7 @@ def test_names_that_a_terminal_would_obey_are_shown_with_question_marks(tmp_path
     folder = os.fsencode(tmp_path)
     for name in (b"a\x1b[2J.xml", b"b\xff.xml", b"c\n.xml"):
         with open(os.path.join(folder, name), "wb") as handle:  # noqa: PTH118, PTH123  # not a text name
-            handle.write(bill(1))
+            handle.write(numbered(1))
     assert [place for place, _, _ in read(tmp_path)] == ["a?[2J.xml", "b?.xml", "c?.xml"]
 
 
@@ -103,8 +91,8 @@ def test_a_folder_below_that_cannot_be_listed_ends_the_reading_by_name(tmp_path,
 
 
 def test_links_to_files_are_read_and_what_is_no_file_is_counted_and_never_opened(tmp_path):
-    in_folder(tmp_path / "elsewhere", {"linked.xml": bill(2), "folder.xml/unseen.xml": bill(3)})
-    corpus = in_folder(tmp_path / "corpus", {"a.xml": bill(1)})
+    in_folder(tmp_path / "elsewhere", {"linked.xml": numbered(2), "folder.xml/unseen.xml": numbered(3)})
+    corpus = in_folder(tmp_path / "corpus", {"a.xml": numbered(1)})
     (corpus / "b.xml").symlink_to(tmp_path / "elsewhere" / "linked.xml")
     (corpus / "c.xml").symlink_to(tmp_path / "elsewhere" / "folder.xml")
     (corpus / "d.xml").symlink_to(tmp_path / "nowhere.xml")
@@ -144,7 +132,7 @@ REFUSED = {
 
 def test_a_member_whose_path_leads_out_of_the_archive_is_quarantined_and_nothing_is_written(tmp_path):
     (folder := tmp_path / "a" / "b").mkdir(parents=True)
-    path = in_zip(folder, {f"{n}.xml": bill(n) for n in range(300)} | dict.fromkeys(REFUSED, bill(999)))
+    path = in_zip(folder, {f"{n}.xml": numbered(n) for n in range(300)} | dict.fromkeys(REFUSED, numbered(999)))
     before = sorted(tmp_path.rglob("*"))
     reading = read_corpus(path, "bills")
     assert dict(reading.quarantined) == REFUSED
@@ -187,12 +175,12 @@ def test_damaged_encrypted_linked_and_doubled_members_are_refused_each_with_its_
         link = zipfile.ZipInfo("a-link.xml")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(link, "/etc/passwd")
-        archive.writestr("b-twice.xml", bill(1))
+        archive.writestr("b-twice.xml", numbered(1))
         with pytest.warns(UserWarning, match="Duplicate name"):
-            archive.writestr("b-twice.xml", bill(2))
-        archive.writestr("c-lzma.xml", bill(3), zipfile.ZIP_LZMA)
+            archive.writestr("b-twice.xml", numbered(2))
+        archive.writestr("c-lzma.xml", numbered(3), zipfile.ZIP_LZMA)
         archive.writestr("d-broken.xml", os.urandom(1000))
-        archive.writestr("e-locked.xml", bill(4))
+        archive.writestr("e-locked.xml", numbered(4))
         broken = archive.getinfo("d-broken.xml").header_offset
     data = bytearray(path.read_bytes())
     data[broken + 100] ^= 0xFF
@@ -245,17 +233,6 @@ def test_rows_of_equal_id_and_path_are_files_of_their_own(tmp_path):
     database.close()
     with corpus_files(path, "bills") as files:
         assert sorted(file.load() for file in files) == [b"1", b"2", b"2"]
-
-
-def test_of_two_rows_with_one_path_the_second_text_is_quarantined_and_not_an_equal_duplicate(tmp_path):
-    path = in_database(tmp_path, FILES)
-    with sqlite3.connect(path) as database:
-        again = [("bill:0", "01/BILLS-117hr1ih.xml", bill(1, text)) for text in ("x", "other")]
-        database.executemany("INSERT INTO bills_documents VALUES (?, ?, ?)", again)
-    database.close()
-    reading = read_corpus(path, "bills")
-    assert (len(reading.documents), reading.n_duplicates) == (len(FILES), 1)
-    assert [place for place, _ in reading.quarantined] == ["01/BILLS-117hr1ih.xml"]
 
 
 @pytest.mark.parametrize(

@@ -16,29 +16,17 @@ from samplers.registry import SOURCES, source_format
 from samplers.source_format import FileContent, SourceFormat
 from tests.support.corpora import real_files
 from tests.support.reader_goldens import fixtures
+from tests.support.small_bills import bill, in_folder, numbered
 
 BILLS = [path for path in fixtures("bills") if path.name.startswith("BILLS-")]
 
 
-def bill(text: str, title: str = "") -> bytes:
-    meta = f"<metadata><dublinCore><title>{title}</title></dublinCore></metadata>"
-    return f"<bill>{meta}<legis-body><text>{text}</text></legis-body></bill>".encode()
-
-
-def fill(folder: Path, files: dict[str, bytes]) -> Path:
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return folder
-
-
 def many(n: int) -> dict[str, bytes]:
-    return {f"bill-{i:03}.xml": bill("x", title=f"117 HR {i} IH: Title") for i in range(1, n + 1)}
+    return {f"bill-{i:03}.xml": numbered(i) for i in range(1, n + 1)}
 
 
 def read(folder: Path, files: dict[str, bytes]) -> Reading:
-    return read_corpus(fill(folder, files), "bills")
+    return read_corpus(in_folder(folder, files), "bills")
 
 
 def test_a_folder_is_read_whole_and_sorted(tmp_path):
@@ -60,9 +48,7 @@ def test_the_account_of_a_reading_is_the_sum_of_its_files(tmp_path):
 
 
 def test_an_equal_document_is_dropped_and_another_text_of_one_id_quarantined(tmp_path):
-    twin = bill("x", title="117 HR 1 IH: Title")
-    other = bill("y", title="117 HR 1 IH: Title")
-    reading = read(tmp_path, many(60) | {"z/twin.xml": twin, "z/other.xml": other})
+    reading = read(tmp_path, many(60) | {"z/twin.xml": numbered(1), "z/other.xml": numbered(1, "other")})
     assert len(reading.documents) == 60
     assert reading.n_duplicates == 1
     expected = "its id has another text (BILLS-117hr1ih was read from bill-001.xml)"
@@ -133,7 +119,7 @@ def test_a_folder_without_bills_is_an_input_error(tmp_path, files):
 
 def test_an_option_that_the_source_does_not_have_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="bills has no option 'notices'"):
-        read_corpus(fill(tmp_path, many(1)), "bills", frozenset({"notices"}))
+        read_corpus(in_folder(tmp_path, many(1)), "bills", frozenset({"notices"}))
 
 
 def document(doc_id: str, text: str = "some text", family: str = "") -> Document:
@@ -176,7 +162,7 @@ def planted(monkeypatch):
 
 def test_a_file_with_one_taken_id_still_gives_its_other_documents(tmp_path, planted):
     planted()
-    reading = read_corpus(fill(tmp_path, HUNDRED | {"z.text": b"new1\nd7 other words\nnew2"}), "any")
+    reading = read_corpus(in_folder(tmp_path, HUNDRED | {"z.text": b"new1\nd7 other words\nnew2"}), "any")
     assert {"new1", "new2"} < {item.doc_id for item in reading.documents}
     assert reading.quarantined == [("z.text", "its id has another text (d7 was read from 7.txt)")]
 
@@ -185,7 +171,7 @@ def test_a_file_with_one_taken_id_still_gives_its_other_documents(tmp_path, plan
 def test_a_document_whose_id_is_no_file_name_is_quarantined(tmp_path, planted, doc_id):
     planted()
     files = HUNDRED | {"bad.txt": doc_id.encode()}
-    ((place, reason),) = read_corpus(fill(tmp_path, files), "any").quarantined
+    ((place, reason),) = read_corpus(in_folder(tmp_path, files), "any").quarantined
     assert place == "bad.txt"
     assert reason.startswith("its id is no file name (")
     assert len(reason) < 80
@@ -203,7 +189,7 @@ def test_a_document_with_an_endless_title_is_quarantined():
 )
 def test_a_reader_that_runs_out_of_memory_or_stack_quarantines_the_file(tmp_path, planted, what, reason):
     planted()
-    assert read_corpus(fill(tmp_path, HUNDRED | {"bad.txt": f"x {what}".encode()}), "any").quarantined == [
+    assert read_corpus(in_folder(tmp_path, HUNDRED | {"bad.txt": f"x {what}".encode()}), "any").quarantined == [
         ("bad.txt", reason),
     ]
 
@@ -211,25 +197,25 @@ def test_a_reader_that_runs_out_of_memory_or_stack_quarantines_the_file(tmp_path
 def test_any_other_exception_of_a_reader_is_a_defect_and_surfaces(tmp_path, planted):
     planted()
     with pytest.raises(KeyError):
-        read_corpus(fill(tmp_path, {"1.txt": b"x defect"}), "any")
+        read_corpus(in_folder(tmp_path, {"1.txt": b"x defect"}), "any")
 
 
 def test_a_file_above_the_limit_is_quarantined_unread(tmp_path, planted):
     planted(max_bytes=50)
-    reading = read_corpus(fill(tmp_path, HUNDRED | {"big.txt": b"x defect" + b" " * 50}), "any")
+    reading = read_corpus(in_folder(tmp_path, HUNDRED | {"big.txt": b"x defect" + b" " * 50}), "any")
     assert reading.quarantined == [("big.txt", "0 MB, more than the limit of 0 MB")]
 
 
 def test_only_the_newest_of_a_family_stays_where_the_source_says_so(tmp_path, planted):
     planted(newest=lambda item: (int(item.doc_id.partition("v")[2]),))
-    reading = read_corpus(fill(tmp_path, {"1.txt": b"R1v9\nR1v10\nR1v2\nR2v1"}), "any")
+    reading = read_corpus(in_folder(tmp_path, {"1.txt": b"R1v9\nR1v10\nR1v2\nR2v1"}), "any")
     assert [item.doc_id for item in reading.documents] == ["R1v10", "R2v1"]
     assert reading.n_superseded == 2
 
 
 def test_what_is_outside_the_scope_is_counted_unless_an_option_asks_for_it(tmp_path, planted):
     planted(options={"notice": "notices too"})
-    folder = fill(tmp_path, {"1.txt": b"a\nb notice\nc notice", "2.txt": b"d notice", "3.txt": b""})
+    folder = in_folder(tmp_path, {"1.txt": b"a\nb notice\nc notice", "2.txt": b"d notice", "3.txt": b""})
     reading = read_corpus(folder, "any")
     assert ([item.doc_id for item in reading.documents], reading.skipped) == (["a"], {"notices": 3})
     assert reading.n_empty == 1
@@ -239,7 +225,7 @@ def test_what_is_outside_the_scope_is_counted_unless_an_option_asks_for_it(tmp_p
 def test_a_corpus_of_nothing_but_what_is_out_of_scope_is_an_input_error(tmp_path, planted):
     planted()
     with pytest.raises(InputError, match="holds no document of any: 1 left out as notices"):
-        read_corpus(fill(tmp_path, {"1.txt": b"b notice"}), "any")
+        read_corpus(in_folder(tmp_path, {"1.txt": b"b notice"}), "any")
 
 
 def test_sidecars_are_no_documents_and_reach_the_source(tmp_path, planted):
@@ -250,7 +236,7 @@ def test_sidecars_are_no_documents_and_reach_the_source(tmp_path, planted):
         return [document(item.doc_id, "enriched") for item in documents]
 
     planted(sidecar=r"(^|/)index\.(yaml|txt)$", enrich=enrich)
-    reading = read_corpus(fill(tmp_path, {"a/1.txt": b"d1", "a/index.txt": b"d2", "index.yaml": b"y"}), "any")
+    reading = read_corpus(in_folder(tmp_path, {"a/1.txt": b"d1", "a/index.txt": b"d2", "index.yaml": b"y"}), "any")
     assert seen == {"a/index.txt": b"d2", "index.yaml": b"y"}
     assert [item.text for item in reading.documents] == ["enriched"]
     assert (reading.n_files, sum(reading.ignored.values())) == (1, 0)
@@ -270,7 +256,7 @@ def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_p
     planted(sidecar="yaml$", enrich=titled)
     files = {f"{n}.txt": f"d{n}".encode() for n in range(200)}
     sidecars = {"a.yaml": b"good", "b.yaml": b"bad", "c.yaml": b"recursion", "d.yaml": b"fine"}
-    reading = read_corpus(fill(tmp_path, files | sidecars), "any")
+    reading = read_corpus(in_folder(tmp_path, files | sidecars), "any")
     assert reading.quarantined == [("b.yaml", "no list"), ("c.yaml", "nested too deep")]
     assert {item.title for item in reading.documents} == {"good+fine"}
 
@@ -287,7 +273,7 @@ def test_of_two_sidecars_with_one_path_and_other_bytes_the_second_is_quarantined
 
 def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
     planted(sidecar="yaml$", enrich=titled)
-    reading = read_corpus(fill(tmp_path, {"1.txt": b"d1", "a.yaml": b"x" * 1_000_000}), "any")
+    reading = read_corpus(in_folder(tmp_path, {"1.txt": b"d1", "a.yaml": b"x" * 1_000_000}), "any")
     assert [item.title for item in reading.documents] == ["title"]
 
 

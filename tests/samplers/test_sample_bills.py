@@ -7,6 +7,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH
 from samplers.sources.bills import FORMAT, SIDECAR
+from tests.support.small_bills import bill
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
 BILLS = sorted(FIXTURES.glob("BILLS-*.xml"))
@@ -18,11 +19,6 @@ def read_bill(data: bytes, name: str) -> Document:
 
 def read(name: str, as_name: str = "") -> Document:
     return read_bill((FIXTURES / name).read_bytes(), as_name or name)
-
-
-def bill(text: str, title: str = "", form: str = "", stage: str = "") -> bytes:
-    meta = f"<metadata><dublinCore><title>{title}</title></dublinCore></metadata><form>{form}</form>"
-    return f'<bill bill-stage="{stage}">{meta}<legis-body><text>{text}</text></legis-body></bill>'.encode()
 
 
 @pytest.mark.parametrize("path", BILLS, ids=[path.name for path in BILLS])

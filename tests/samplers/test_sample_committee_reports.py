@@ -78,23 +78,10 @@ def test_the_lines_of_a_heading_are_joined() -> None:
     assert part(read, "COMPLIANCE WITH THE STANDING RULES OF THE SENATE AND OF THE HOUSE")
 
 
-def parents(read: Document) -> list[tuple[str, str]]:
-    """Each heading with the one that holds it, "" for the outermost."""
-    found: list[tuple[str, str]] = []
-    open_: list[Section] = []
-    for section in read.sections:
-        if section.kind in ("title", "heading", "existing law"):
-            open_ = [outer for outer in open_ if outer.span.end > section.span.start]
-            found.append((section.label, open_[-1].label if open_ else ""))
-            open_.append(section)
-    return found
-
-
 def test_a_heading_printed_before_its_place_in_the_contents_hides_none_between() -> None:
     headings = ["Tolls", "Ropes", "Anchors", "Tolls", "Ropes", "Sails"]
     entries = [(1, "ropes"), (9, "anchors"), (1, "tolls"), (9, "sails")]
     assert listed_ranks(Contents(0, 9, tuple(entries)), headings) == [0, 1, 9, 1, 0, 9]
-    assert ("Office of Inspector of Tolls", "TOLLS") in parents(fixture("118srpt906"))
 
 
 @pytest.mark.parametrize(
@@ -110,16 +97,6 @@ def test_a_heading_that_lacks_a_few_letters_of_its_entry_is_listed(printed: str,
     entries = ((1, "ropes"), (9, "officeoflanterntechology"), (1, "tolls"))
     ranks = listed_ranks(Contents(0, 9, entries), ["Ropes", printed, "Tolls", printed])
     assert ranks == [1, 9 if is_listed else 0, 1, 0]
-
-
-def test_headings_in_reprinted_law_are_none_of_the_report() -> None:
-    read = fixture("118srpt906")
-    labels = [label for label, _ in parents(read)]
-    law = labels.index("COMPLIANCE WITH PARAGRAPH 12, RULE XXVI OF THE STANDING RULES OF THE SENATE")
-    assert labels[law + 1 :] == ["BUDGETARY IMPACT OF BILL", "FERRY LANDINGS BY COUNTY"]
-    assert [part(read, label).level for label in labels[law + 1 :]] == [1, 1]
-    assert "hemp] flax" not in read.text
-    assert "hemp] flax" in fixture("118srpt906", EXISTING_LAW).text
 
 
 def test_a_listed_table_ends_reprinted_law() -> None:

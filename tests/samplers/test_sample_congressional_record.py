@@ -1,7 +1,5 @@
 """The Congressional Record: what is a turn, what only interrupts the text, and what each page says of itself."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +11,6 @@ from samplers.source_format import FileContent
 from samplers.sources.congressional_record.lines import speaker
 from samplers.sources.congressional_record.reader import FORMAT
 
-FIXTURES = sorted((Path(__file__).parents[1] / "data" / "congressional_record").glob("*.htm"))
 HEADER = (
     "[Congressional Record Volume 165, Number 46 (Thursday, March 14, 2019)]\n[House]\n[Page H1]\n"
     "From the Congressional Record Online\n"
@@ -34,11 +31,6 @@ def document(body: str) -> Document:
 
 def turns(read: Document) -> list[str]:
     return [part.label for part in read.sections if part.kind == "turn"]
-
-
-def fixture(name: str) -> Document:
-    path = next(path for path in FIXTURES if path.stem.endswith(name))
-    return FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +120,6 @@ def test_a_title_has_the_heading_and_never_what_was_said() -> None:
     heading = " " * 22 + "IN HONOR OF ANN ROPE, PH.D.\n\n"
     assert document("  Mr. ROWAN. One.").title == citation
     assert document(f"{heading}  Mr. ROWAN. One.").title == f"{citation}: IN HONOR OF ANN ROPE, PH.D."
-    assert fixture("PgH2641").title == "165 Cong. Rec. H2641 (House, March 14, 2019)"
 
 
 def test_paragraphs_of_one_line_stay_paragraphs() -> None:

@@ -18,10 +18,6 @@ def content(data: bytes | str, name: str = "CFR-2019-title91-vol1.xml") -> FileC
     return FORMAT.read(data.encode() if isinstance(data, str) else data, name, frozenset())
 
 
-def fixture(name: str) -> dict[str, Document]:
-    return {document.doc_id: document for document in content((FIXTURES / name).read_bytes(), name).documents}
-
-
 def section(body: str, number: str = "§ 1.1") -> Document:
     text = f"<PART><HD SOURCE='HED'>PART 1—BOATS</HD><SECTION><SECTNO>{number}</SECTNO>{body}</SECTION></PART>"
     return content(text).documents[0]

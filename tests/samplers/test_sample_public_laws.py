@@ -2,28 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.base.records import Document
-from samplers.source_format import FileContent
 from samplers.sources.public_laws import FORMAT
 
 FIXTURES = Path(__file__).parents[1] / "data" / "public_laws"
 
 
-def content(name: str) -> FileContent:
-    return FORMAT.read((FIXTURES / f"{name}.xml").read_bytes(), f"{name}.xml", frozenset())
-
-
-def document(doc_id: str) -> Document:
-    package = "-".join(doc_id.split("-")[:2])
-    (found,) = (each for each in content(package).documents if each.doc_id == doc_id)
-    return found
-
-
-def test_a_section_is_a_document_and_its_law_the_family() -> None:
-    found = document("PLAW-119publ901-s2")
-    assert found.title == "Pub. L. 119–901, § 2 – LAMPS (Lighthouse Act)"
-    assert (found.family, found.stratum) == ("PLAW-119publ901", "119/public/short")
-    assert found.url == "https://www.govinfo.gov/app/details/PLAW-119publ901"
+def test_the_sections_of_a_law_stay_together() -> None:
     assert FORMAT.families == "parts"
 
 

@@ -101,10 +101,6 @@ def test_a_reading_pack_mixes_strata_from_its_beginning() -> None:
     assert len({item.stratum for item in pack[:10]}) >= 4
 
 
-def test_no_documents_give_an_empty_sample() -> None:
-    assert stratified_sample([], 10, seed=1) == []
-
-
 FROZEN = ["10ih", "12ih", "13rh", "17rh", "19rh", "5rh", "6ih", "7ih", "8ih", "9rh"]
 """Drawn by the first version of the sampler: manifests that were written then must be drawn again."""
 
