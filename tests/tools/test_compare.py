@@ -1,6 +1,5 @@
 """Comparing per-query scores: parity with ruflo's script, labels, pairing, and every input that must be refused."""
 
-import io
 import json
 import math
 from collections.abc import Callable
@@ -99,10 +98,7 @@ def reference_bootstrap(values: list[float], resamples: int, seed: int) -> tuple
 
 def test_mulberry32_gives_the_published_numbers():
     assert uniforms(42, 5).tolist() == SEED_42
-
-
-def test_seed_zero_is_zero_and_not_42():
-    assert uniforms(0, 5).tolist() != SEED_42
+    assert uniforms(0, 5).tolist() != SEED_42, "a seed of 0 is a seed"
 
 
 @given(
@@ -284,14 +280,12 @@ def test_more_published_means_than_an_interval_of_all_allows_are_refused():
 # Files.
 
 BAD_RUNS = {
-    "not JSON": ("{", "not JSON"),
     "not an object": ("[1]", "a JSON object is expected"),
     "neither form": ('{"a": 1}', "neither `perQuery` nor `cells`"),
     "no list": ('{"perQuery": {"q1": 0.5}}', "perQuery is a list"),
     "no id": ('{"perQuery": [{"ndcg10": 0.5}]}', "each with `qid`"),
     "no query": ('{"perQuery": []}', "0 queries"),
     "other measure": ('{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}', "each with `qid` and `ndcg10`"),
-    "NaN": ('{"perQuery": [{"qid": "q1", "ndcg10": NaN}]}', "NaN is not a number"),
     "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', "query 'q1': 1.01 is not"),
     "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
     "negative": ('{"perQuery": [{"qid": "q1", "ndcg10": -0.1}]}', "query 'q1': -0.1 is not"),
@@ -300,12 +294,10 @@ BAD_RUNS = {
     "null": ('{"perQuery": [{"qid": "q1", "ndcg10": null}]}', "query 'q1': null is not"),
     "twice": ('{"perQuery": [{"qid": "q1", "ndcg10": 1}, {"qid": "q1", "ndcg10": 0}]}', "query 'q1' occurs twice"),
     "1 and '1'": ('{"perQuery": [{"qid": 1, "ndcg10": 1}, {"qid": "1", "ndcg10": 0}]}', "query '1' occurs twice"),
-    "field twice": ('{"perQuery": [{"qid": "q1", "ndcg10": 1, "ndcg10": 0}]}', "a field occurs twice"),
     "list for an id": ('{"perQuery": [{"qid": ["q1"], "ndcg10": 1}]}', "id of query 1"),
     "control characters": ('{"perQuery": [{"qid": "q\\u001b[2J", "ndcg10": 1}]}', r'id of query 1: "q\\u001b'),
     "bad baselines": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": [1]}', "baselines are an object"),
     "bad baseline": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": {"BM25": 32.5}}', "baseline 'BM25': 32.5"),
-    "deep": ("[" * 100_000, "not JSON"),
 }
 
 
@@ -386,13 +378,6 @@ def test_another_text_under_the_same_id_is_not_the_same_query(tmp_path, run):
     assert "'q00' is another text" in err
 
 
-def test_a_cell_is_compared_with_a_run_of_another_form(tmp_path, run):
-    cell = results_file(tmp_path / "results.json", {"a x b": [5 * 10**8] * 8})
-    other = run_file(tmp_path / "run.json", {f"q{i:02d}": 0.25 for i in range(8)})
-    code, out, _ = run(cell, "--cell", "a x b", "--paired", other, "--json")
-    assert (code, json.loads(out)["paired"]["difference"]) == (0, 0.25)
-
-
 def test_given_baselines_stand_for_the_files_own(tmp_path, run):
     path = run_file(tmp_path / "run.json", {"q1": 0.5, "q2": 0.6}, baselines={"old": 0.1})
     given_means = tmp_path / "means.json"
@@ -405,29 +390,18 @@ def test_given_baselines_stand_for_the_files_own(tmp_path, run):
     ("arguments", "match"),
     [
         (["missing.json"], "does not exist"),
-        (["."], "cannot be read"),
         (["run.json", "--other-cell", "a x b"], "belongs to --paired"),
         (["run.json", "--rng", "xorshift"], "invalid choice"),
         (["run.json", "--baselines", "run.json"], "baseline 'perQuery'"),
-        (["utf16.json"], "UTF-16"),
     ],
 )
 def test_wrong_usage_is_exit_2_with_one_message(tmp_path, monkeypatch, run, arguments, match):
     monkeypatch.chdir(tmp_path)
     run_file(tmp_path / "run.json", {"q1": 0.5})
-    (tmp_path / "utf16.json").write_text('{"perQuery": []}', encoding="utf-16")
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert match in err
     assert "Traceback" not in err
-
-
-def test_a_name_that_the_console_cannot_print_is_spelled_out(tmp_path, monkeypatch):
-    path = run_file(tmp_path / "run.json", {"q1": 0.5, "q2": 0.6}, baselines={"naïve": 0.1})
-    console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
-    monkeypatch.setattr("sys.stdout", console)
-    assert cli.main(["compare", str(path)]) == 0
-    assert rb"  0.100  na\xefve" in console.buffer.getvalue()
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 5])

@@ -1,7 +1,6 @@
 """The doctor: a sound installation passes, and each part that is broken on purpose is named."""
 
 import importlib
-import io
 import json
 import resource
 import signal
@@ -289,16 +288,6 @@ def test_its_json_is_json_alone(one_check_raises, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["ok"] is False
     assert [check["state"] for check in found["checks"]] == ["done", "blocked"]
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_message_that_the_console_cannot_print_is_escaped(one_check_raises, monkeypatch, encoding):
-    console = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    monkeypatch.setattr(sys, "stdout", console)
-    assert called(["doctor"]) == 1
-    console.flush()
-    said = console.buffer.getvalue().decode(encoding)
-    assert "ValueError: d\n    \\x1b[31m" in said
 
 
 def test_the_packaged_encoder_is_probed_and_a_probe_that_fails_is_raised(monkeypatch):

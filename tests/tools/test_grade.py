@@ -1,4 +1,3 @@
-import io
 import json
 import os
 import random
@@ -15,7 +14,7 @@ from runner.base.records import Hit, Run
 from runner.commands import grade as grade_command
 from runner.commands import main as cli
 from runner.commands.grade import bench_lines, run_lines
-from runner.eval_set.trec import WHOLE, TrecRun, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
+from runner.eval_set.trec import WHOLE, TrecRun, trec_qrels_bytes, trec_run_bytes
 from runner.gate.cheaters import CHEATERS
 from runner.tools.grade.grade import grade_bench, grade_run
 from runner.tools.grade.sample_bench import predicted, sample_bench
@@ -120,26 +119,6 @@ def test_plain_signs_are_plain_whatever_the_ids(tmp_path, capsys):
     assert graded(capsys, *arguments, "--json")[1].isascii()
 
 
-def test_a_console_that_lacks_the_signs_is_served(falsify_bench, monkeypatch):
-    for encoding in ("ascii", "cp1252"):
-        console = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-        monkeypatch.setattr(sys, "stdout", console)
-        assert cli.main(["grade", *falsify_bench]) == 0
-        assert b"[ok] PASS" in console.buffer.getvalue()
-
-
-def test_a_bench_comes_from_standard_input(falsify_bench, capsys, monkeypatch):
-    rows = Path(falsify_bench[1]).read_bytes()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(rows)))
-    assert graded(capsys, "-i", "-", *falsify_bench[2:])[0] == 0
-
-
-def test_integer_ids_meet_a_text_pool(tmp_path, capsys):
-    rows = [{"retrieved": [number, 9], "gold": str(number)} for number in range(8)] * 3
-    arguments = bench_files(tmp_path, rows, map(str, range(30)))
-    assert json.loads(graded(capsys, *arguments, "--json")[1])["real_mean"] == 1
-
-
 def test_strata_show_a_cheater_that_knows_the_stratum_alone():
     bench, pool = sample_bench()
     found = grade_bench(predicted(bench, pool, CHEATERS["source-prior"].lists), "ndcg@5", pool)
@@ -196,11 +175,7 @@ def test_flags_that_make_no_sense_are_a_usage_error(capsys, arguments):
     ("arguments", "complaint"),
     [
         (["--metric", "map@5"], "bench.jsonl cannot be graded: unknown metric 'map'"),
-        (["--metric", "ndcg@0"], "metric must be 'name@K'"),
-        (["--metric", "ndcg@99"], "k=99 > len(item_pool)=12"),
         (["--tau", "nan"], "tau must be in [0, 1], got nan"),
-        (["--tau", "5"], "tau must be in [0, 1], got 5.0"),
-        (["--n-trials", "0"], "n_trials must be a positive integer, got 0"),
         (["--n-trials", "9999999"], "9,999,999 draws of each null would not fit into memory; give --n-trials 1000000"),
     ],
 )
@@ -378,13 +353,6 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path, capsys):
     arguments = [*files(tmp_path, *collection(quality=0.2)), "--json", "--n-trials", "99"]
     first, again, other = (graded(capsys, *arguments, "--seed", seed)[1] for seed in ("5", "5", "6"))
     assert first == again != other
-
-
-def test_what_was_written_for_trec_eval_is_what_is_graded(tmp_path):
-    run, qrels = collection(n_queries=5)
-    files(tmp_path, run, qrels)
-    again = read_trec_run(tmp_path / "run"), read_trec_qrels(tmp_path / "qrels")
-    assert grade_run(*again, n_trials=9) == grade_run(run, qrels, n_trials=9)
 
 
 def test_draws_are_bounded_before_anything_is_drawn(tmp_path, capsys, monkeypatch):

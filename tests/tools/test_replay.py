@@ -327,14 +327,6 @@ def test_the_report_as_json_has_every_figure(call, where, good, monkeypatch):
     assert row["holds"] is True
 
 
-def test_a_mistyped_eval_set_path_creates_no_folder(call, tmp_path):
-    before = set(tmp_path.rglob("*"))
-    code, _, err = call(LocalBackend(fake_encoders), "--source=demo", f"--eval-set-path={tmp_path / 'no-such' / 'set'}")
-    assert code == 2
-    assert f"{tmp_path / 'no-such' / 'set'} does not exist" in err
-    assert set(tmp_path.rglob("*")) == before
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

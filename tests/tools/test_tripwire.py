@@ -10,7 +10,7 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from runner.base.canonical import file_sha256, json_bytes, slug
+from runner.base.canonical import json_bytes, slug
 from runner.base.errors import BackendError, InputError
 from runner.base.places import CHECKOUT
 from runner.base.records import Hit, Run, Span, parse_cell
@@ -231,11 +231,6 @@ def test_a_retriever_that_fails_on_one_query_ends_the_run_and_the_query_is_named
         run_tripwire(retriever, GOLDEN)
 
 
-def test_a_query_without_results_scores_0_and_stays_in_the_mean():
-    found = run_tripwire(lambda text: ["d1"] if "frost" in text else [], GOLDEN)
-    assert (found.hit_at_k, found.mrr) == (0.5, 0.5)
-
-
 @pytest.mark.parametrize("answer", ["d1", None, {"d1"}, [1], [""], ["d1", None], ["\ud800"], (i for i in ["d1"])])
 def test_an_answer_that_is_no_sequence_of_ids_is_an_input_error_that_names_the_query(answer):
     with pytest.raises(InputError, match='query "q01"'):
@@ -255,10 +250,6 @@ def write_golden(path, golden=GOLDEN):
     return path
 
 
-def test_golden_queries_are_read_as_a_list(tmp_path):
-    assert load_golden(write_golden(tmp_path / "golden.yaml")) == GOLDEN
-
-
 ENTRY = "- {name: a, text: t, expected: [d]}\n"
 
 
@@ -266,9 +257,7 @@ ENTRY = "- {name: a, text: t, expected: [d]}\n"
     ("content", "said"),
     [
         ("", "at least one query"),
-        ("[]", "at least one query"),
         ("text", "a list of at least"),
-        ("queries: []", "a list of at least"),
         (ENTRY + "- text", "entry 2"),
         (ENTRY + "- {name: b, text: t}", "entry 2: expected"),
         (ENTRY + "- {name: b, text: t, expected: []}", "entry 2: expected"),
@@ -276,15 +265,12 @@ ENTRY = "- {name: a, text: t, expected: [d]}\n"
         (ENTRY + "- {name: b, text: t, expected: [1]}", "entry 2: expected.0"),
         (ENTRY + "- {name: b, text: t, expected: ['']}", "entry 2: expected.0"),
         (ENTRY + "- {name: 2, text: t, expected: [d]}", "entry 2: name"),
-        (ENTRY + "- {name: no, text: t, expected: [d]}", "entry 2: name"),
         (ENTRY + "- {name: ' ', text: t, expected: [d]}", "entry 2: name"),
         (ENTRY + "- {name: b, text: '', expected: [d]}", "entry 2: text"),
         (ENTRY + '- {name: b, text: "\\ud800", expected: [d]}', "golden.yaml"),
         (ENTRY + "- {name: b, text: t, expected: [d], k: 3}", "entry 2: k"),
         (ENTRY + ENTRY, '"a" names two entries'),
         ("- {name: a, name: b", "is not YAML"),
-        ("- !!python/object/apply:os.getcwd []", "is not YAML"),
-        ("[" * 1100, "is not YAML"),
     ],
 )
 def test_a_wrong_golden_file_is_an_input_error_that_names_file_and_entry(tmp_path, content, said):
@@ -302,15 +288,6 @@ def test_a_missing_golden_file_is_an_input_error(tmp_path):
             load_golden(path)
 
 
-def test_a_snapshot_is_read_back_as_it_was_written(tmp_path):
-    found = report(("a", at(3)), ("b", at(0)), ("c", at(7)))
-    path = tmp_path / "snapshot.json"
-    path.write_bytes(json_bytes(found.model_dump()))
-    again = load_snapshot(path)
-    assert changes(found, again) == []
-    assert compare_to_snapshot(found, again, 0).ok
-
-
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
@@ -322,9 +299,6 @@ def test_a_snapshot_is_read_back_as_it_was_written(tmp_path):
         (lambda s: s["queries"].pop(), "was edited"),
         (lambda s: s.update(k=1), "was edited"),
         (lambda s: s.update(k=11), "was edited"),
-        (lambda s: s.update(limit=3, k=3), "was edited"),
-        (lambda s: s.update(mrr=float("nan")), "NaN is not"),
-        (lambda s: s["queries"][0].update(hit_at_k=float("inf")), "Infinity is not"),
         (lambda s: s["queries"][0].update(hit_at_k=True), "queries.0.hit_at_k"),
         (lambda s: s.update(queries=[]), "queries"),
         (lambda s: s.update(more=1), "more"),
@@ -444,19 +418,16 @@ def test_a_trec_run_is_read_as_well(files):
     assert snapshot.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", ["", "q01 Q0 d1 1 1.0 tag\n", "text", "query_id\trank\n"])
+# A query without a line may never have been asked, so it is an error and not a score of 0.
+LACKING = run_bytes(Run(RUN.cell, {"q01": RUN.hits["q01"]}))
+
+
+@pytest.mark.parametrize("content", [b"", b"q01 Q0 d1 1 1.0 tag\n", b"text", b"query_id\trank\n", LACKING])
 def test_a_run_without_a_golden_query_or_without_form_is_an_input_error(files, content):
-    files[1].write_text(content)
+    files[1].write_bytes(content)
     code, said = call(*arguments(files, "update"))
     assert code == 2
     assert str(files[1]) in said
-
-
-def test_a_query_without_a_line_in_a_bare_run_is_an_error_since_it_may_never_have_been_asked(files):
-    files[1].write_bytes(run_bytes(Run(RUN.cell, {"q01": RUN.hits["q01"]})))
-    code, said = call(*arguments(files, "update"))
-    assert code == 2
-    assert "has no query q02" in said
 
 
 @pytest.mark.parametrize(
@@ -520,23 +491,6 @@ def committed(cell):
 def test_the_demos_bm25_has_not_fallen_below_its_committed_snapshot(bm25, capsys):
     code, said = call(*of_the_demo(bm25))
     assert (code, said) == (0, ""), capsys.readouterr().out
-
-
-def test_the_demos_tripwire_fires_for_bm25_that_ignores_the_query(searched, capsys):
-    queries = load_queries(searched.queries_path)
-    order = sorted({row.doc_id for row in load_corpus(searched.corpus_path)[1]})
-    hits = tuple(Hit(doc_id, 100.0 - place, Span(0, 1)) for place, doc_id in enumerate(order))
-    write_run(searched, Run("bm25 x whole_doc", {query.id: hits for query in queries}))
-    assert call(*of_the_demo(searched)) == (1, "")
-    assert "aggregate mrr dropped" in capsys.readouterr().out
-
-
-def write_run(version, run):
-    """A run in a version's record, named by its cell's file."""
-    version.run_path(run.cell).write_bytes(run_bytes(run))
-    told = json.loads(version.cell_path(run.cell).read_bytes())
-    told["run_sha256"] = file_sha256(version.run_path(run.cell))
-    version.cell_path(run.cell).write_bytes(json_bytes(told))
 
 
 def test_the_demos_golden_queries_are_its_queries_and_its_documents_of_grade_3():
