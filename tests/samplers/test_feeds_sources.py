@@ -55,9 +55,7 @@ def _drawing(monkeypatch):
                     if isinstance(item, str):
                         missing[doc_id] = item
                     else:
-                        files.setdefault(urlsplit(item.url).path if item.kind == "htm" else item.path, []).append(
-                            doc_id
-                        )
+                        files.setdefault(item.path, []).append(doc_id)
             return files, missing
 
     with served(Site()) as site:
@@ -498,10 +496,6 @@ def test_reports_are_narrowed_by_the_day_of_publication(reports):
 # --- documents of a manifest ------------------------------------------------------------------------------------
 
 
-def content(package, name):
-    return f"/content/pkg/{package}/html/{name}.htm"
-
-
 OF_THE_CFR = (
     "cfr:12-1009.1@2012",
     "cfr:1-51.1@2026-11-20",
@@ -509,7 +503,6 @@ OF_THE_CFR = (
     "cfr:1-18.1@ecfr",
     "cfr:1-x@undated",
 )
-GRANULES = ("CREC-2005-07-20-pt1-PgH6174", "CREC-2005-07-20")
 LOCATED = {
     "bills": (("BILLS-110s2062ris", "BILLS-1"), {"BILLS-110s2062ris.xml": 1}, {"BILLS-1": "none of govinfo's"}),
     "public_laws": (
@@ -517,12 +510,6 @@ LOCATED = {
         {"PLAW-113publ79.xml": 2, "PLAW-112pvtl1.xml": 1},
         {},
     ),
-    "hearing_transcripts": (
-        ("CHRG-110hhrg44900", "x"),
-        {content("CHRG-110hhrg44900", "CHRG-110hhrg44900"): 1},
-        {"x": "its id is none of govinfo's"},
-    ),
-    "congressional_record": (GRANULES, {content(GRANULES[1], GRANULES[0]): 1}, {GRANULES[1]: "none of govinfo's"}),
     "federal_register": (
         ("FR-E8-23178", "FR-2001-1", "x"),
         {"E8-23178.xml": 1},
@@ -559,6 +546,7 @@ LOCATED = {
         },
     ),
 }
+CREC = "CREC-2005-07-20"
 SERVICES = {"federal_register": "federal-register", "us_code": "olrc", "crs_reports": "congress-api"}
 
 
@@ -582,6 +570,8 @@ def test_documents_of_a_manifest_are_found_by_their_ids_or_missing_for_a_reason(
         (LAWS, "PLAW-113publ79-s1001", "bulkdata/PLAW/113/public/PLAW-113publ79.xml"),
         (LAWS, "PLAW-112pvtl1-s1", "content/pkg/PLAW-112pvtl1/uslm/PLAW-112pvtl1.xml"),
         ((STATUS,), "BILLS-119hconres4ih", "bulkdata/BILLSTATUS/119/hconres/BILLSTATUS-119hconres4.xml"),
+        ((PRINT,), "CHRG-110hhrg44900", "content/pkg/CHRG-110hhrg44900/html/CHRG-110hhrg44900.htm"),
+        ((GRANULE,), f"{CREC}-pt1-PgH6174", f"content/pkg/{CREC}/html/{CREC}-pt1-PgH6174.htm"),
         ((BILL,), "BILLS-119hr888ih.txt", None),
         ((BILL,), "BILLS-119hr888", None),
         ((BILL,), "BILLSTATUS-119hr888", None),

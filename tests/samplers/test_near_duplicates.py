@@ -2,7 +2,6 @@ import os
 import random
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.records import Document
-from samplers.corpus.near_duplicates import PRICE_OF_PAIR, SHORTEST, THRESHOLD, jaccard, members, near_duplicates
+from samplers.corpus.near_duplicates import PRICE_OF_PAIR, SHORTEST, jaccard, members, near_duplicates
 
 VOCABULARY = [f"word{n}" for n in range(5_000)]
 
@@ -164,17 +163,3 @@ def test_no_documents_give_no_clusters():
 def test_clusters_are_listed_largest_first_then_by_id():
     clusters = {"a": "a", "b": "b", "c": "b", "d": "d", "e": "d", "f": "d", "g": "g", "h": "g"}
     assert members(clusters) == [("d", "e", "f"), ("b", "c"), ("g", "h")]
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-def test_versions_of_real_bills_cluster_and_different_bills_do_not(shared):
-    from samplers.corpus.parse import read_corpus
-
-    families: dict[str, list[Document]] = defaultdict(list)
-    documents = read_corpus(shared / "corpora" / "bills", "bills").documents
-    for each in documents:
-        families[each.family].append(each)
-    expected = [ids for versions in families.values() for ids in members(brute_force(versions, THRESHOLD))]
-    assert expected
-    assert sorted(members(near_duplicates(documents))) == sorted(expected)

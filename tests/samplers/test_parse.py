@@ -14,7 +14,6 @@ from samplers.corpus.inputs import CorpusFile
 from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus
 from samplers.registry import SOURCES, source_format
 from samplers.source_format import FileContent, SourceFormat
-from tests.support.corpora import real_files
 from tests.support.reader_goldens import fixtures
 from tests.support.small_bills import bill, in_folder, numbered
 
@@ -275,12 +274,3 @@ def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
     planted(sidecar="yaml$", enrich=titled)
     reading = read_corpus(in_folder(tmp_path, {"1.txt": b"d1", "a.yaml": b"x" * 1_000_000}), "any")
     assert [item.title for item in reading.documents] == ["title"]
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-def test_the_folder_of_real_bills_reads_with_one_version_in_two_formats_set_aside(shared):
-    reading = read_corpus(shared / "corpora" / "bills", "bills")
-    assert len(reading.documents) == len(real_files(shared, "bills")) - 1
-    assert [name for name, _ in reading.quarantined] == ["bills-uslm/BILLS-116hr2157enr.xml"]
-    assert (reading.n_duplicates, sum(reading.ignored.values())) == (0, 0)

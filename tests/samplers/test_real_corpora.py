@@ -9,7 +9,6 @@ import yaml
 
 from chunkers.registry import NARROWED, limit_of, uncut
 from runner.base.places import CHECKOUT
-from runner.commands import main as cli
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
 from runner.embed.local_encoder import encoder_for
@@ -77,31 +76,12 @@ def test_minilm_reads_every_token_of_real_documents_cut_at_its_limit(shared, fol
     assert wanted <= {(chunk.doc_id, chunk.span.start) for chunk in chunks}
 
 
-@pytest.mark.slow
-@pytest.mark.shared
-def test_status_files_beside_the_bills_are_no_documents_and_change_no_text(shared, tmp_path):
-    for folder in ("bills", "bill_status"):
-        shutil.copytree(shared / "corpora" / folder, tmp_path / folder)
-    alone = {document.doc_id: document for document in read_corpus(shared / "corpora" / "bills", "bills").documents}
-    beside = read_corpus(tmp_path, "bills")
-    assert [document.doc_id for document in beside.documents] == sorted(alone)
-    assert all(document.sha256 == alone[document.doc_id].sha256 for document in beside.documents)
-    assert all(document.stratum.startswith(alone[document.doc_id].stratum) for document in beside.documents)
-
-
 @pytest.mark.parametrize("source", SAMPLERS)
-def test_doctor_draws_a_sample_and_the_chunks_of_its_files_hold_all_their_text(tmp_path, capsys, source):
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
+def test_the_chunks_of_a_folder_of_fixtures_hold_all_their_text(tmp_path, source):
     for path in fixtures(source):
-        refused = path.with_name(path.name + GOLDEN)
-        if not refused.exists() or not refused.read_text(encoding="utf-8").startswith("refused"):
-            shutil.copy(path, corpus)
+        golden = path.with_name(path.name + GOLDEN)
+        if not golden.exists() or not golden.read_text(encoding="utf-8").startswith("refused"):
+            shutil.copy(path, tmp_path)
     name = SOURCES[source].structural_chunker
-    sets = f"--eval-set-path={tmp_path / 'sets'}"
-    assert cli.main(["doctor", f"--source={source}", sets, f"--corpus-path={corpus}", "--json"]) in (0, 1)
-    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)["checks"]}
-    assert "are drawn from" in found["documents"]["result"]
-    documents = read_corpus(corpus, source).documents
+    documents = read_corpus(tmp_path, source).documents
     assert chunk_health(chunk_corpus(documents, name), documents, limit_of(name)).coverage == 1
-    assert [path for path in (tmp_path / "sets").rglob("*") if path.is_file()] == []
