@@ -14,72 +14,34 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from runner.embed.probe import ENDINGS, FILLER, PARAPHRASES
 from runner.eval_set import catalog
 
+_SIZES = ("hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers")
 _BERT = {
     "architectures": ["BertModel"],
-    "attention_probs_dropout_prob": 0.1,
-    "gradient_checkpointing": False,
-    "hidden_act": "gelu",
-    "hidden_dropout_prob": 0.1,
-    "initializer_range": 0.02,
-    "layer_norm_eps": 1e-12,
-    "max_position_embeddings": 512,
     "model_type": "bert",
-    "pad_token_id": 0,
-    "position_embedding_type": "absolute",
+    "max_position_embeddings": 512,
     "type_vocab_size": 2,
     "vocab_size": 30522,
 }
 CONFIGS = {
-    "arctic-l-v2.0": {
+    "arctic-l-v2.0": dict(zip(_SIZES, (1024, 4096, 16, 24), strict=True))
+    | {
         "architectures": ["XLMRobertaModel"],
-        "attention_probs_dropout_prob": 0.1,
-        "bos_token_id": 0,
-        "classifier_dropout": None,
-        "eos_token_id": 2,
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.1,
-        "hidden_size": 1024,
-        "initializer_range": 0.02,
-        "intermediate_size": 4096,
         "layer_norm_eps": 1e-05,
         "max_position_embeddings": 8194,
         "model_type": "xlm-roberta",
-        "num_attention_heads": 16,
-        "num_hidden_layers": 24,
-        "output_past": True,
-        "pad_token_id": 1,
-        "position_embedding_type": "absolute",
         "torch_dtype": "float32",
         "type_vocab_size": 1,
-        "use_cache": True,
         "vocab_size": 250002,
     },
-    "mxbai-large-v1": _BERT
-    | {
-        "hidden_size": 1024,
-        "intermediate_size": 4096,
-        "num_attention_heads": 16,
-        "num_hidden_layers": 24,
-        "torch_dtype": "float16",
-        "use_cache": False,
-    },
+    "mxbai-large-v1": _BERT | dict(zip(_SIZES, (1024, 4096, 16, 24), strict=True)) | {"torch_dtype": "float16"},
     "nomic-v1.5": {
         "activation_function": "swiglu",
         "architectures": ["NomicBertModel"],
-        "attn_pdrop": 0.0,
         "auto_map": {
             "AutoConfig": "nomic-ai/nomic-bert-2048--configuration_hf_nomic_bert.NomicBertConfig",
             "AutoModel": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel",
             "AutoModelForMaskedLM": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertForPreTraining",
         },
-        "bos_token_id": None,
-        "causal": False,
-        "dense_seq_output": True,
-        "embd_pdrop": 0.0,
-        "eos_token_id": None,
-        "fused_bias_fc": True,
-        "fused_dropout_add_ln": True,
-        "initializer_range": 0.02,
         "layer_norm_epsilon": 1e-12,
         "max_trained_positions": 2048,
         "mlp_fc1_bias": False,
@@ -90,60 +52,33 @@ CONFIGS = {
         "n_inner": 3072,
         "n_layer": 12,
         "n_positions": 8192,
-        "pad_vocab_size_multiple": 64,
         "parallel_block": False,
-        "parallel_block_tied_norm": False,
         "prenorm": False,
         "qkv_proj_bias": False,
-        "reorder_and_upcast_attn": False,
-        "resid_pdrop": 0.0,
         "rotary_emb_base": 1000,
         "rotary_emb_fraction": 1.0,
         "rotary_emb_interleaved": False,
         "rotary_emb_scale_base": None,
         "rotary_scaling_factor": None,
-        "scale_attn_by_inverse_layer_idx": False,
-        "scale_attn_weights": True,
-        "summary_activation": None,
-        "summary_first_dropout": 0.0,
-        "summary_proj_to_labels": True,
-        "summary_type": "cls_index",
-        "summary_use_proj": True,
         "torch_dtype": "float32",
         "type_vocab_size": 2,
-        "use_cache": True,
-        "use_flash_attn": True,
         "use_rms_norm": False,
-        "use_xentropy": True,
         "vocab_size": 30528,
     },
-    "mpnet-base-v2": {
+    "mpnet-base-v2": dict(zip(_SIZES, (768, 3072, 12, 12), strict=True))
+    | {
         "architectures": ["MPNetForMaskedLM"],
-        "attention_probs_dropout_prob": 0.1,
-        "bos_token_id": 0,
-        "eos_token_id": 2,
-        "hidden_act": "gelu",
-        "hidden_dropout_prob": 0.1,
-        "hidden_size": 768,
-        "initializer_range": 0.02,
-        "intermediate_size": 3072,
         "layer_norm_eps": 1e-05,
         "max_position_embeddings": 514,
         "model_type": "mpnet",
-        "num_attention_heads": 12,
-        "num_hidden_layers": 12,
-        "pad_token_id": 1,
         "relative_attention_num_buckets": 32,
         "vocab_size": 30527,
     },
-    "minilm-l6-v2": _BERT
-    | {"hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 12, "num_hidden_layers": 6},
+    "minilm-l6-v2": _BERT | dict(zip(_SIZES, (384, 1536, 12, 6), strict=True)),
 }
-"""config.json as each hub repository has it."""
+"""config.json as each hub repository has it, but for what is the default of its model type or computes nothing."""
 
-_NOMIC_NAMES = {"hidden_size": "n_embd", "num_attention_heads": "n_head", "num_hidden_layers": "n_layer"} | {
-    "intermediate_size": "n_inner"
-}
+_NOMIC_NAMES = dict(zip(_SIZES, ("n_embd", "n_inner", "n_head", "n_layer"), strict=True))
 _SHIPS = {
     "arctic-l-v2.0": {"query": "query: "},
     "mxbai-large-v1": {"query": "Represent this sentence for searching relevant passages: ", "passage": ""},
@@ -157,7 +92,7 @@ _SPECIAL = {
 """What opens a text, pads, closes it, is unknown and is masked."""
 
 _CLASSES = {"xlm-roberta": "XLMRobertaTokenizer", "mpnet": "MPNetTokenizer"}
-REDUCED = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 2, "intermediate_size": 128}
+REDUCED = dict(zip(_SIZES, (64, 128, 2, 2), strict=True))
 
 
 def write_model(folder, name, *, sizes=None, seed=0):
@@ -256,8 +191,8 @@ def _ids(tokenizer, sentences):
 def _tensors(config, tokenizer, random):
     """Name and values of every tensor, as the hub's file has them."""
     kind = config["model_type"]
-    names = _NOMIC_NAMES if kind == "nomic_bert" else {name: name for name in _NOMIC_NAMES}
-    width, _, layers, inner = (config[name] for name in names.values())
+    names = _NOMIC_NAMES.values() if kind == "nomic_bert" else _SIZES
+    width, inner, _, layers = (config[name] for name in names)
 
     def normal(*shape, scale=1.0):
         return random.standard_normal(shape, np.float32) * np.float32(scale)
