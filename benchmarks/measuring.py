@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,11 @@ Found = TypeVar("Found")
 def sized(full: Size, small: Size) -> Size:
     """Return `small` where the environment asks for it."""
     return small if SMALL else full
+
+
+def runs_asked(full: int, small: int) -> int:
+    """Return how many runs the command line asks of a simulation, or else its own number."""
+    return int(sys.argv[1]) if len(sys.argv) > 1 else sized(full, small)
 
 
 def row(what: str, ours: str, peer: str = "", ratio: str = "", wanted: str = "") -> None:

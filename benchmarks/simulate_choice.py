@@ -21,15 +21,15 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import yaml
-from measuring import sized
-from worlds import TEST_SEED, Floats, differences, scores
+from measuring import runs_asked
+from worlds import TEST_SEED, Floats, differences, percent, print_table, scores
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
@@ -39,7 +39,7 @@ from runner.eval_set.shapes.plan import Plan, Prior
 from runner.score.expected_loss import beliefs, expected_losses
 from runner.score.gain_test import gain_tests
 
-SIZES = (25, 50, 100)
+SIZES, TIERS = (25, 50, 100), ("confirmed", "candidate", "inconclusive", "baseline kept")
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE, PRIOR, COST = PLAN.rule, PLAN.prior, PLAN.switching_cost
 """What a new plan states."""
@@ -170,85 +170,65 @@ def planted_worlds() -> dict[str, Planted]:
     }
 
 
-def print_equal(runs: int, prior: Prior) -> None:
-    """Print how often the baseline is recommended where nothing gains."""
-    print(f"\nNothing gains, baseline recommended; {told(prior)}; {runs:,} evenings each\n")
-    print("| others | 25 | 50 | 100 |\n|---|---|---|---|")
+def planted(kind: Planted, n_queries: int, gain: float, runs: int) -> Iterator[tuple[int, Evening]]:
+    """Yield so many evenings of a planted world, each with its seed."""
+    for seed in range(runs):
+        yield seed, kind.evening(np.random.default_rng(np.random.PCG64(seed)), n_queries, gain)
+
+
+def equal_rows(runs: int) -> Iterator[list[str]]:
+    """Yield how often the baseline is recommended where nothing gains, by what stands beside the first challenger."""
     for name, kind in planted_worlds().items():
-        kept = [
-            sum(
-                chosen(kind.evening(np.random.default_rng(np.random.PCG64(seed)), n, 0.0), prior, COST) is None
-                for seed in range(runs)
-            )
-            for n in SIZES
-        ]
-        print(f"| {name} | {' | '.join(share(each, runs) for each in kept)} |", flush=True)
+        kept = [sum(chosen(each, PRIOR, COST) is None for _, each in planted(kind, n, 0.0, runs)) for n in SIZES]
+        yield [name, *(percent(each, runs) for each in kept)]
 
 
-def print_planted(runs: int) -> None:
-    """Tiers and recommendations where a first challenger gains, by its true gain."""
-    tiers = ("confirmed", "candidate", "inconclusive", "baseline kept")
-    heads = ("others", "true gain", "queries", "first confirmed", "first recommended", "baseline recommended", *tiers)
-    print(f"\nPlanted worlds; {runs:,} evenings each\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+def planted_rows(runs: int) -> Iterator[list[object]]:
+    """Yield tiers and recommendations where a first challenger gains, by its true gain."""
     for name, kind in planted_worlds().items():
         for gain in (0.0, 0.05, 0.15):
             for n_queries in SIZES:
-                found: Counter[str] = Counter()
-                for seed in range(runs):
-                    evening = kind.evening(np.random.default_rng(np.random.PCG64(seed)), n_queries, gain)
+                ends: Counter[str] = Counter()
+                for seed, evening in planted(kind, n_queries, gain, runs):
                     tier, first = tier_of(evening, seed + TEST_SEED)
                     choice = chosen(evening, PRIOR, COST)
-                    found.update([tier, *["first"] * first, "baseline" if choice is None else f"cell {choice}"])
-                shares = [share(found[key], runs) for key in ("first", "cell 0", "baseline", *tiers)]
-                print(f"| {name} | {gain:+.2f} | {n_queries} | {' | '.join(shares)} |", flush=True)
+                    ends.update([tier, *["first"] * first, "baseline" if choice is None else f"cell {choice}"])
+                shares = (percent(ends[key], runs) for key in ("first", "cell 0", "baseline", *TIERS))
+                yield [name, f"{gain:+.2f}", n_queries, *shares]
 
 
-def share(count: int, of: int) -> str:
-    """Return a percentage with its Monte Carlo standard error."""
-    found = count / of
-    return f"{found:.1%} ± {math.sqrt(found * (1 - found) / of):.1%}"
-
-
-def told(prior: Prior) -> str:
-    return f"prior N({prior.mean:g}, {prior.sd:g}²), switching cost {COST:g}"
-
-
-def print_choice(runs: int, prior: Prior) -> None:
-    print(f"\n{told(prior)}; {runs:,} evenings each\n")
-    print("| world | queries | regret x 1000 | by criterion 5 alone | switches | harmful |\n|---|---|---|---|---|---|")
+def choice_rows(runs: int) -> Iterator[list[object]]:
     for name, world in worlds().items():
         for n_queries in SIZES:
-            found, literal = (Found.of(world, n_queries, runs, one) for one in (prior, None))
-            regrets = f"{found.regret:.1f} ± {found.error:.1f} | {literal.regret:.1f}"
-            shares = f"{share(found.switched, runs)} | {share(found.harmed, runs)}"
-            print(f"| {name} | {n_queries} | {regrets} | {shares} |", flush=True)
+            own, literal = (Found.of(world, n_queries, runs, prior) for prior in (PRIOR, None))
+            regrets = f"{own.regret:.1f} ± {own.error:.1f}", f"{literal.regret:.1f}"
+            yield [name, n_queries, *regrets, percent(own.switched, runs), percent(own.harmed, runs)]
 
 
-def print_frontier(runs: int) -> None:
-    print("\nRegret x 1000 on SciFact / harmful switches where cells are worse / switches where all are equal\n")
-    print(f"| prior | cost | {' | '.join(map(str, SIZES))} |\n|---|---|---|---|---|")
-    found = worlds()
-    for mean in (-0.01, -0.03, -0.05):
-        for sd in (0.04, PRIOR.sd, 0.07):
-            for cost in (0.01, 0.02, 0.03):
-                prior = PRIOR.model_copy(update={"mean": mean, "sd": sd})
-                rows = [
-                    [Found.of(found[world], n, runs, prior, cost) for world in ("SciFact", "worse", "equal")]
-                    for n in SIZES
-                ]
-                figures = " | ".join(
-                    f"{good.regret:.0f} / {bad.harmed / runs:.0%} / {same.switched / runs:.0%}"
-                    for good, bad, same in rows
-                )
-                print(f"| N({mean:g}, {sd:g}²) | {cost:g} | {figures} |", flush=True)
+def frontier_rows(runs: int) -> Iterator[list[str]]:
+    compared = [worlds()[name] for name in ("SciFact", "worse", "equal")]
+    for mean, sd, cost in product((-0.01, -0.03, -0.05), (0.04, PRIOR.sd, 0.07), (0.01, 0.02, 0.03)):
+        prior = PRIOR.model_copy(update={"mean": mean, "sd": sd})
+        figures = []
+        for n in SIZES:
+            good, bad, same = (Found.of(world, n, runs, prior, cost) for world in compared)
+            figures.append(f"{good.regret:.0f} / {bad.harmed / runs:.0%} / {same.switched / runs:.0%}")
+        yield [f"N({mean:g}, {sd:g}²)", f"{cost:g}", *figures]
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(5_000, 2)
-    print_choice(runs, PRIOR)
-    print_equal(runs, PRIOR)
-    print_planted(max(1, runs // 10))
-    print_frontier(max(1, runs // 10))
+    runs = runs_asked(5_000, 2)
+    few = max(1, runs // 10)
+    told = (
+        f"prior N({PRIOR.mean:g}, {PRIOR.sd:g}²), switching cost {COST:g}; {runs:,} evenings each, shares in per cent"
+    )
+    heads = ("world", "queries", "regret x 1000", "by criterion 5 alone", "switches", "harmful")
+    print_table(told[0].upper() + told[1:], heads, choice_rows(runs))
+    print_table(f"Nothing gains, baseline recommended; {told}", ("others", *map(str, SIZES)), equal_rows(runs))
+    heads = ("others", "true gain", "queries", "first confirmed", "first recommended", "baseline recommended", *TIERS)
+    print_table(f"Planted worlds; {few:,} evenings each, shares in per cent", heads, planted_rows(few))
+    title = "Regret x 1000 on SciFact / harmful switches where cells are worse / switches where all are equal"
+    print_table(title, ("prior", "cost", *map(str, SIZES)), frontier_rows(few))
 
 
 if __name__ == "__main__":

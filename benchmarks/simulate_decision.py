@@ -19,13 +19,12 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
-import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from measuring import sized
+from measuring import runs_asked, sized
 from worlds import TEST_SEED, Floats, differences, percent, print_table, scores, tilted, units
 
 from runner.base.records import Ints
@@ -116,55 +115,36 @@ def evenings(draw: Draw, n_queries: int, runs: int) -> list[tuple[int, Evening]]
     return [(seed + TEST_SEED, draw(rng, n_queries)) for seed, rng in enumerate(rngs)]
 
 
-def print_errors(runs: int) -> None:
-    """Evenings with a candidate, and with a confirmed cell, where no cell gains; how often intervals hold 0."""
-    rows: list[list[object]] = []
+def error_rows(runs: int) -> Iterator[list[object]]:
+    """Yield how often there is a candidate, and a confirmed cell, where none gains; how often intervals hold 0."""
     for name, draw in NULLS.items():
         for n_queries in SIZES:
-            found: Counter[str] = Counter()
+            ends: Counter[str] = Counter()
             for seed, evening in evenings(draw, n_queries, runs):
                 pairs = zip(map(mean, evening.gains), map(mean, evening.recall), strict=True)
-                found["candidate"] += any(meets_criterion_5(*pair, RULE) for pair in pairs)
-                found["confirmed"] += any(confirmed(evening, 1, seed))
-                found["one step"] += any(confirmed(evening, 0, seed))
+                ends["candidate"] += any(meets_criterion_5(*pair, RULE) for pair in pairs)
+                ends["confirmed"] += any(confirmed(evening, 1, seed))
+                ends["one step"] += any(confirmed(evening, 0, seed))
                 tests = paired_tests(evening.gains, draws=DRAWS, alpha=ALPHA, seed=seed)
-                found["hold 0"] += all(test.simultaneous.low <= 0 <= test.simultaneous.high for test in tests)
-            rows.append(
-                [
-                    name,
-                    n_queries,
-                    *(percent(found[what], runs) for what in ("candidate", "confirmed", "one step", "hold 0")),
-                ]
-            )
-    heads = [
-        "world",
-        "queries",
-        "a candidate",
-        "a cell confirmed",
-        "the same with no first challenger",
-        "all simultaneous intervals hold 0",
-    ]
-    print_table("No cell gains: per cent of evenings with", heads, rows)
+                ends["hold 0"] += all(test.simultaneous[0] <= 0 <= test.simultaneous[1] for test in tests)
+            shares = (percent(ends[what], runs) for what in ("candidate", "confirmed", "one step", "hold 0"))
+            yield [name, n_queries, *shares]
 
 
-def print_power(runs: int) -> None:
-    """Print how often a true gain is confirmed, in the first challenger and in one of the others."""
-    rows: list[list[object]] = []
+def power_rows(runs: int) -> Iterator[list[object]]:
+    """Yield how often a true gain is confirmed, in the first challenger and in one of the others."""
     for gain in (0.03, 0.05, 0.1):
         for n_queries in (*SIZES, 200):
             drawn = evenings(real(means_of(gain)), n_queries, runs)
             alone = sum(confirmed(evening, 1, seed)[0] for seed, evening in drawn)
             among = sum(confirmed(evening, 0, seed)[0] for seed, evening in drawn)
             wrong = sum(any(confirmed(evening, 1, seed)[1:]) for seed, evening in drawn)
-            rows.append([f"+{gain:g}", n_queries, *(percent(found, runs) for found in (alone, among, wrong))])
-    heads = ["true gain", "queries", "as first challenger", "as one of eight", "another cell confirmed"]
-    print_table("One cell gains: per cent of evenings in which it is confirmed", heads, rows)
+            yield [f"+{gain:g}", n_queries, *(percent(count, runs) for count in (alone, among, wrong))]
 
 
-def print_recall(runs: int) -> None:
-    """Print how often Recall@10 is said not to fall by .02, of a cell that truly changes by so much."""
+def recall_rows(runs: int) -> Iterator[list[object]]:
+    """Yield how often Recall@10 is said not to fall by .02, of a cell that truly changes by so much."""
     values = differences("scifact", "recall10")[:1]
-    rows: list[list[object]] = []
     for change in (-0.04, -0.02, 0.0, 0.02):
         weights = tilted(values, np.array([change]))
         for n_queries in (*SIZES, 200, 400):
@@ -173,17 +153,18 @@ def print_recall(runs: int) -> None:
                 chosen = np.random.default_rng(np.random.PCG64(seed)).choice(values.shape[1], n_queries, p=weights)
                 (bound,) = recall_bounds(units(values[:, chosen]), RULE.max_recall_loss, alpha=ALPHA)
                 marks += bound.state == "shown not to fall"
-            rows.append([f"{change:+g}", n_queries, percent(marks, runs)])
-    print_table(
-        "Recall@10 is shown not to fall by .02: per cent of evenings", ["true change", "queries", "shown"], rows
-    )
+            yield [f"{change:+g}", n_queries, percent(marks, runs)]
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(2_000, 2)
-    print_errors(runs)
-    print_power(runs)
-    print_recall(runs)
+    runs = runs_asked(2_000, 2)
+    heads = ["world", "queries", "a candidate", "a cell confirmed", "the same with no first challenger"]
+    heads.append("all simultaneous intervals hold 0")
+    print_table("No cell gains: per cent of evenings with", heads, error_rows(runs))
+    heads = ["true gain", "queries", "as first challenger", "as one of eight", "another cell confirmed"]
+    print_table("One cell gains: per cent of evenings in which it is confirmed", heads, power_rows(runs))
+    title = "Recall@10 is shown not to fall by .02: per cent of evenings"
+    print_table(title, ["true change", "queries", "shown"], recall_rows(runs))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from measuring import sized
+from measuring import runs_asked
+from worlds import TEST_SEED, print_table
 
 from runner.base.figures import round4
 from runner.base.records import Qrels
@@ -36,8 +37,6 @@ from runner.score.comparison import Comparison
 from tests.support.judge_cases import evening, favouring, off_by_one, read_twice
 
 ALPHA, DRAWS, SHARES = 0.05, 400, (0.1, 0.3)
-OTHER = 1_000_000
-"""Between the seeds of an evening and of its judges."""
 LIFTS = {0.0: 0.0, 0.08: 0.21, 0.12: 0.34, 0.16: 0.51}
 """How much sharper a cell's eye must be to gain so much by true grades."""
 
@@ -67,13 +66,12 @@ TABLE = (
     ("random", 0.12),
     ("random", 0.16),
 )
-COLUMNS = ("gain", "significant", "confirmed")
 WITH_SECOND = ("other judge", "by cell", "two-level", "all three")
 
 
 def graded(truth: Comparison, judges: Judges, seed: int) -> tuple[Comparison, Qrels, np.random.Generator]:
     """Return the evening as the first judge grades it, what the second judge would say, and what goes on drawing."""
-    rng = np.random.default_rng(np.random.PCG64(seed + OTHER))
+    rng = np.random.default_rng(np.random.PCG64(seed + TEST_SEED))
     first = second = truth.qrels
     if judges.errs:
         first, second = off_by_one(truth.qrels, rng), off_by_one(truth.qrels, rng)
@@ -120,24 +118,23 @@ def run(kind: str, gain: float, seed: int, found: Counter[str]) -> None:
             found[f"{name} {share}"] += remains
 
 
-def print_decisions(runs: int) -> None:
-    """Shares of runs, in percent: with a significant gain, with a cell confirmed, and with one left by a safeguard."""
-    heads = [*COLUMNS, *(f"{name}, {100 * share:.0f} %" for share in SHARES for name in WITH_SECOND)]
-    print("| judges | truly better by |", " | ".join(heads), "|")
-    print("| --- " * (len(heads) + 2) + "|")
+def decision_rows(runs: int) -> Iterator[list[str]]:
+    """Yield shares of runs, in per cent: with a significant gain, a cell confirmed, and one left by a safeguard."""
     for kind, gain in TABLE:
         started, found = time.perf_counter(), Counter[str]()
         for seed in range(runs):
             run(kind, gain, seed, found)
         print(f"{kind}, {gain}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
-        shares = [found[name] for name in ("significant", "confirmed")]
-        shares += [found[f"{name} {share}"] for share in SHARES for name in WITH_SECOND]
-        figures = [f"{found['gain'] / runs:+.3f}", *(f"{100 * share / runs:.1f}" for share in shares)]
-        print(f"| {kind} | {gain or 'nothing'} |", " | ".join(figures), "|", flush=True)
+        names = ["significant", "confirmed", *(f"{name} {share}" for share in SHARES for name in WITH_SECOND)]
+        figures = (f"{100 * found[name] / runs:.1f}" for name in names)
+        yield [kind, f"{gain or 'nothing'}", f"{found['gain'] / runs:+.3f}", *figures]
 
 
 def main() -> None:
-    print_decisions(int(sys.argv[1]) if len(sys.argv) > 1 else sized(400, 1))
+    runs = runs_asked(400, 1)
+    heads = ["judges", "truly better by", "gain", "significant", "confirmed"]
+    heads += [f"{name}, {100 * share:.0f} %" for share in SHARES for name in WITH_SECOND]
+    print_table(f"Decisions under judges who err: per cent of {runs:,} evenings", heads, decision_rows(runs))
 
 
 if __name__ == "__main__":

@@ -15,11 +15,10 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
 import math
-import sys
 
 import numpy as np
 import yaml
-from measuring import sized
+from measuring import runs_asked
 from numpy.typing import NDArray
 from worlds import BASELINE, CHALLENGER, TEST_SEED, Floats, differences, percent, print_table, scores, tilted, units
 
@@ -77,10 +76,5 @@ def print_power(runs: int) -> None:
     print_table(f"Confirmed at a true gain, in per cent of {runs:,} evenings", [*heads, "confirmed"], rows)
 
 
-def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(1_000, 30)
-    print_power(runs)
-
-
 if __name__ == "__main__":
-    main()
+    print_power(runs_asked(1_000, 30))

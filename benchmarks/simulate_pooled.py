@@ -12,16 +12,17 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
-import math
-import sys
+from collections.abc import Iterator
 
 import numpy as np
-from measuring import sized
+from measuring import runs_asked
+from worlds import percent, print_table
 
 from runner.score.power import t_quantile
 from runner.tools.pooled.model import SourceGains, pool
 
 SOURCES, QUERIES, TAU, SHOWN = 8, 25, 0.02, 0.975
+BAR = t_quantile(SHOWN, QUERIES - 1)
 MEANS, SDS = (0.0, 0.03, 0.05), (0.20, 0.25)
 
 
@@ -36,12 +37,7 @@ def sources(rng: np.random.Generator, mean: float, sd: float) -> list[SourceGain
     return found
 
 
-def main() -> None:
-    """Print the table as Markdown."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else sized(1000, 3)
-    bar = t_quantile(SHOWN, QUERIES - 1)
-    print(f"{SOURCES} sources of {QUERIES} queries, true gains scatter by {TAU}; {runs:,} runs each\n")
-    print("| mean gain | SD | shown over all | a source shown, pooled | a source shown alone |\n|---|---|---|---|---|")
+def rows(runs: int) -> Iterator[list[str]]:
     for mean in MEANS:
         for sd in SDS:
             rng = np.random.default_rng(np.random.PCG64(2026))
@@ -51,15 +47,17 @@ def main() -> None:
                 found = pool(drawn)
                 together += found.effects["structural"].p_above_0 > SHOWN
                 pooled += sum(cell.pooled.p_above_0 > SHOWN for cell in found.cells)
-                alone += sum(cell.gain / cell.standard_error > bar for cell in found.cells)
-            shares = [share(together, runs), share(pooled, runs * SOURCES), share(alone, runs * SOURCES)]
-            print(f"| {mean:+.2f} | {sd:.2f} | {' | '.join(shares)} |", flush=True)
+                alone += sum(cell.gain / cell.standard_error > BAR for cell in found.cells)
+            # The errors of the last two take sources as independent.
+            shares = percent(together, runs), percent(pooled, runs * SOURCES), percent(alone, runs * SOURCES)
+            yield [f"{mean:+.2f}", f"{sd:.2f}", *shares]
 
 
-def share(count: int, of: int) -> str:
-    """Return a percentage with its Monte Carlo standard error, for which sources are taken as independent."""
-    found = count / of
-    return f"{found:.1%} ± {math.sqrt(found * (1 - found) / of):.1%}"
+def main() -> None:
+    runs = runs_asked(1000, 3)
+    title = f"{SOURCES} sources of {QUERIES} queries, true gains scatter by {TAU}; per cent of {runs:,} runs each"
+    heads = ("mean gain", "SD", "shown over all", "a source shown, pooled", "a source shown alone")
+    print_table(title, heads, rows(runs))
 
 
 if __name__ == "__main__":

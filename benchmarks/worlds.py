@@ -1,7 +1,9 @@
 """Evenings to simulate: real per-query differences of public collections under the means that are asked for."""
 
 import json
+from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +63,8 @@ def percent(found: float, of: int) -> str:
     return f"{100 * p:.1f} ({100 * (p * (1 - p) / of) ** 0.5:.1f})"
 
 
-def print_table(title: str, heads: list[str], rows: list[list[object]]) -> None:
-    """Print a Markdown table."""
+def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a Markdown table, each row as soon as it is there."""
     print(f"\n{title}\n")
-    for row in (heads, ["---"] * len(heads), *rows):
+    for row in chain((heads, ["---"] * len(heads)), rows):
         print("|", " | ".join(map(str, row)), "|", flush=True)
