@@ -315,5 +315,6 @@ SAMPLERS: Mapping[str, str] = {row.name: row.format for row in _ROWS if row.form
 def source_format(name: str) -> SourceFormat:
     """Return how the files of a source that has a reader of its own become documents."""
     module, _, row = SAMPLERS[name].partition(":")
-    found: SourceFormat = getattr(import_module(module), row or "FORMAT")
-    return found
+    # A reader is imported on use: it takes lxml along.
+    source_row: SourceFormat = getattr(import_module(module), row or "FORMAT")
+    return source_row

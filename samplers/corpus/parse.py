@@ -82,10 +82,8 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         reading = Reading()
         read, sidecars = _parted(files, row, source, reading.ignored)
         if not read:
-            kinds, others = (
-                " or ".join(row.suffixes),
-                "".join(f"\n  - {n} x {kind}" for kind, n in _few(reading.ignored)),
-            )
+            kinds = " or ".join(row.suffixes)
+            others = "".join(f"\n  - {n} x {kind}" for kind, n in _few(reading.ignored))
             raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
         reading.n_files = len(read)
         # Members of an archive and rows of a database are read by way of a handle, which one process has.
@@ -149,7 +147,7 @@ def _take(reading: Reading, places: dict[str, tuple[Document, str]], file: Corpu
     reading.n_characters -= content.supplied
     reading.skipped.update(content.skipped)
     reading.left_out.update(content.left_out)
-    reading.contradictions += [(file.place, said[:MAX_FIELD]) for said in content.contradictions]
+    reading.contradictions += [(file.place, sentence[:MAX_FIELD]) for sentence in content.contradictions]
     for document in content.documents:
         reading.n_characters += sum(map(len, document.text.split()))
         if reason := fault(document):

@@ -85,7 +85,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         f"files of other kinds: {sum(report['files_ignored'].values()):,}",
         *_indented(report["files_ignored"]),
         *([f"contradictions, each decided as said: {len(contradictions):,}"] if contradictions else []),
-        *_shown([f"{place}: {said}" for place, said in contradictions]),
+        *_shown([f"{place}: {sentence}" for place, sentence in contradictions]),
         f"documents: {report['documents']:,} in {report['families']:,} families, {report['sections']:,} sections, "
         f"{report['characters']:,} characters ({report['coverage']:.1%} of what the files say)",
         *_indented({f"characters left out: {reason}": n for reason, n in report["left_out"].items()}),

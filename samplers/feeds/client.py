@@ -140,32 +140,33 @@ class Client(ExitStack):
 
     def _patiently(self, url: str, ask: Callable[[], _Result]) -> _Result:
         """Return what `ask` returns; raise Refused if every answer was cut, BackendError if the server stays busy."""
-        place, deadline = without_key(url), self.clock.now() + LONGEST_ANSWER
+        address, deadline = without_key(url), self.clock.now() + LONGEST_ANSWER
         try:
             return patiently(
                 lambda _: _within(deadline - self.clock.now(), ask),
                 self._patience,
-                tell=lambda line: self._say(f"{place}: {line}"),
+                tell=lambda line: self._say(f"{address}: {line}"),
             )
         except Cut as error:
-            raise Refused(f"{place}: {error}.") from error
+            raise Refused(f"{address}: {error}.") from error
         except Busy as error:
             raise BackendError(
-                f"{place} could not be had: {error}. What was fetched is kept; run the command again later."
+                f"{address} could not be had: {error}. What was fetched is kept; run the command again later."
             ) from error
 
     def _followed(self, url: str, kind: Kind, limit: int) -> Answer:
         """Return the answer that redirects lead to, on the same service; raise Refused for any other."""
         target = url
+        # Redirects are followed here and not by httpx, which would leave the service.
         for _ in range(MAX_REDIRECTS + 1):
             response = self._response(target, kind, limit)
             if response.status not in _REDIRECTS:
-                place = without_key(target)
+                address = without_key(target)
                 if response.status != HTTPStatus.OK:
                     raise self._failure(response, target)
-                _check_type(kind, response.headers.get("content-type", ""), place)
-                _check_content(kind, response.body, place)
-                return Answer(response.body, "" if target == url else place)
+                _check_type(kind, response.headers.get("content-type", ""), address)
+                _check_content(kind, response.body, address)
+                return Answer(response.body, "" if target == url else address)
             target = self.endpoints.followed(target, response.headers.get("location", ""))
         raise Refused(f"{without_key(url)} is redirected more than {MAX_REDIRECTS} times.")
 
@@ -177,6 +178,7 @@ class Client(ExitStack):
             "Accept": FORMS[kind].accept,
             "Accept-Encoding": "gzip" if kind in ("json", "html") else "identity",
         }
+        # Politeness: this service's next turn is counted from the start of the request before.
         pause = self._next.get(name, 0.0) - self.clock.now()
         if pause > 0:
             self.clock.sleep(pause)
@@ -219,8 +221,8 @@ def listing(client: Client, url: str, shape: type[Shape]) -> Shape:
     except ValidationError as error:
         # What was found is not shown: an answer may repeat a key.
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise BackendError(f"{without_key(url)} is not the listing that is due: {place}: {first['msg']}.") from error
+        field = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise BackendError(f"{without_key(url)} is not the listing that is due: {field}: {first['msg']}.") from error
 
 
 def _within(seconds: float, ask: Callable[[], _Result]) -> _Result:
@@ -249,22 +251,23 @@ def _is_unresolved(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _check_type(kind: Kind, content_type: str, place: str) -> None:
+def _check_type(kind: Kind, content_type: str, address: str) -> None:
     """Raise Refused, which names what came instead, unless the declared type can be that of `kind`."""
     declared = content_type.partition(";")[0].strip().lower()
     if declared in FORMS[kind].types + _UNSPECIFIC or (kind == "json" and declared.endswith("+json")):
         return
     name = "an HTML page" if declared == "text/html" else re.sub(r"[^a-z0-9/.+\[\]-]", "?", shown(declared, 60))
-    raise Refused(f"{place} is {name} where {FORMS[kind].name} is due.")
+    raise Refused(f"{address} is {name} where {FORMS[kind].name} is due.")
 
 
-def _check_content(kind: Kind, data: bytes, place: str) -> None:
+def _check_content(kind: Kind, data: bytes, address: str) -> None:
     """Raise Refused for bytes of another kind than `kind`, and Cut if their end is missing."""
     if not data.strip():
         raise Cut("the answer is empty")
     if kind == "json":
         return
     head, tail = _plain(data[:_HEAD]), _plain(data[-_TAIL:])
+    # A page of an error has the status 200 and often the type asked for: the root tells.
     match = _ROOT.search(head)
     root = match[1] if match else b"?"
     is_markup = head.startswith(b"<")
@@ -272,9 +275,10 @@ def _check_content(kind: Kind, data: bytes, place: str) -> None:
     is_due = data.startswith(b"PK") if kind == "zip" else is_markup and is_page == (kind != "xml")
     if not is_due:
         name = "an HTML page" if is_markup and is_page else "something else"
-        raise Refused(f"{place} is {name} where {FORMS[kind].name} is due.")
+        raise Refused(f"{address} is {name} where {FORMS[kind].name} is due.")
     if kind == "htm" and b"<pre" not in head.lower():
-        raise Refused(f"{place} is a page about something else: it has no printed text in it.")
+        raise Refused(f"{address} is a page about something else: it has no printed text in it.")
+    # A connection that was cut shows no error if no length was declared: the root must be closed.
     if kind != "zip" and b"</" + root.lower() not in tail.lower() and not tail.rstrip().endswith(b"/>"):
         raise Cut(f"the answer ends without </{root.decode('ascii', 'replace')}>")
 

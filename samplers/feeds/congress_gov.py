@@ -30,14 +30,15 @@ def reports(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     """Return all reports published in the time asked for, by series; their addresses are not listed."""
     rows = list(rows_of(client, f"{_API}?format=json&limit={PAGE_SIZE}"))
     since, until = str(request.since or ""), str(request.until or "9999")
-    kept = [row.name for row in rows if since <= (row.published or "")[:10] <= until]
-    say(f"listed {len(rows):,} reports, {len(kept):,} of them published in the time asked for")
-    return [Item(name, "", "html", re.sub(r"[^A-Z]", "", name) or "old") for name in kept]
+    names = [row.name for row in rows if since <= (row.published or "")[:10] <= until]
+    say(f"listed {len(rows):,} reports, {len(names):,} of them published in the time asked for")
+    return [Item(name, "", "html", re.sub(r"[^A-Z]", "", name) or "old") for name in names]
 
 
 def page_of(client: Client, report: Item) -> Item | None:
     """Return the page of a report's newest version, None if it has no HTML."""
     answer = listing(client, f"{_API}/{report.path}?format=json", _Report)
+    # The address comes from the answer, so it must be one of the publisher's own.
     for row in answer.formats:
         official = client.endpoints.official(row.url) if row.format == "HTML" else ""
         if urlsplit(official).netloc == "www.congress.gov":

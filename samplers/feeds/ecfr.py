@@ -69,6 +69,7 @@ def locate_sections(client: Client, doc_ids: Iterable[str]) -> Located:
             editions[edition[2], edition[1]].append(doc_id)
         else:
             yield doc_id, _part(doc_id)
+    # Each volume is listed once for all ids of its title and year.
     for (year, title), wanted in sorted(editions.items()):
         try:
             volumes: list[Item | str] = [*_volumes(client, year, title)]

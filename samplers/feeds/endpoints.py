@@ -48,6 +48,7 @@ class Endpoints:
         for name, origin in mirrors.items():
             self._origins[name] = _mirror(name, origin)
         self._names = {urlsplit(origin).netloc: name for name, origin in self._origins.items()}
+        # Official hosts stay known beside their mirrors, whose listings name them, with and without "www.".
         for name, row in ENDPOINTS.items():
             host = urlsplit(row.origin).netloc
             self._names.setdefault(host, name)
@@ -131,11 +132,11 @@ def _mirror(name: str, origin: str) -> str:
     # What is given may hold a password, so nothing of it is shown, not even what should have been a name.
     if name not in ENDPOINTS:
         raise InputError(f"--endpoint NAME=URL: there is no endpoint of this name. Endpoints: {', '.join(ENDPOINTS)}.")
-    place = plain_address(origin, f"--endpoint {name}", ENDPOINTS[name].key)
-    if place.path:
+    address = plain_address(origin, f"--endpoint {name}", ENDPOINTS[name].key)
+    if address.path:
         raise InputError(
             f"--endpoint {name}: the address is of the form https://HOST or http://HOST:PORT, without a path."
         )
-    if ENDPOINTS[name].key and place.origin.startswith("http:") and place.host not in _LOOPBACK:
+    if ENDPOINTS[name].key and address.origin.startswith("http:") and address.host not in _LOOPBACK:
         raise InputError(f"--endpoint {name}: a key is sent to it, so it must be https.")
-    return place.origin
+    return address.origin

@@ -57,6 +57,7 @@ def documents(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     types = ["RULE", "PRORULE", "PRESDOCU", *(["NOTICE"] if "notices" in request.options else [])]
     since, until = request.since or FIRST_DAY, request.until or client.clock.utc().date()
     listed: list[Item | None] = []
+    # In slices, so that few of them come near the cap and are halved.
     while since <= until:
         last = min(since + SLICE, until)
         listed += [row.item for row in _published(client, types, since, last)]

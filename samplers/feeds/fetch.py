@@ -44,11 +44,13 @@ def fetch(source: str, folder: Path, request: FetchRequest, say: Say, clock: Clo
         raise InputError("--size and --max-mb are at least 1, --seed is at least 0.")
     if request.since and request.until and request.since > request.until:
         raise InputError(f"--since {request.since} is later than --until {request.until}.")
+    # All that can be wrong with the flags is said before the folder is touched.
     known = source_format(source).options
     if unknown := sorted(request.options - known.keys()):
         raise InputError(f"{source} has no option {unknown[0]!r}. Its options: {', '.join(known) or 'none'}.")
     endpoints = Endpoints(request.endpoints)
     with disk_errors(folder):
+        # The nearest place that is there already decides whether the folder can be made.
         there = next(path for path in (folder, *folder.parents, Path()) if os.path.lexists(path))
         if not there.is_dir():
             raise InputError(f"{there} is not a folder. Give a new folder with --to.")
@@ -190,6 +192,7 @@ class Downloads:
                 items.setdefault(item, set()).add(doc_id)
         differences: dict[str, str] = {}  # how each document differs, "" if not at all
         for number, (item, wanted) in enumerate(items.items(), start=1):
+            # Of several files that may hold a document, those after the one that did are not asked for.
             if not wanted <= differences.keys():
                 self._compare(item, wanted, request, differences, lost)
             if number % SAID_EVERY == 0 or number == len(items):
@@ -214,6 +217,7 @@ class Downloads:
             return
         if answer.moved_to:
             report.notes.append(f"{item.path} was redirected to {answer.moved_to}.")
+        # A document differs by its own digest, or by that of its file where the manifest names one.
         digests = {document.doc_id: document.sha256 for document in documents if document.doc_id in wanted}
         lost |= dict.fromkeys(wanted - digests.keys(), f"not in {item.path}")
         differing = {doc_id for doc_id, digest in digests.items() if digest != request.documents[doc_id]}
@@ -226,6 +230,7 @@ class Downloads:
                 how = f"the same text, but {item.path} has other bytes than the manifest names"
             # Of a document that is in two volumes, a difference in either counts.
             differences[doc_id] = how or differences.get(doc_id, "")
+        # One document that differs makes the file another edition: none of it may pass for the old one.
         if differing:
             self.target.set_aside(item, answer.data)
         elif digests:

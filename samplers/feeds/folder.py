@@ -53,6 +53,7 @@ class Folder:
 
     def put(self, item: Item, data: bytes, when: str) -> None:
         """Write the file, then its row; raise a BackendError if the folder would hold more than it may."""
+        # The folder's bound counts what is recorded, a file that is replaced not twice.
         others = sum(row.bytes for row in self.rows.values() if row.path != item.path)
         if others + len(data) > self._limit:
             raise BackendError(
@@ -61,6 +62,7 @@ class Folder:
             )
         write_atomic(self.root / item.path, data)
         (self.root / f"{item.path}.changed").unlink(missing_ok=True)
+        # The row comes last: what it names is there, whole, whenever the run is killed.
         row = Fetched(item.path, item.url, len(data), sha256(data), when)
         with (self.root / FETCHED).open("ab") as stream:
             stream.write(jsonl_bytes([row._asdict()]))
@@ -113,6 +115,7 @@ def listed_item(url: str) -> Item | str:
 def _recorded(path: Path) -> dict[str, Fetched]:
     """Return the rows of fetched.jsonl by path, the last one of each; what a kill left of a row is cut off."""
     content = path.read_bytes()
+    # Rows are appended one by one, so that only the last can be half written.
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         os.truncate(path, whole)

@@ -80,6 +80,7 @@ class Bulk:
             n_visited += 1
             if n_visited > MAX_FOLDERS:
                 raise BackendError(f"{BULK}/{self.collection} has more than {MAX_FOLDERS:,} folders: it never had.")
+            # Depth first, folders in the order listed; a folder out of the time asked for is never entered.
             entries = entries_of(client, self.collection + path)
             inside = [f"{path}/{entry.name}" for entry in entries if entry.folder]
             folders += [folder for folder in reversed(inside) if self._enters(folder[1:], request)]
@@ -141,23 +142,24 @@ def published(client: Client, collection: str, request: FetchRequest, say: Say) 
     return packages
 
 
-def entries_of(client: Client, place: str) -> list[_Entry]:
+def entries_of(client: Client, folder: str) -> list[_Entry]:
     """Return what is in a folder of the bulk data, in the listing's order."""
-    return listing(client, f"{BULK}/json/{place}", _Folder).files
+    return listing(client, f"{BULK}/json/{folder}", _Folder).files
 
 
 def rows_of(client: Client, url: str) -> Iterator[Row]:
     """Give every row of a listing, page by page; raise a BackendError if it is short or never ends."""
-    place, seen, n_stated, n_found = without_key(url), set[str](), 0, 0
+    address, seen, n_stated, n_found = without_key(url), set[str](), 0, 0
     while url:
         # A listing that leads in circles would never end.
         if url in seen or len(seen) >= MAX_PAGES:
-            raise BackendError(f"{place}: the listing leads back to a page that was read.")
+            raise BackendError(f"{address}: the listing leads back to a page that was read.")
         seen.add(url)
         page = listing(client, url, _Page)
         n_stated = max(n_stated, page.count)
         n_found += len(page.rows)
         yield from page.rows
         url = client.endpoints.followed(url, page.following) if page.following else ""
+    # The count may grow while pages are read, so the largest that was stated is held against.
     if n_found < SHARE_LISTED * n_stated:
-        raise BackendError(f"{place} states {n_stated:,} rows and lists {n_found:,}. Run it again.")
+        raise BackendError(f"{address} states {n_stated:,} rows and lists {n_found:,}. Run it again.")

@@ -38,15 +38,15 @@ class Name(NamedTuple):
         words = {
             key: _WORDS[key].get(text, "other") if key in _WORDS else text for key, text in match.groupdict().items()
         }
-        said = {"id": name, **words}
-        url = self.url.format(**said)
+        groups = {"id": name, **words}
+        url = self.url.format(**groups)
         path = url.rpartition("/")[2]
         return Item(
             path,
             url,
             "htm" if path.endswith(".htm") else "xml",
-            self.stratum.format(**said),
-            self.family.format(**said),
+            self.stratum.format(**groups),
+            self.family.format(**groups),
         )
 
 

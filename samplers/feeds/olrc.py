@@ -53,6 +53,7 @@ def unzipped(data: bytes, name: str, limit: int) -> bytes:
 
     Raise Refused for a damaged ZIP, another number of XML files, and more than `limit` bytes, declared or found.
     """
+    # Counted in the bytes, since zipfile makes a record of each entry as it opens the archive.
     if data.count(_ENTRY) > MAX_ENTRIES:
         raise Refused(f"{name}: the ZIP has more than {MAX_ENTRIES} files where one is due.")
     try:
@@ -65,7 +66,7 @@ def unzipped(data: bytes, name: str, limit: int) -> bytes:
                     f"{name} has {members[0].file_size / 1e6:,.0f} MB, more than the {limit / 1e6:,.0f} MB allowed."
                 )
             with archive.open(members[0]) as stream:
-                content = stream.read(limit + 1)
+                content = stream.read(limit + 1)  # one more than may be: the size declared may be false
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise Refused(f"{name}: the ZIP is damaged ({type(error).__name__}).") from error
     if len(content) > limit:

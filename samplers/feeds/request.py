@@ -84,6 +84,7 @@ def drawn(frame: Iterable[Item], count: int, seed: int) -> Draw:
 
     Hash order (SHA-256 of seed and path) decides which, so neither the listing's order nor its repeats matter.
     """
+    # Of each family the first in hash order stands for it, and strata get seats by their families.
     items = {item.path: item for item in frame}
     first: dict[str, Item] = {}
     for item in sorted(items.values(), key=lambda item: sha256(f"{seed}\n{item.path}")):

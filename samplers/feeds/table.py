@@ -33,7 +33,7 @@ class Feed(NamedTuple):
         draw = drawn(self.listed(client, request, say), request.files_wanted(self.per_file), request.seed)
         if self.address_of is None:
             return draw
-        located = tuple(item for one in draw.items if (item := self.address_of(client, one)))
+        located = tuple(item for listed in draw.items if (item := self.address_of(client, listed)))
         say(f"{len(draw.items) - len(located)} of {len(draw.items)} files drawn have no address and are left out")
         return Draw(located, draw.n_listed)
 

@@ -125,12 +125,13 @@ def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileC
     lines = [line._replace(text=_CONTROL.sub("", line.text)) for line in lines]
     facts = {key: on_one_line(_CONTROL.sub("", value)) for key, value in facts.items()}
     # The facts: of patterns that have one group, the first that is found counts.
-    said = "\n".join((f"file: {name}", *(f"{key}: {value}" for key, value in facts.items()), *(x.text for x in lines)))
-    beginning = said[:_FACTS_IN]
+    stated = (f"{key}: {value}" for key, value in facts.items())
+    searched = "\n".join((f"file: {name}", *stated, *(line.text for line in lines)))
+    beginning = searched[:_FACTS_IN]
     for pattern in layout.facts:
         if match := re.search(pattern, beginning, re.M):
             facts |= {key: on_one_line(value) for key, value in match.groupdict().items() if value and key not in facts}
-    if layout.needs and not re.search(layout.needs, said, re.M):
+    if layout.needs and not re.search(layout.needs, searched, re.M):
         raise DocumentError(name, "does not say what every document of this source says")
 
     facts["doc_id"] = _filled(layout.doc_id, facts)
@@ -292,7 +293,7 @@ def _typed(lines: Sequence[str], layout: Layout, *, is_pdf: bool = False) -> Ite
 def _without_heads(pages: Sequence[str]) -> list[str]:
     """Return the lines of all pages without page numbers and what at least half of them repeat at top or bottom."""
     rows = [[line.strip() for line in page.replace("\r", "").split("\n") if line.strip()] for page in pages]
-    edges = [{page[place] for place in (0, 1, -1, -2) if len(page) > 2} for page in rows]
+    edges = [{page[at] for at in (0, 1, -1, -2) if len(page) > 2} for page in rows]
     seen = Counter(masked for edge in edges for masked in {re.sub(r"\d+", "0", line) for line in edge})
 
     def is_head(line: str, edge: set[str]) -> bool:

@@ -33,7 +33,7 @@ def visible(text: str) -> int:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text has no white space but single spaces; False also for some that have none, such as soft hyphens.
+    """Return whether a text has no white space but single spaces, if in doubt (soft hyphens) False.
 
     It takes a quarter of the time of splitting and joining, and the text of most blocks is plain.
     """

@@ -162,7 +162,7 @@ FORMAT = SourceFormat(_read, suffixes=(".xml",), sidecar=SIDECAR, enrich=_enrich
 
 
 def _witnesses(facts: Mapping[str, tuple[str, ...]], stem: str) -> list[tuple[str, Measure]]:
-    """List who says which measure it is, from the most trusted to the file's name."""
+    """Return who says which measure it is, from the most trusted to the file's name."""
     keys = (_KEY.fullmatch(key.strip()) for key in facts.get("citable", ()))
     titles = map(_DC_TITLE.match, facts.get("title", ()))
     return [

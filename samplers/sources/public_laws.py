@@ -70,7 +70,7 @@ class Law(NamedTuple):
 
     @property
     def citation(self) -> str:
-        """The law as people cite it."""
+        """Name by which people cite the law."""
         return f"{'Pub' if self.kind == 'publ' else 'Pvt'}. L. {self.congress}–{self.number}"
 
 

@@ -31,13 +31,13 @@ def whole_corpora(shared: Path, place: Path) -> Path:
 
 def real_file(shared: Path, name: str) -> Path:
     """Return the path of a real file by its place below either part; AssertionError if neither has it."""
-    found = [path for part in PARTS if (path := shared / part / name).is_file()]
-    assert found, name
-    return found[0]
+    paths = [path for part in PARTS if (path := shared / part / name).is_file()]
+    assert paths, name
+    return paths[0]
 
 
 def real_files(shared: Path, folder: str, pattern: str = "*") -> list[Path]:
-    """The files below a folder of the corpora that MANIFEST.tsv lists and whose names match, sorted by place.
+    """Return the files of a folder of the corpora that MANIFEST.tsv lists and whose names match, sorted by place.
 
     AssertionError unless there are some and the folder holds exactly those.
     """
@@ -51,7 +51,7 @@ def real_files(shared: Path, folder: str, pattern: str = "*") -> list[Path]:
 
 
 def n_visible(text: str) -> int:
-    """Characters of a text in NFC that are not white space, counted without the readers."""
+    """Return the number of characters of a text in NFC that are not white space, counted without the readers."""
     return len("".join(unicodedata.normalize("NFC", text).split()))
 
 
@@ -62,7 +62,7 @@ def assert_accounted(read: FileContent, words: str) -> None:
 
 
 def words_of(data: bytes, suffix: str) -> str:
-    """All words of a file of that kind, by another way than a reader's."""
+    """Return all words of a file of that kind, by another way than a reader's."""
     if suffix == ".xml":
         return str(etree.fromstring(data, etree.XMLParser(remove_comments=True, remove_pis=True)).xpath("string()"))
     if suffix == ".pdf":

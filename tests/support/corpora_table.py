@@ -26,7 +26,7 @@ HEAD = """\
 
 
 def rows(corpora: Path) -> Iterator[str]:
-    """One row a folder that there is, and the sum."""
+    """Yield one row a folder that there is, and the sum."""
     totals = [0, 0, 0, 0]
     for source in FOLDERS:
         if not (corpora / source).is_dir():
@@ -47,7 +47,7 @@ def rows(corpora: Path) -> Iterator[str]:
 
 
 def with_table(text: str, corpora: Path) -> str:
-    """The page with its table made anew."""
+    """Return the page with its table made anew."""
     before, _, rest = text.partition(START)
     after = rest.partition(END)[2]
     return before + START + HEAD + "".join(rows(corpora)) + END + after

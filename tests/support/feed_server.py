@@ -28,7 +28,7 @@ def as_zip(members: dict[str, bytes], **more: object) -> Wire:
 
 
 def bulk_listing(*, folders: tuple[str, ...] = (), files: tuple[str, ...] = (), size: int = 1000) -> Wire:
-    """A folder of govinfo's bulk data, as /bulkdata/json/ shows it."""
+    """Return a folder of govinfo's bulk data, as /bulkdata/json/ shows it."""
     row = {"formattedLastModifiedTime": "02-Jan-2026 19:32", "mimeType": "application/xml", "fileExtension": "xml"}
     rows = [
         {"name": n, "justFileName": n, "displayLabel": n, "folder": True, "link": f"https://x/{n}"} for n in folders
@@ -58,7 +58,7 @@ class Site(Loopback):
 
     @property
     def paths(self) -> list[str]:
-        """The paths asked for, in order, without queries."""
+        """Paths asked for, in order, without queries."""
         return [urlsplit(path).path for path, _ in self.log]
 
     def answer(self, request: Request) -> Wire:
@@ -66,7 +66,7 @@ class Site(Loopback):
         return self.found(urlsplit(request.path))
 
     def found(self, parts: SplitResult) -> Wire:
-        """What there is at an address."""
+        """Return what there is at an address."""
         replies = self.routes.get(parts.path, [NOTHING_HERE])
         if callable(replies):
             return replies(parse_qs(parts.query))

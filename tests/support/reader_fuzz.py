@@ -45,16 +45,16 @@ HARD_LIMIT = 3_000_000_000
 
 
 def row_of(source: str) -> SourceFormat:
-    """A source's row; a dotted name is a module of its own, for readers that misbehave on purpose."""
+    """Return a source's row; a dotted name is a module of its own, for readers that misbehave on purpose."""
     row: SourceFormat = source_format(source) if source in SAMPLERS else import_module(source).FORMAT
     return row
 
 
 @cache
 def chunker_of(source: str) -> Chunker:
-    """The structural chunker of a source, or of the one that the source's files belong to."""
-    found = SOURCES.get(source) or next((one for one in SOURCES.values() if one.reader == source), SOURCES["bills"])
-    return chunker(found.structural_chunker)
+    """Return the structural chunker of a source, or of the one that the source's files belong to."""
+    spec = SOURCES.get(source) or next((one for one in SOURCES.values() if one.reader == source), SOURCES["bills"])
+    return chunker(spec.structural_chunker)
 
 
 class Answered(NamedTuple):
@@ -67,18 +67,18 @@ class Answered(NamedTuple):
 
 
 def files_of(row: SourceFormat, folder: Path) -> list[Path]:
-    """The files below a folder that the source takes, sidecars included, by path."""
+    """Return the files below a folder that the source takes, sidecars included, by path."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if is_sidecar(row, path.name) or path.name.lower().endswith(row.suffixes)]
 
 
 def is_sidecar(row: SourceFormat, name: str) -> bool:
-    """Whether the file of that name says more about documents and is none."""
+    """Return whether the file of that name says more about documents and is none."""
     return bool(row.sidecar and re.search(row.sidecar, name))
 
 
 def case(source: str, files: Sequence[Path], seed: int, number: int) -> tuple[bytes, str, str]:
-    """One damaged input: bytes, name, and what was done to it. Small files are drawn more often, for speed."""
+    """Return a damaged input: bytes, name, and what was done to it. Small files are drawn more often, for speed."""
     rng = random.Random(f"{source} {seed} {number}")
     first, second = rng.choices(files, weights=[1 / (path.stat().st_size + 5_000) for path in files], k=2)
     data, damage = mutated(first.read_bytes(), second.read_bytes(), rng)
@@ -86,14 +86,15 @@ def case(source: str, files: Sequence[Path], seed: int, number: int) -> tuple[by
 
 
 def answer(source: str, data: bytes, name: str) -> tuple[int, list[str]]:
-    """How many documents the reader finds in an input, 1 for a sidecar, and what is wrong with them or their chunks."""
+    """Return how many documents an input holds, 1 for a sidecar, and what is wrong with them or their chunks."""
     row = row_of(source)
     try:
         if row.enrich is not None and is_sidecar(row, name):
             row.enrich((), {name: data})
             return 1, []
-        kept = [d for d in row.read(data, name, frozenset(row.options)).documents if not fault(d)]
-        return len(kept), [flaw for d in kept for flaw in (*_flaws(d), *_flaws_of_chunks(d, chunker_of(source)(d)))]
+        documents = [d for d in row.read(data, name, frozenset(row.options)).documents if not fault(d)]
+        chunked = chunker_of(source)
+        return len(documents), [flaw for d in documents for flaw in (*_flaws(d), *_flaws_of_chunks(d, chunked(d)))]
     except DocumentError as error:
         reason = error.reason
         fits = 0 < len(reason) <= 160 and reason.isprintable() and SECRET not in reason
@@ -103,7 +104,7 @@ def answer(source: str, data: bytes, name: str) -> tuple[int, list[str]]:
 
 
 def _where(error: Exception) -> str:
-    """File and line of the last frame of the product's own."""
+    """Return file and line of the last frame of the product's own."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if "site-packages" not in frame.filename]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno} " if frames else ""
 
@@ -130,7 +131,7 @@ def _flaws_of_chunks(document: Document, chunks: Sequence[Chunk]) -> Iterator[st
 
 
 def child(source: str, files: list[Path], seed: int, numbers: range, seconds: float) -> None:
-    """Reads every input of `numbers`, says which one it is at, and dies by the alarm if one takes too long."""
+    """Read every input of `numbers`, say which one it is at, and die by the alarm if one takes too long."""
     row_of(source)
     chunker_of(source)(Document("warm", "up", "", "", "warm", ""))
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -141,16 +142,16 @@ def child(source: str, files: list[Path], seed: int, numbers: range, seconds: fl
         print("at", number, flush=True)
         signal.setitimer(signal.ITIMER_REAL, seconds)
         before, began = _reset_peak(), time.perf_counter()
-        n_documents, found = answer(source, data, name)
+        n_documents, complaints = answer(source, data, name)
         taken, elapsed = _status("VmHWM") - before, time.perf_counter() - began
         signal.setitimer(signal.ITIMER_REAL, 0)
         if taken > TIMES * len(data) + SPARE:
-            found.append(f"{taken / 1e6:.0f} MB for an input of {len(data) / 1e6:.2f} MB")
-        print("done", json.dumps((number, n_documents, list(dict.fromkeys(found)), elapsed)), flush=True)
+            complaints.append(f"{taken / 1e6:.0f} MB for an input of {len(data) / 1e6:.2f} MB")
+        print("done", json.dumps((number, n_documents, list(dict.fromkeys(complaints)), elapsed)), flush=True)
 
 
 def _reset_peak() -> int:
-    """The resident bytes now, from which on the peak is counted."""
+    """Return the resident bytes now, from which on the peak is counted."""
     Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 
@@ -163,7 +164,7 @@ def _status(field: str) -> int:
 def run(
     source: str, files: list[Path], seed: int, n: int, seconds: float = 10, *, begin: int = 0
 ) -> Iterator[Answered]:
-    """What came of every input from number `begin` up to `n`. A child that dies is replaced."""
+    """Yield what came of every input from number `begin` up to `n`. A child that dies is replaced."""
     while begin < n:
         command = [sys.executable, "-m", "tests.support.reader_fuzz", "--child", str(begin), "--n", str(n)]
         command += ["--source", source, "--seed", str(seed), "--seconds", str(seconds)]
@@ -197,7 +198,7 @@ _OURS = re.compile(r'/(?:chunkers|samplers|tests)/(?:[\w]+/)*([\w.]+)", line (\d
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """1 if a reader was found wanting; each finding is a line with its input, kept as a file."""
+    """Return 1 if a reader was found wanting; each finding is a line with its input, kept as a file."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.reader_fuzz")
     parser.add_argument("--source", required=True)
     parser.add_argument("--n", type=int, default=5000)
@@ -219,13 +220,13 @@ def main(arguments: list[str] | None = None) -> int:
         n_read += n_documents > 0
         n_found += len(flaws)
         data, name, damage = case(given.source, files, given.seed, number) if flaws else (b"", "", "")
-        kept = ""
+        copy = ""
         if given.keep and flaws:
             path = given.keep / f"{given.source}-{given.seed}-{number}-{name}"
             path.write_bytes(data)
-            kept = f" | {path}"
+            copy = f" | {path}"
         for flaw in flaws:
-            print(f"{given.source} | {given.seed}/{number} {name} | {damage} | {flaw}{kept}", flush=True)
+            print(f"{given.source} | {given.seed}/{number} {name} | {damage} | {flaw}{copy}", flush=True)
     print(f"{given.source}: {given.n} inputs from {len(files)} files, {n_read} read as documents, {n_found} findings")
     return 1 if n_found else 0
 

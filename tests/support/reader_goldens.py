@@ -22,13 +22,13 @@ SHOWN = 60
 
 
 def fixtures(source: str) -> list[Path]:
-    """The source's fixture files in the order of their names, sidecars included."""
+    """Return the source's fixture files in the order of their names, sidecars included."""
     folder = DATA / source
     return [path for path in sorted(folder.glob("*")) if path.is_file() and path.suffix != GOLDEN]
 
 
 def golden_of(source: str, path: Path) -> str:
-    """Everything that must not change unnoticed about how a fixture is read and chunked."""
+    """Return everything that must not change unnoticed about how a fixture is read and chunked."""
     row = source_format(source)
     try:
         content = row.read(path.read_bytes(), path.name, frozenset())
@@ -59,13 +59,13 @@ def _document(document: Document, chunker_name: str) -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
-    """The two ends of a text on one line."""
+    """Return the two ends of a text on one line."""
     line = text.replace("\n", "⏎").replace("\t", "⇥")
     return line if len(line) <= 2 * SHOWN else f"{line[:SHOWN]} … {line[-SHOWN:]}"
 
 
 def main(sources: list[str]) -> int:
-    """Writes the goldens of the named sources, of all without a name."""
+    """Write the goldens of the named sources, of all without a name."""
     for source in sources or SAMPLERS:
         suffixes = source_format(source).suffixes
         paths = [path for path in fixtures(source) if path.suffix.lower() in suffixes]

@@ -237,7 +237,7 @@ OF_MARKUP: tuple[Mutation, ...] = (
 
 
 def mutated(data: bytes, other: bytes, rng: random.Random) -> tuple[bytes, str]:
-    """The damaged bytes and the names of what was done, one to three things; one in a hundred is all but empty."""
+    """Return the damaged bytes and the names of what was done, one to three things; one in a hundred is blank."""
     if rng.random() < 0.01:
         return rng.choice(BLANKS), "blank"
     kinds = [*GENERAL]

@@ -45,11 +45,11 @@ def stream_object(data: bytes) -> bytes:
 def file_of(objects: Sequence[bytes], trailer: str = "/Root 1 0 R") -> bytes:
     """Return a file with these objects, numbered from 1."""
     data = b"%PDF-1.4\n"
-    places = []
+    offsets = []
     for number, content in enumerate(objects, start=1):
-        places.append(len(data))
+        offsets.append(len(data))
         data += b"%d 0 obj\n%s\nendobj\n" % (number, content)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     size = len(objects) + 1
     end = f"trailer << /Size {size} {trailer} >>\nstartxref\n{len(data)}\n%%EOF\n".encode()
     return data + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (size, table, end)

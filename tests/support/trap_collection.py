@@ -20,11 +20,11 @@ class Trap:
 
     @property
     def answer_id(self) -> str:
-        """The answer's document."""
+        """Id of the answer's document."""
         return f"{self.name}-0"
 
     def rows(self) -> list[dict[str, str]]:
-        """The rows of corpus.jsonl, the answer first."""
+        """Return the rows of corpus.jsonl, the answer first."""
         return [{"_id": f"{self.name}-{n}", "text": text} for n, text in enumerate((self.answer, *self.decoys))]
 
 
@@ -103,7 +103,7 @@ GERMAN = (
 
 
 def write_traps(folder: Path, traps: Sequence[Trap] = TRAPS) -> Path:
-    """The collection in `folder`: the traps, empty documents, and the small collection so that a gate has enough."""
+    """Write a collection of the traps, empty documents, and the small collection, so that a gate has enough."""
     queries = {f"q{place}": text for place, (_, text) in enumerate(QUERIES, start=1)}
     return write_collection(
         folder,
@@ -114,7 +114,7 @@ def write_traps(folder: Path, traps: Sequence[Trap] = TRAPS) -> Path:
 
 
 def write_german(folder: Path) -> Path:
-    """A collection in German: every document twenty times with another number, each query a document's words."""
+    """Write a collection in German: every document twenty times with another number, each query a document's words."""
     rows = [{"_id": f"d{n}-{i}", "text": f"{text} Nummer {n}."} for n in range(20) for i, text in enumerate(GERMAN)]
     queries = {f"q{n}": f"{GERMAN[n % 3]} Nummer {n}" for n in range(20)}
     judged = {f"q{n}": {f"d{n}-{n % 3}": 1} for n in range(20)}

@@ -262,7 +262,7 @@ def _stand_apart(left: str, right: str, joints: re.Match[str]) -> bool:
 
 
 def _begins_more(text: str, end: int) -> bool:
-    """Whether the full stop at `end` is the first of several or begins a word or a number, and so ends nothing."""
+    """Return whether the full stop at `end` is the first of several or begins a word or a number."""
     return text[end] == "." and (text[end + 1 : end + 2].isalnum() or text[end + 1 : end + 3] in (" .", ".."))
 
 

@@ -164,7 +164,7 @@ class GpoText:
 
     @property
     def outermost_rank(self) -> int:
-        """The rank of the outermost open heading in the element being written; 0 if none is open."""
+        """Rank of the outermost open heading in the element being written; 0 if none is open."""
         return self._scope.headings[0][0] if self._scope.headings else 0
 
     def open_label(self, rank: int) -> str:

@@ -33,7 +33,7 @@ def with_headings(text: str, mark: str, takes_notes: bool) -> str:
 
 
 def is_heading(block: str, takes_notes: bool) -> bool:
-    """Whether each line of a block is centred and no table's row, and it neither ends a sentence nor lists pages."""
+    """Return whether a block is set as a heading: each line centred and no table's row, no sentence's end, no pages."""
     body = block.strip()
     opens = "“`\"'*([" if takes_notes else "“`\"'*"
     if not body or not (body[0].isalnum() or body[0] in opens) or _is_open_ended(body):

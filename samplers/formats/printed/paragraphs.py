@@ -121,7 +121,7 @@ class _Unwrapping:
                 self.add(line)
 
     def add_running(self, block: str, body: str) -> bool:
-        """Whether a block is a paragraph of its own in small letters, to which all its lines belong: it is added."""
+        """Add a block that is one whole paragraph in small letters; return False for any other."""
         column = len(block) - len(body)
         if "   " in body or "....." in body or not self.indent:
             return False
@@ -176,7 +176,7 @@ class _Unwrapping:
         return (self.is_heading or self.rest == column or self.rest < 0) and self.goes_on(column, body)
 
     def goes_on(self, column: int, body: str) -> bool:
-        """Whether a line continues the paragraph, whose second line, if there is one, begins at the same column."""
+        """Return whether a line continues the paragraph; a second line of it begins at the same column."""
         if self.is_row:
             return False
         # Lines in capitals are one heading, whatever their length, if they stand below one another.
@@ -194,7 +194,7 @@ class _Unwrapping:
         return not (column == 0 and is_title(last, body))
 
     def may_be_rest(self, column: int) -> bool:
-        """Whether a second line may begin here: up to HANGING before the first, or below it in a flush paragraph.
+        """Return whether a second line may begin here: to HANGING before the first, or below it in a flush paragraph.
 
         After a line that was set in by one column too many, a line at `indent` is the next paragraph.
         """
@@ -228,7 +228,7 @@ class _Unwrapping:
 
     @cached_property
     def words(self) -> set[bytes]:
-        """The words of the text in small letters, with their hyphens; other characters than ASCII end a word."""
+        """Words of the text in small letters, with their hyphens; other characters than ASCII end a word."""
         return set(chain.from_iterable(map(bytes.split, self.lowered())))
 
     def lowered(self) -> Iterator[bytes]:
@@ -241,9 +241,9 @@ class _Unwrapping:
         wholes = self.known({whole for _, whole, _ in self.broken})
         known = self.known({parts for _, whole, parts in self.broken if whole in wholes})
         hyphens = iter(["" if whole in wholes and parts not in known else "-" for _, whole, parts in self.broken])
-        for place in dict.fromkeys(place for place, *_ in self.broken):
-            indent, is_apart, text = self.done[place]
-            self.done[place] = Paragraph(indent, is_apart, re.sub(_HYPHEN, lambda _: next(hyphens), text))
+        for index in dict.fromkeys(index for index, *_ in self.broken):
+            indent, is_apart, text = self.done[index]
+            self.done[index] = Paragraph(indent, is_apart, re.sub(_HYPHEN, lambda _: next(hyphens), text))
 
     def known(self, words: set[bytes]) -> set[bytes]:
         """Return those of some words that stand in the text."""

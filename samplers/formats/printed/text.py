@@ -177,9 +177,9 @@ def _over_page(body: str, mark: re.Match[str]) -> str:
 def _beside(match: re.Match[str]) -> str:
     """Return what stands in the next column beside what an editor struck out; lines of running text become one."""
     *lines, last = match[0].split("\n")
-    kept = [beside[0] if (beside := _BESIDE.search(line)) else "" for line in lines]
-    if any(kept):
-        return "\n".join((*kept, " " * (len(last) - len(last.lstrip(" ")))))
+    columns = [beside[0] if (beside := _BESIDE.search(line)) else "" for line in lines]
+    if any(columns):
+        return "\n".join((*columns, " " * (len(last) - len(last.lstrip(" ")))))
     return " " if lines else ""
 
 

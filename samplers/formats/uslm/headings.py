@@ -36,7 +36,7 @@ class Headings:
 
     @property
     def level(self) -> int:
-        """The level of the innermost open heading; 0 for none."""
+        """Level of the innermost open heading; 0 for none."""
         return self._open[-1].part.level if self._open else 0
 
     def close_before(self, kind: str, is_parenthesis: bool) -> None:

@@ -93,10 +93,10 @@ def _stretches(text: str) -> Iterator[str]:
     """Yield the text on one line, cut between words: a list of all words takes ten times the memory."""
     start, begins = 0, _EDGE
     while begins or start < len(text):
-        found = _BREAK.search(text, start + _STRETCH)
-        end = found.start() if found else len(text)
+        gap = _BREAK.search(text, start + _STRETCH)
+        end = gap.start() if gap else len(text)
         # White space before a run of marks is moved into it.
-        yield begins + _on_one_line(text[start:end]).replace(" \x01", "\x01 ") + ("" if found else _EDGE)
+        yield begins + _on_one_line(text[start:end]).replace(" \x01", "\x01 ") + ("" if gap else _EDGE)
         start, begins = end, ""
 
 

@@ -68,7 +68,7 @@ class Rules:
 
     @cached_property
     def without_moved(self) -> "Rules":
-        """The same, but nothing is left for later."""
+        """Rules that are the same, but leave nothing for later."""
         return Rules(self.has_exceptions, self.drops)
 
 
@@ -121,7 +121,7 @@ class Walker:
         return part
 
     def has_body(self) -> bool:
-        """Whether there is text besides official titles and headings of larger parts: they are not a document."""
+        """Return whether there is text besides official titles and headings of larger parts: they are no document."""
         begin = 0
         for start, end in sorted(self.titles):
             if has_text(self.pieces[begin:start]):

@@ -67,7 +67,7 @@ class _Around(NamedTuple):
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings from the part inward."""
+        """Headings from the part inward."""
         return tuple(filter(None, self[1:]))
 
     def entered(self, element: etree._Element) -> "_Around":

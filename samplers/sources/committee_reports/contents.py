@@ -128,9 +128,9 @@ def listed_ranks(contents: Contents, headings: Sequence[str]) -> list[int]:
     return ranks
 
 
-def _is_slip(one: str, other: str) -> bool:
+def _is_slip(key: str, other: str) -> bool:
     """Return whether two keys differ by a few letters in one place that one of them lacks."""
-    shorter, longer = sorted((one, other), key=len)
+    shorter, longer = sorted((key, other), key=len)
     if len(shorter) < _LEAST_LETTERS or len(longer) - len(shorter) > _SLIP:
         return False
     n = next((n for n, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))

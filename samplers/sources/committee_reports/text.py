@@ -92,7 +92,7 @@ class Line(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the contents may list: a heading, or the title of a table without its unit; "" for the rest."""
+        """Name that the contents may list: a heading, or the title of a table without its unit; "" for the rest."""
         return self.text if self.kind == "heading" else self.label.partition(" [")[0] if self.kind == "table" else ""
 
 

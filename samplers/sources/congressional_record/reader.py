@@ -51,7 +51,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     left_out = page.left_out
     left_out["header"] += visible(header[0])
     rest, volume, day = header["rest"], header["volume"], header["day"] or ""
-    section, first_page = (found[1] if (found := stated.search(rest)) else "" for stated in (_SECTION, _PAGES))
+    section, first_page = (match[1] if (match := stated.search(rest)) else "" for stated in (_SECTION, _PAGES))
     body = page.text[header.end() - 1 :]
     del page, header  # Else the page's text stays beside each later one.
     lines = lines_of(body, section == DIGEST, left_out)

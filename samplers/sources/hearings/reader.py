@@ -118,8 +118,8 @@ def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], Counter
     text = removed(RULE, text, left_out, "rules", _rule)
     text = without_page_marks(text, left_out)
     page = paragraphs(text, RUNNING)
-    kept = n_marks("\n".join([paragraph.text for paragraph in page]))
-    left_out["leaders and hyphens at line ends"] += n_marks(text) - kept
+    n_left = n_marks("\n".join([paragraph.text for paragraph in page]))
+    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_left
     for i, (indent, is_apart, words) in enumerate(page):
         if ("-" in words and "--" in words) or "`" in words or ("'" in words and "''" in words):
             page[i] = Paragraph(indent, is_apart, typographic(words, left_out))
