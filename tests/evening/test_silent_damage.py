@@ -114,35 +114,6 @@ def test_an_answer_that_names_its_model_is_no_persons(waiting, command):
     assert not waiting.labels_path.exists()
 
 
-def test_a_copied_second_reading_is_refused_and_nothing_of_it_is_kept(waiting, command):
-    path = answers(waiting)[0]
-    assert command("labels", "import", str(path), "--judge=ann", "--person")[0] == 0
-    before = waiting.labels_path.read_bytes()
-    code, _, err = command("labels", "import", str(path), "--judge=bob", "--person")
-    assert (code, "word for word" in err) == (2, True)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    rows[0]["reason"] = "a line of his own"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert command("labels", "import", str(path), "--judge=bob", "--person")[0] == 2
-    assert waiting.labels_path.read_bytes() == before
-
-
-def test_honest_second_readings_pass_and_equal_grades_without_reasons_are_said(waiting, command):
-    path = answers(waiting)[0]
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-
-    def given(judge, **changes):
-        path.write_text("".join(json.dumps(row | changes) + "\n" for row in rows))
-        return command("labels", "import", str(path), f"--judge={judge}", "--person")
-
-    assert given("ann")[0] == 0
-    code, _, err = given("bob", reason="")
-    assert (code, "is it a copy?" in err) == (0, False), "ann gave reasons, bob none"
-    code, _, err = given("cy", reason="")
-    assert (code, "are those of bob" in err) == (0, True)
-    assert given("dee", reason="as I see it")[0] == 0
-
-
 def test_a_withdrawn_judge_counts_no_more_and_every_line_stays(waiting, command):
     path, other = answers(waiting)[:2]
     command("labels", "import", str(path), "--judge=ann", "--person")
