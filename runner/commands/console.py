@@ -36,6 +36,7 @@ class Parser(argparse.ArgumentParser):
         """End with exit code 2 and one message, which names what a misspelt flag may have meant."""
         if message.startswith("unrecognized arguments: "):
             word = message.split()[2].partition("=")[0]
+            # The prefix is argparse's own wording; a flag alone can be misspelt, not a path.
             message += near(word, [*self._option_string_actions]) if word.startswith("-") else "."
         self.exit(2, f"{self.prog}: error: {message}\nIts flags, with an example: {self.prog} --help\n")
 
@@ -86,16 +87,19 @@ def _add(into: "argparse._ActionsContainer", form: str, said: str) -> None:
     words = form.split()
     flags, value = ([*words], "") if words[-1].startswith("-") else (words[:-1], words[-1])
     if not value:
+        # `try` is a word of Python, which no attribute can be named by.
         into.add_argument(*flags, action="store_true", help=said, dest="trial" if form == "--try" else None)
         return
+    # The signs around the value's name first, then its default and choices.
     may_miss, many, must = value.startswith("["), value.rstrip("]").endswith("..."), value.endswith("!")
     value = value.strip("[]!").removesuffix("...")
     name, has_default, default = (value, "", "") if many else value.partition("=")
+    # `a|b` is a list of choices, and anything else a name, which says the type.
     choices = name.split("|") if "|" in name else None
     kind = _TYPES.get(name, str)
     settings: dict[str, Any] = {"type": kind, "help": said, "choices": choices}
     settings |= {} if choices else {"metavar": name}
-    if not flags:
+    if not flags:  # a positional argument
         nargs = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}[may_miss, many]
         word = "action" if choices else name.lower() + ("s" if many else "")
         into.add_argument(word, nargs=nargs, default="" if nargs == "?" else None, **settings)

@@ -27,6 +27,7 @@ def doctor(options: argparse.Namespace) -> int:
     if not options.source and (given := [name for name in _OF_SOURCE if getattr(options, name)]):
         raise InputError(f"--{given[0].replace('trial', 'try').replace('_', '-')} needs SOURCE.")
     steps = _of_source(options) if options.source else _shown(all_checks(), options)
+    # A check that cannot be made is open, and no failure: without a hub nothing is wrong with an encoder.
     failed, skipped = ([step.name for step in steps if step.state == state] for state in ("blocked", "open"))
     if options.json:
         answer_json({"ok": not failed, "checks": [step._asdict() for step in steps]})
@@ -46,6 +47,7 @@ def _of_source(options: argparse.Namespace) -> list[Step]:
     with backend_of(options, version, version.work, containers=1) as backend:
         needs = Needs(version, backend, asked_of(options), corpus_path=options.corpus_path)
         steps = _shown(needs.checks(documents=True), options)
+        # A trial is charged for, so nothing is tried of what cannot run anyway.
         if options.yes and not any(step.state == "blocked" for step in steps):
             steps += _shown(needs.trials(), options)
     return steps

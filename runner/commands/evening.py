@@ -110,6 +110,7 @@ def _evening(options: argparse.Namespace, command: str, *, chooses: bool = False
     if chooses:
         cell = version.plan().baseline if options.cell == BASELINE else options.cell
         choice = Choice(cell, options.reason, options.by or UNATTENDED)
+    # A choice moves nothing that is paid for: its grades are all there, or it stops.
     live, judge = getattr(options, "live", False), None if chooses else judge_of(options)
     with backend_of(options, version, version.work) as backend:
         _answer(Evening(version, options.corpus_path, choice, command, backend, judge, live), options)

@@ -17,6 +17,7 @@ def fetch(options: argparse.Namespace) -> None:
         raise InputError(
             "--again fetches the documents of a manifest; --since, --until, --congress and --feed draw new ones."
         )
+    # A manifest names its documents and how they were read; the flags then add what is not in it.
     listed = manifest(options.again, options.source) if options.again else {}
     words = listed.pop("options", frozenset())
     request = FetchRequest(

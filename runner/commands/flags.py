@@ -27,6 +27,7 @@ def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
     in_trial = folder is not None and is_trial(folder, options.source)
     if in_trial and is_tried:
         raise InputError(f"{folder} is a trial already: leave --try out, or give the folder that it was begun from.")
+    # A verb that begins nothing must not take a mistyped folder for an empty eval set.
     look_up = newest_version if begins else existing_version
     version = look_up(options.source, folder, rehearsal=in_trial or getattr(options, "rehearse", False))
     if not is_tried:
@@ -54,6 +55,7 @@ def refuse_external(options: argparse.Namespace) -> None:
 
 def again(verb: str, options: argparse.Namespace, *, but: str = "") -> str:
     """Return the command line as given, for messages, under another verb and without the words of a choice, `but`."""
+    # A choice may be given as `--by NAME` or `--by=NAME`; the first form has its value in the next word.
     words, skip, ours = [], False, ("--reason", "--by")
     for argument in options.words:
         name = argument.partition("=")[0]
@@ -109,6 +111,7 @@ def backend_of(
     from runner.embed.backends import Backend, LocalBackend
     from runner.embed.plan_backend import PlanBackend
 
+    # Each backend is imported where it is used: the local one must start without any client.
     remote = remote_options(options)
     backend: Backend = LocalBackend()
     if options.encoder_url:

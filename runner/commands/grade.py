@@ -42,6 +42,7 @@ def _problem(options: argparse.Namespace) -> str:
     files = [options.input, options.run, options.qrels, options.pool]
     graded = bool(options.input or options.run)
     for_grades = [options.qrels, options.pool, options.metric, options.settings or None]
+    # argparse knows no groups of flags, so each combination that means nothing is told here.
     checks = {
         "--run and --qrels belong together": graded and bool(options.run) != bool(options.qrels),
         "--input needs --pool FILE: all ids that could have been retrieved": bool(options.input and not options.pool),
@@ -50,7 +51,7 @@ def _problem(options: argparse.Namespace) -> str:
         "the other flags belong to --input and --run": not graded
         and (options.json or any(value is not None for value in for_grades)),
     }
-    return next((problem for problem, found in checks.items() if found), "")
+    return next((problem for problem, is_wrong in checks.items() if is_wrong), "")
 
 
 def _beside_grading(options: argparse.Namespace) -> str:
@@ -110,10 +111,11 @@ def bench_lines(result: Mapping[str, Any]) -> list[str]:
     lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", "", *_single_gold(result)]
     if result["strata"]:
         lines += ["", _row("stratum", "mean", "least Δ", "queries", "most p")]
-    for name, found in result["strata"].items():
-        least, most = min(found["deltas"].values()), max(found["p_values"].values())
-        numbers = (found["real_mean"], least, str(found["n_queries"]), most)
-        lines.append(_null_row(printable(name, longest=24), numbers, found["verdict"]))
+    # Of a stratum the least favourable null is shown: it must pass all of them.
+    for name, part in result["strata"].items():
+        least, most = min(part["deltas"].values()), max(part["p_values"].values())
+        numbers = (part["real_mean"], least, str(part["n_queries"]), most)
+        lines.append(_null_row(printable(name, longest=24), numbers, part["verdict"]))
     return [*lines, "", *_closing(result)]
 
 

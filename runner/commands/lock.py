@@ -31,6 +31,7 @@ def lock(options: argparse.Namespace) -> None:
         raise InputError(f"--extensions: {wrong[0]!r} is not a dot and what follows the last one, as in .json.")
     if options.score is not None and not math.isfinite(options.score):
         raise InputError(f"--score: {options.score} is not a number that JSON has.")
+    # The lock's own file is not of the folder that it locks, by --output or by the shell's `>`.
     own, meta = output or _redirected(options.folder), _meta(options.meta)
     locked = lock_folder(options.folder, extensions=extensions, own=own, score=options.score, meta=meta)
     if output is not None:
@@ -58,6 +59,7 @@ def verify_folder(options: argparse.Namespace) -> int:
     known = checked(Lock, read_json(options.lock), display(options.lock))
     if known.folder is None:
         raise InputError(f"{display(options.lock)} is the lock of a record: verify SOURCE holds the record to it.")
+    # Files decide; where git stands is said beside them, and fails with --strict-git alone.
     now = git_state(folder)
     found = {
         "differences": folder_differences(folder, known),

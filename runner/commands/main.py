@@ -73,6 +73,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def called(arguments: Sequence[str]) -> int:
     """Do what a command line says and return its exit code; errors are raised."""
+    # Such an argument would fail later, in whatever first prints or opens it.
     for argument in arguments:
         try:
             argument.encode()
@@ -83,6 +84,7 @@ def called(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] == "--version":
         sys.stdout.write(f"{f'per-source-eval {__version__}' if arguments else one_screen()}\n")
         return 0
+    # From here on a command line is a verb and its words.
     words = spelled(arguments) if arguments[0].startswith("-") else arguments
     if actions(words[0]) and words[1:] in (["-h"], ["--help"]):
         sys.stdout.write(f"{actions_help(words[0])}\n")

@@ -45,5 +45,6 @@ def _desk(options: argparse.Namespace) -> Iterator[Desk]:
         raise InputError(f"{options.source} is a public collection, which brings its own queries.")
     version = version_of(options)
     with alone(version):
+        # Queries of a locked version are frozen: what was edited is said before anything is written.
         verify_version(version)
         yield Desk(version, options.corpus_path)

@@ -34,6 +34,7 @@ def _version(options: argparse.Namespace) -> int:
     """Replay a version. What it spends is counted apart: a version's own ledger says what its record cost."""
     from runner.tools import replay as stage
 
+    # What counts is replayed: an open version has runs of which nothing is decided.
     newest = version_of(options)
     version = newest if options.rehearse else version_in_force(newest) or newest
     work = version.work / "replay"
@@ -81,7 +82,7 @@ def replay_lines(found: "Replay") -> list[str]:
 def _cell_lines(cell: "CellReplay") -> list[str]:
     sign = MARKS["pass" if cell.holds else "fail"]
     head = f"{sign} {cell.cell}: nDCG@10 {cell.recorded:.4f} then, {cell.replayed:.4f} now"
-    if cell.identical:
+    if cell.identical:  # the same bytes, so there is no difference to explain
         return [printable(f"{head}; the same run", LONGEST_LINE)]
     interval = " to ".join(signed(value, 4) for value in (cell.difference.low, cell.difference.high))
     worst = f" ({cell.worst_query})" if cell.worst_query else ""

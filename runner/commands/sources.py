@@ -27,6 +27,7 @@ def sources(options: argparse.Namespace) -> None:
             f"{asked.name} is none of the sources in production, which are all that this lists. To see how far it is: "
             f"{DRIVER} plan {asked.name}"
         )
+    # A list is shown whole and its changed records are raised after it; a page with one is not written at all.
     changed: list[IntegrityError] | None = None if is_page or options.stale else []
     standings = [row for row in roster(changed=changed) if options.source in ("", row.source.name)]
     if is_page:

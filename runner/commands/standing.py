@@ -43,6 +43,7 @@ def plan(options: argparse.Namespace) -> int:
     else:
         version = to_read(version_of(options, begins=options.corpus_path is not None))
     if version.tried_from is not None and not version.corpus_path.exists():
+        # What it would begin with is shown, from the version: a plan writes nothing.
         say(f"no trial is begun; `run --try` begins one with plans, sample and queries of {version.number_name}:")
         version = replace(version.tried_from, rehearsal=True)
     verify_version(version)

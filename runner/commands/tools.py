@@ -66,6 +66,7 @@ def tripwire(options: argparse.Namespace) -> int:
         data, lines = update_snapshot(report, path)
         tell(options, data, lambda: lines)
         return 0
+    # A missing snapshot is no pass: the check would be green for ever.
     if not path.exists():
         raise InputError(f"{path} does not exist. `tripwire update` with the same arguments writes it.")
     snapshot = load_snapshot(path)

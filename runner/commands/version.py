@@ -31,7 +31,7 @@ def view(options: argparse.Namespace) -> None:
         page = write_local_copy(version, options.output)
     else:
         page = newest_page(version)
-        if page.parent != version.record:
+        if page.parent != version.record:  # a provisional page, which labels may have outrun
             scored = read_json(page.with_name("results.json"))["labels"]["lines"]
             if scored != label_prefix(version.labels_path).lines:
                 say("grades came in or were taken back since this page was made; `run` makes it anew")
@@ -66,6 +66,7 @@ def verify(options: argparse.Namespace) -> int | None:
         raise InputError("--strict-git and --json belong to --lock.")
     from runner.evening.remake import verify_record
 
+    # Every version is held to its lock: one in force may stand before an open one.
     newest = version_of(options)
     for version in versions_of(newest) or [newest]:
         answer("\n".join(verify_record(version, deep=options.deep)))

@@ -80,10 +80,12 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
         corpus, done = _texts(version, documents), current(version, plan)
+        # The baseline is embedded twice, for the noise floor; a collection has none.
         baseline = "" if version.source.policy == "external" else plan.baseline
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
         again = reranked_tokens(plan.cells, corpus, done)
         pace = measured_rate(version, plan.cells)
+    # Services of the plan's own charge a token; whatever else is embedded here costs time, on rented machines money.
     served = of_services(planned, own)
     total = replace(total, embedding=served.usd)
     elsewhere = {name: count for name, count in planned.items() if not (name in own and own[name].api)}
@@ -102,6 +104,7 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     if asked.judge is None:
         asks = plan.judges is None or any(not judge.by_file for judge in plan.judges.each)
         return Costs([*lines, BY_FILE if asks else "judging: by file"], total, planned, unknown)
+    # Judging is paid by pairs: those of the pool or, before there is one, all that may be in it.
     from runner.judge.models.estimate import judging_left
 
     judging = judging_left(version, plan, asked.judge, documents)

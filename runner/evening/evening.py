@@ -107,6 +107,7 @@ class Evening(Session):
         version = self.version
         if version.preregistration_path.exists():
             verified_preregistration(version)  # what changed since is said before a plan's criteria are
+        # A rehearsal shares documents and grades with the record, of which a policy decision has neither.
         if version.rehearsal and (version.folder / "decision.json").exists():
             decision = load_decision(replace(version, rehearsal=False))
             if decision.kind == "policy":
@@ -168,6 +169,7 @@ class Evening(Session):
             missing = runs.announced(self.wanted(noise_floor=True))
             unmade = runs.unmade(missing)
             left = self._need([str(each.cell) for each in unmade])
+            # A re-ranker is asked for last and would fail last, so it is tried now.
             for model in runs.rerankers(unmade):
                 try:
                     runs.reranker(model).check()
@@ -213,6 +215,7 @@ class Evening(Session):
             documents = {document.doc_id: document for document in self.documents}
             export_missing(version, missing, [*runs.values(), self.runs.lexical_windows()], documents)
             if self.judge is None or first is None or first.by_file:
+                # Unjudged pairs have bounds, so that a page can be read before all grades are in.
                 if len(missing) < len(pooled):
                     folder = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
                     self.write(results_of(version, plan, verified_preregistration(version)), folder)
@@ -235,7 +238,7 @@ class Evening(Session):
         record, content = self.version.record, json_bytes(scored.results.model_dump())
         try:
             decision = self._decision(scored.results, sha256(content))
-        except EvalError:
+        except EvalError:  # nothing is decided, and the page says why
             self.write(scored, record, None, content)
             raise
         self.write(scored, record, decision, content)

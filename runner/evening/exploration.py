@@ -43,6 +43,7 @@ class Exploration(Session):
         given = [parse_cell(cell) for cell in self.cells]
         for cell in given:
             check_cell(cell, self.plan.encoders)
+        # The baseline is always among them: every other cell is a difference to it.
         cells = list(dict.fromkeys([self.plan.baseline, *map(str, given)]))
         folder = self.version.work / "explorations" / digest(cells)[:12]
         fresh = folder.with_name(f"{folder.name}.new")
@@ -56,6 +57,7 @@ class Exploration(Session):
         comparison = load_comparison(self.version, self.plan, frozenset())
         scored = make_results(self.version, comparison, Gate.over(comparison), kind="exploration")
         self.write(scored, fresh)
+        # Only a whole exploration takes the place of the earlier one.
         _remove(folder)
         rename_synced(fresh, folder)
         self.scored = scored.results, folder

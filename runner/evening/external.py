@@ -1,7 +1,7 @@
 """An external collection, evaluated: its cells and imported runs against published qrels, onto a page."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes, trec_run_bytes
 from runner.eval_set.version import alone, load_corpus, load_queries
-from runner.evening.session import Session
+from runner.evening.session import PAGE, Session
 from runner.gate.gate import Gate
 from runner.report.sentences import found
 from runner.retrieve.imported_runs import import_runs, imported_cells
@@ -47,24 +47,22 @@ class ExternalEvaluation(Session):
 
     def run(self) -> str:
         """Return the answer for stdout; NegativeVerdict if baseline or controls keep figures from meaning anything."""
-        with alone(self.version):
-            return self._evaluate()
-
-    def _evaluate(self) -> str:
         version, plan = self.version, self.plan
-        with self.timed("corpus"):
-            self.need_collection(plan)
-        import_runs(version, self.trec_runs)
-        self.make_runs()
-        with self.timed("score"):
-            plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
-            comparison = load_comparison(version, plan, frozenset(plan.cells), read_trec_qrels(version.qrels_path))
-            scored = make_results(version, comparison, Gate.over(comparison), kind="external")
-            results = scored.results
-            self._export(results)
-        self.write(scored, version.record)
-        sentence, place = found(results), version.record / "results.html"
-        answer = f"{printable(sentence, len(sentence))}\nresults: {display(place)}"
+        with alone(version):
+            with self.timed("corpus"):
+                self.need_collection(plan)
+            import_runs(version, self.trec_runs)
+            self.make_runs()
+            with self.timed("score"):
+                # Imported runs count for this page alone: plan.yaml names what this tool can make itself.
+                plan = plan.model_copy(update={"cells": [*plan.cells, *imported_cells(version)]})
+                comparison = load_comparison(version, plan, frozenset(plan.cells), read_trec_qrels(version.qrels_path))
+                scored = make_results(version, comparison, Gate.over(comparison), kind="external")
+                self._export(scored.results)
+            self.write(scored, version.record)
+        results = scored.results
+        sentence = found(results)
+        answer = f"{printable(sentence, len(sentence))}\nresults: {display(version.record / PAGE)}"
         if results.outcome.tier == "no decision":
             raise NegativeVerdict(answer)
         return answer
@@ -92,6 +90,7 @@ class ExternalEvaluation(Session):
 
             check_same_collection(version, collection_digests(self.corpus_path))
         collection_facts(version)  # an edited file is said before anything is searched
+        # Figures of one sample must not stand under the name of another.
         drawn = load_corpus(version.corpus_path)[0].sample
         if drawn != plan.sample:
             raise InputError(
@@ -129,21 +128,16 @@ class Given:
 class GivenEvaluation(ExternalEvaluation):
     """One evaluation of what a Python program gave."""
 
-    given: Given | None = None
+    given: Given = field(kw_only=True)
 
     @cached_property
     def plan(self) -> Plan:
         """The plan as given."""
-        return self._given.plan
-
-    @property
-    def _given(self) -> Given:
-        assert self.given is not None
-        return self.given
+        return self.given.plan
 
     def need_collection(self, plan: Plan) -> None:
         """Put what was given where a collection's files lie; InputError if the folder has other ones."""
-        version, given = self.version, self._given
+        version, given = self.version, self.given
         if not version.collection_path.exists():
             keep_collection(version, plan, given.collection, GIVEN_QRELS)
         else:

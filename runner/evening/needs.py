@@ -132,6 +132,7 @@ class Needs:
         if corpus is not None and not corpus.exists():
             raise InputError(f"{corpus} does not exist.")
         if version.corpus_path.exists():
+            # The archive beats every folder: it holds what was sampled, byte for byte.
             archived = archived_documents(version) if self.corpus_path is None else None
             if archived is not None:
                 self.drawn = archived
@@ -215,7 +216,7 @@ class Needs:
     def _disk(self) -> str:
         specs = [self._spec(name) for name in self.encoders]
         weights = sum(size(spec.name).weights_gb for spec in specs if self.located.get(spec.name) == "")
-        if self.backend.rented is not None:
+        if self.backend.rented is not None:  # they lie in the backend's own volume
             weights = 0.0
         tokens = self.left.embedding
         vectors = sum(

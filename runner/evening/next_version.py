@@ -96,6 +96,7 @@ def _copy(before: Version, staged: Version) -> None:
     for rehearsal in (False, True):
         path = before.plan_path(rehearsal=rehearsal)
         if path.exists():
+            # One line is edited as text: comments and line ends of the operator's stay.
             text = re.sub(r"(?m)^(version:[ \t]*)\d+", rf"\g<1>{staged.number}", path.read_bytes().decode(), count=1)
         else:
             text = new_plan_text(staged, rehearsal=rehearsal)
@@ -152,10 +153,11 @@ def _report(before: Version, target: Version) -> list[str]:
         "queries that no exploration has seen. Labels are carried then, where query, document and prompt stay. Without "
         "corpus.jsonl documents are drawn anew.",
     ]
+    # A plan that the catalog now refuses is opened all the same: it may still be edited.
     for rehearsal in (False, True):
         try:
             target.plan(rehearsal=rehearsal)
-        except PlanError as error:  # the catalog may have moved on since it was written
+        except PlanError as error:
             lines.append(str(error))
     if target.corpus_path.exists() and not archive_path(target).exists() and not target.source.corpus:
         lines.append(

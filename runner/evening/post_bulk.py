@@ -29,6 +29,7 @@ def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], En
     with alone(version):
         verify_version(version)
         known = decided(version, encoders)
+        # Asked before the new report lies there, which would be its own predecessor.
         before = _version_before(version)
         with open_substrate(substrate, version.source.name) as opened:
             outcome = measured(known, opened, before)

@@ -50,6 +50,7 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         assert lock is not None  # a report without its lock is an IntegrityError
         name = report.relative_to(version.folder).as_posix()
         lines.append(f"{version.name} {name}: {len(lock.files)} files as locked, root {lock.root_sha256}")
+    # A lock holds what was frozen too; before there is one, the preregistration does.
     if not locks[0] and version.preregistration_path.exists():
         verified_preregistration(version)
         lines.append(f"{version.name}: plans, queries and judge's instructions as they were frozen")
@@ -102,6 +103,7 @@ def remake(version: Version) -> str:
     except (EvalError, ValueError) as error:
         raise IntegrityError(f"{version.record} cannot be made anew from its runs and labels: {error}") from error
     if wrong := differing(version, made):
+        # Which fields moved tells a changed statistic from a changed run.
         now = json.loads(made["results.json"])
         fields = [name for name in sorted({*recorded, *now}) if recorded.get(name) != now.get(name)]
         which = f" (of results.json: {', '.join(fields)})" if fields else ""

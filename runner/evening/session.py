@@ -112,6 +112,7 @@ class Session(ABC):
         """
         results, lists = scored.results, json_bytes(scored.lists.model_dump())
         content = content or json_bytes(results.model_dump())
+        # What was measured stands in the receipt alone: results are the same bytes on any machine.
         cells = [row.cell for row in results.cells] + [NOISE_FLOOR_CELL] * (results.noise_floor is not None)
         version, times = self.version, self.times
         sizes = index_sizes(version, cells)

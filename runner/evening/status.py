@@ -152,6 +152,7 @@ def _done(version: Version) -> Iterator[Step]:
 def _open(version: Version, run: str) -> Step:
     """Return what comes next of a version that is not decided, and the ways to bring it."""
     plan = _plan(version)
+    # Sources that are never evaluated: collections, and those whose baseline is adopted by policy.
     if version.source.policy == "external":
         return Step("verdict", "open", "a collection is compared and never decided", (run,))
     if version.source.policy == "baseline" and plan is None:
@@ -159,6 +160,7 @@ def _open(version: Version, run: str) -> Step:
         return Step(
             "choice", "open", "the baseline is to be adopted: the source has weak structure", (adopt,), "person"
         )
+    # Documents, then queries: both a person brings, but for a trial, which takes the version's own.
     if not version.corpus_path.exists():
         if version.tried_from and version.tried_from.corpus_path.exists():
             return Step("documents", "open", "a trial to begin, with the version's sample and queries", (run,))
@@ -170,6 +172,7 @@ def _open(version: Version, run: str) -> Step:
         return _turn("queries", queries_stop(version, run, n_queries))
     if plan is None:
         return Step("cells", "open", "cells to embed and search", (run,), "machine")
+    # Cells need the text of the documents, which is not in git.
     if absent := len(plan.cells) - _n_made(version, plan):
         cells = f"{absent} of {len(plan.cells)} cells to embed and search"
         if version.embedded_corpus or archive_path(version).exists():
@@ -180,6 +183,7 @@ def _open(version: Version, run: str) -> Step:
             f"{run} --corpus-path FOLDER",
         )
         return Step("cells", "open", f"{cells}; the documents are not on this machine", ways, "person")
+    # The whole pool is judged once before anything is read twice.
     pooled, labels = pooled_pairs(version, plan) or [], version_labels(version)
     if missing := unjudged(pooled, labels):
         wanted = set(missing)
@@ -193,6 +197,7 @@ def _open(version: Version, run: str) -> Step:
         return _turn("second reading", second_reading_stop(version, doubles, run))
     if version.results_path.exists():
         results, now = load_results(version), label_prefix(version.labels_path)
+        # Results of fewer or other grades say nothing of what is to be chosen now.
         if (results.labels.lines, results.labels.sha256) == (now.lines, now.sha256):
             if needs_choice(results):
                 return choice(version, results)

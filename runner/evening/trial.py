@@ -27,6 +27,7 @@ def tried(version: Version) -> Version:
     folder = trial.folder.parent
     if not trial.preregistration_path.exists():
         own = replace(version, rehearsal=True)
+        # Queries follow the version's until they are frozen; all else is taken once and may then be edited.
         pairs = [
             *((own.plan_path(rehearsal=which), trial.plan_path(rehearsal=which)) for which in (False, True)),
             (version.judge_path, trial.judge_path),

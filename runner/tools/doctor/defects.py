@@ -31,8 +31,8 @@ def good_systems_pass() -> str:
 
     verdicts = {"oracle": _graded(oracle), "engine": _graded(lambda exam: exam.engine)}
     for name, verdict in verdicts.items():
-        found = {"all queries": verdict, **verdict["strata"]}
-        for where, part in found.items():
+        parts = {"all queries": verdict, **verdict["strata"]}
+        for where, part in parts.items():
             if part["verdict"] != "pass":
                 raise NegativeVerdict(f"the {name} does not pass ({where}): {'; '.join(part['reasons'])}")
     smallest = {name: min(verdict["deltas"].values()) for name, verdict in verdicts.items()}
@@ -44,6 +44,7 @@ def cheater_fails(name: str) -> str:
     from runner.gate.cheaters import CHEATERS
 
     has_luck = name in ("random", "marginal-matched")
+    # Lists that are the same each time are drawn once; of chance, a few in twenty may pass at 5 %.
     draws, most = (_DRAWS, _MOST_PASSES) if has_luck else (1, 0)
     verdicts = [_graded(CHEATERS[name].lists, seed) for seed in range(draws)]
     passes = sum(verdict["verdict"] == "pass" for verdict in verdicts)
@@ -68,11 +69,13 @@ def graded_controls_behave() -> str:
 
     tiny = tiny_set()
     chunks, lengths = _sizes()
-    found = controls(Gate.of(list(tiny.queries), tiny.qrels, tiny.strata, lengths, **_GRADED), chunks)
-    wrong = [f"{c.name} passes {c.passes} of {c.draws} times, expected to {c.expected}" for c in found if not c.behaves]
+    behaviour = controls(Gate.of(list(tiny.queries), tiny.qrels, tiny.strata, lengths, **_GRADED), chunks)
+    wrong = [
+        f"{c.name} passes {c.passes} of {c.draws} times, expected to {c.expected}" for c in behaviour if not c.behaves
+    ]
     if wrong:
         raise NegativeVerdict("; ".join(wrong))
-    return f"{', '.join(control.name for control in found)}: each as expected"
+    return f"{', '.join(control.name for control in behaviour)}: each as expected"
 
 
 def deaf_bm25_fails() -> str:

@@ -20,6 +20,7 @@ _CODE = (
 def all_checks(workplace: Path = WORKPLACE) -> list[Check]:
     """Return every check in the order in which it is made: the machine, the parts, then the planted defects."""
     folders = (cache_folder(workplace), workplace / ".work", workplace / "eval-sets")
+    # The machine comes first: what it lacks explains most of what fails below.
     machine = [
         Check("python", "Install that Python, and this tool with it.", partial(parts.python_version, workplace)),
         Check("packages", _SET_UP, partial(parts.packages, workplace)),

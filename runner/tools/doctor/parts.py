@@ -60,6 +60,7 @@ def tiny_set() -> TinySet:
         for i, (title, order, _) in enumerate(_BILLS)
     )
     query_ids = [f"q{i:02d}" for i in range(len(_BILLS))]
+    # A second relevant bill each, so that a grade below the best is tried too.
     neighbours = [i - 3 if i % 4 == 3 else i + 1 for i in range(len(_BILLS))]
     return TinySet(
         documents,
@@ -99,8 +100,8 @@ def retrieves() -> str:
         for query_id, grades in tiny.qrels.items():
             wanted, hits = max(grades, key=grades.__getitem__), run.hits[query_id]
             if not hits or hits[0].doc_id != wanted:
-                found = hits[0].doc_id if hits else "nothing"
-                raise NegativeVerdict(f"{variant}: {tiny.queries[query_id]!r} finds {found} first, not {wanted}")
+                first = hits[0].doc_id if hits else "nothing"
+                raise NegativeVerdict(f"{variant}: {tiny.queries[query_id]!r} finds {first} first, not {wanted}")
     return f"{' and '.join(BM25_VARIANTS)}: {len(tiny.queries)} of {len(tiny.queries)} queries find their bill first"
 
 
@@ -146,15 +147,16 @@ def python_version(checkout: Path) -> str:
     """Return the version of Python if it is one that is asked for."""
     wanted = _project(checkout)["requires-python"]
     least = tuple(int(part) for part in re.findall(r"\d+", wanted))
-    found = platform.python_version()
+    running = platform.python_version()
     if sys.version_info[: len(least)] < least:
-        raise NegativeVerdict(f"Python {found}; {wanted} is needed")
-    return f"Python {found} ({wanted})"
+        raise NegativeVerdict(f"Python {running}; {wanted} is needed")
+    return f"Python {running} ({wanted})"
 
 
 def packages(checkout: Path) -> str:
     """Return how many packages are installed as pinned, and which extras are not there."""
     project = _project(checkout)
+    # What every command needs must be there as pinned; an extra may be left out, but not be another version.
     wrong, missing = _compared(project["dependencies"])
     wrong += [f"{name} is not installed" for name in missing]
     notes = []
@@ -211,13 +213,14 @@ def _project(checkout: Path) -> Mapping[str, Any]:
 
 
 def _of_wheel() -> Mapping[str, Any]:
-    found: dict[str, list[str]] = {}
+    # A wheel has no pyproject.toml; its metadata has the same pins by extra, "" for what everybody needs.
+    pins: dict[str, list[str]] = {}
     for name, version, extra in all_pins():
-        found.setdefault(extra, []).append(f"{name}=={version}")
+        pins.setdefault(extra, []).append(f"{name}=={version}")
     return {
         "requires-python": metadata.metadata(DISTRIBUTION)["Requires-Python"],
-        "dependencies": found.pop("", []),
-        "optional-dependencies": found,
+        "dependencies": pins.pop("", []),
+        "optional-dependencies": pins,
     }
 
 
@@ -230,10 +233,10 @@ def _compared(pins: Sequence[str]) -> tuple[list[str], list[str]]:
     for pin in pins:
         name, _, wanted = pin.partition("==")
         try:
-            found = metadata.version(name)
+            installed = metadata.version(name)
         except metadata.PackageNotFoundError:
             missing.append(name)
             continue
-        if wanted not in (found, found.partition("+")[0]):
-            wrong.append(f"{name} is {found}, pinned {wanted}")
+        if wanted not in (installed, installed.partition("+")[0]):
+            wrong.append(f"{name} is {installed}, pinned {wanted}")
     return wrong, missing
