@@ -65,6 +65,7 @@ def _laid_out(value: JSON, margin: str) -> str:
         brackets, items = "[]", [_laid_out(item, inner) for item in value]
     else:
         return _encoded(value)
+    # On one line where it fits, else an item a line.
     whole = ", ".join(items)
     if len(whole) <= LINE and "\n" not in whole:
         return f"{brackets[0]}{whole}{brackets[1]}"
@@ -179,6 +180,7 @@ def write_atomic(path: Path, data: bytes, *, new: bool = False) -> None:
 
     A killed process can leave a `.tmp-*` file behind, which `remove_stale` takes away, never a half-written `path`.
     """
+    # Folders that are new need their own names on the disk as well.
     made = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(path.parent) as stream:

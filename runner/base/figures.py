@@ -30,8 +30,9 @@ def p_beside_alpha(p: float, alpha: float) -> str:
     ['0.21', '0.0504', '0.0031', '<0.0001']
     """
     for digits in (2, 3):
-        told = round(p, digits)
-        if told >= 10.0 ** (1 - digits) and (told > alpha) == (round4(p) > alpha):
+        # Two places from 0.1 up, three from 0.01 up, if they show the true side of alpha; else all four.
+        shown = round(p, digits)
+        if shown >= 10.0 ** (1 - digits) and (shown > alpha) == (round4(p) > alpha):
             return f"{p:.{digits}f}"
     return p_text(p)
 
@@ -62,10 +63,11 @@ def figure_beside_bar(value: float, bar: float, low: float, high: float) -> str:
     ['+0.04', '+0.019', '-0.004']
     """
     sides = _sides(round4(value), bar)
+    # From as few places as the interval allows, up to the first that shows the value's own side.
     fitting = range(places_allowed(low, high), MOST_PLACES)
     digits = next((number for number in fitting if _sides(round(value, number), bar) == sides), MOST_PLACES)
-    told = round(round4(value) if digits == MOST_PLACES else value, digits)
-    return f"{told:+.{digits}f}" if told else f"{0:.{digits}f}"
+    shown = round(round4(value) if digits == MOST_PLACES else value, digits)
+    return f"{shown:+.{digits}f}" if shown else f"{0:.{digits}f}"
 
 
 def _sides(value: float, bar: float) -> tuple[bool, ...]:
@@ -80,6 +82,7 @@ def places_allowed(low: float, high: float) -> int:
     half = abs(high - low) / 2
     if half < 10.0**-MOST_PLACES:
         return 2 if low == high == round(low, 2) else MOST_PLACES
+    # The first digit of the half width and its power of ten.
     exponent = math.floor(math.log10(half))
     first = half / 10.0**exponent
     return max(1, min(MOST_PLACES, -exponent + (1 if first < 3.55 else 0)))

@@ -73,14 +73,14 @@ def _git(folder: Path, *arguments: str, settings: Mapping[str, str] | None = Non
     # Looking must neither write the index, nor fetch, nor start a monitor or a hook that a stranger's repository names.
     harmless = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
     command = ["git", "--no-optional-locks", "--no-pager", *harmless, "-C", str(folder), *arguments]
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(_OF_THE_USER)
     }
     if settings:  # by the environment, where a name may hold "=" as it may not behind -c
-        kept["GIT_CONFIG_COUNT"] = str(len(settings))
+        inherited["GIT_CONFIG_COUNT"] = str(len(settings))
         for number, (name, value) in enumerate(settings.items()):
-            kept |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    environment = kept | {"LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
+            inherited |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    environment = inherited | {"LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
     return subprocess.run(command, capture_output=True, check=True, timeout=60, env=environment).stdout

@@ -79,6 +79,7 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
         if len(line) > MAX_LINE:
             raise InputError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes. Write one row a line.")
         if number == 1:
+            # The first bytes tell the kinds of file that people hand in by mistake.
             if line.startswith(_GZIP_MARK):
                 raise InputError(f"{name} is compressed (gzip). Unpack it first.")
             if line.startswith(_WIDE_MARKS):

@@ -199,13 +199,14 @@ def plain_address(url: str, flag: str, variable: str) -> Place:
         host, port = "", None
     if not host or port == 0 or parts.scheme not in ("http", "https") or not re.fullmatch(r"[!-~]+", url):
         raise InputError(f"{flag} is no address. Give one such as http://localhost:8080/v1 or https://host/path.")
+    # Whatever stands there may be a key, and addresses are printed and recorded.
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise InputError(
             f"{flag} holds a user, a password or a query, which may be a key. Give scheme, host, port and path alone; "
             f"a key comes from the environment{variable and f', as {variable}'}."
         )
-    place = f"[{host}]" if ":" in host else host
-    return Place(f"{parts.scheme}://{place}" + (f":{port}" if port else ""), parts.path.rstrip("/"), host)
+    netloc = f"[{host}]" if ":" in host else host
+    return Place(f"{parts.scheme}://{netloc}" + (f":{port}" if port else ""), parts.path.rstrip("/"), host)
 
 
 _OWN_NETWORKS = [
@@ -225,6 +226,7 @@ def is_own(host: str) -> bool:
         address = ip_address(host)
     except ValueError:
         return False
+    # ::ffff:8.8.8.8 is a public address in the clothes of another family.
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return any(address in network for network in _OWN_NETWORKS)
@@ -273,6 +275,7 @@ def exchange(
         with http.stream(method, url, content=content, headers=headers, extensions=dict(extensions or {})) as response:
             body = _read(response, longest, deadline)
     except httpx.TimeoutException as error:
+        # What never reached the server cannot be billed.
         unreached = isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout)
         raise Busy(f"no answer within {http.timeout.read:g} seconds", is_charged=not unreached) from error
     except httpx.ConnectError as error:
@@ -288,9 +291,11 @@ def exchange(
 
 def _read(response: "httpx.Response", longest: int, deadline: float) -> bytes | None:
     """Return the body, or the beginning of one that only says why there is none; None after the deadline."""
+    # Of a failure only the first words are read; an answer is read whole or refused.
     is_wanted = response.status_code == HTTPStatus.OK
     if response.headers.get("content-encoding", "").lower() not in _ENCODINGS:
         raise Unusable("the answer is compressed in a way that was not asked for")
+    # A declared length saves the reading; what comes is counted all the same.
     declared = response.headers.get("content-length", "")
     length = int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
     body = bytearray()
@@ -438,6 +443,7 @@ class Client:
         """Return what a status other than 200 means: again later, this request alone, or stop."""
         status, text = response.status, response.body.decode("utf-8", "replace")
         words = f"HTTP {status} ({self._words(response, text)})"
+        # Services say that money ran out with several statuses; waiting does not help.
         is_broke = status == HTTPStatus.PAYMENT_REQUIRED or (status in _OF_MONEY and bool(_NO_MONEY.search(text)))
         if not is_broke and (status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _AGAIN):
             wait = self._patience.asked(response.headers)
@@ -451,6 +457,7 @@ class Client:
         elif status in _NOTHING_THERE:
             return NotThere(f"{self.secret.without(url)}: {words}. {self._service.nothing_there}")
         elif HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+            # Without query and user, either of which may repeat the key.
             target = re.split(r"[?#]", response.headers.get("location", "nowhere"))[0].rpartition("@")[2]
             advice = f" leads to {self.secret.shown(target)}. Redirects are not followed; give the last address."
         else:

@@ -26,10 +26,10 @@ def read_yaml(path: Path) -> object:
         raise InputError(f"{path} is not YAML: {reason}.") from error
 
 
-def line_of(path: Path, place: Sequence[str]) -> int:
-    """Return the line, from 1, where a mapping of mappings has the keys of `place`: of the last one that is there."""
+def line_of(path: Path, steps: Sequence[str]) -> int:
+    """Return the line, from 1, where a mapping of mappings has the keys of `steps`: of the last one that is there."""
     node, line = _PlainLoader(path.read_bytes()).get_single_node(), 1
-    for key in place:
+    for key in steps:
         pairs = node.value if isinstance(node, MappingNode) else []
         pair = next((pair for pair in pairs if pair[0].value == key), None)
         if pair is None:
@@ -55,6 +55,7 @@ class _PlainLoader(Composer, CSafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        # The safe loader keeps the last of two values in silence.
         mapping = super().construct_mapping(node, deep)
         keys = set()
         for key_node, _ in node.value:

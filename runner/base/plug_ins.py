@@ -44,21 +44,21 @@ class PlugIn:
         except (Exception, SystemExit) as error:
             raise self.wrong(f"cannot be imported ({type(error).__name__}: {error})") from error
 
-    def wrong(self, said: str) -> InputError:
+    def wrong(self, fault: str) -> InputError:
         """Return the error of a part that is not what its group asks for."""
         return InputError(
-            f"{self.entry.name} of {self.origin} ({self.entry.value}) {said}. Mend the distribution and install it "
+            f"{self.entry.name} of {self.origin} ({self.entry.value}) {fault}. Mend the distribution and install it "
             "again, or name another part."
         )
 
 
 def plug_in(group: Group, name: str) -> PlugIn | None:
     """Return the plug-in of that name, nothing of it imported, or None; raise InputError if two have the name."""
-    found = [PlugIn(entry) for entry in _entries(group) if entry.name == name]
-    if len(found) > 1:
-        both = " and ".join(sorted(each.origin for each in found))
+    plug_ins = [PlugIn(entry) for entry in _entries(group) if entry.name == name]
+    if len(plug_ins) > 1:
+        both = " and ".join(sorted(each.origin for each in plug_ins))
         raise InputError(f"{both} both register {name!r} among per_source_eval.{group}. Uninstall one of them.")
-    return found[0] if found else None
+    return plug_ins[0] if plug_ins else None
 
 
 @cache

@@ -348,13 +348,14 @@ class Interval:
 
 def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Return the same characters as disjoint spans in text order; spans that touch become one."""
-    found: list[Span] = []
+    apart: list[Span] = []
+    # In text order a span can only touch the one before it.
     for span in sorted(spans):
-        if found and span.start <= found[-1].end:
-            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        if apart and span.start <= apart[-1].end:
+            apart[-1] = Span(apart[-1].start, max(apart[-1].end, span.end))
         else:
-            found.append(span)
-    return tuple(found)
+            apart.append(span)
+    return tuple(apart)
 
 
 def n_characters(spans: Iterable[Span]) -> int:

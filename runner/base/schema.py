@@ -44,13 +44,13 @@ def checked(model: type[Model], value: object, where: str | Path) -> Model:
 def _check_schema_version(model: type[FrozenModel], value: object, where: str | Path) -> None:
     """Raise one InputError for a file of another release, since any of its fields may be wrong."""
     field = model.model_fields.get("schema_version")
-    found = value.get("schema_version") if isinstance(value, dict) else None
-    if field is None or not isinstance(found, int) or found in get_args(field.annotation):
+    stated = value.get("schema_version") if isinstance(value, dict) else None
+    if field is None or not isinstance(stated, int) or stated in get_args(field.annotation):
         return
     expected = " or ".join(map(str, get_args(field.annotation)))
     raise InputError(
-        f"{where} is of schema version {found}, and this release reads {expected}. Make it again with this release, or "
-        "read it with the one that wrote it."
+        f"{where} is of schema version {stated}, and this release reads {expected}. Make it again with this release, "
+        "or read it with the one that wrote it."
     )
 
 
@@ -63,8 +63,8 @@ def problems(error: ValidationError) -> list[str]:
     """Return one line a wrong field: its place, what is wrong, what was found."""
     rows = []
     for problem in error.errors(include_url=False):
-        place = ".".join(str(part) for part in problem["loc"]) or "the whole"
-        rows.append(f"{place}: {problem['msg'][0].lower()}{problem['msg'][1:]} (found {_short(problem['input'])})")
+        field_path = ".".join(str(part) for part in problem["loc"]) or "the whole"
+        rows.append(f"{field_path}: {problem['msg'][0].lower()}{problem['msg'][1:]} (found {_short(problem['input'])})")
     return rows
 
 

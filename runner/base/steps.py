@@ -64,6 +64,7 @@ def need_all(checks: Iterable[Check]) -> None:
             continue
         except EvalError as error:
             failed.append(error)
+    # One failure keeps its own class; several share the exit code of the first.
     if len(failed) == 1:
         raise failed[0]
     if failed:

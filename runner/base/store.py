@@ -50,6 +50,7 @@ class Store:
         folder = self.folder(stage, inputs)
         lock = folder.with_name(f"{folder.name}.lock")
         with disk_errors(folder), exclusive(lock, f"another run to finish {stage}"):
+            # Under the lock: complete and sound, or discarded; then built unless it is there.
             is_made = (folder / MANIFEST).exists()
             if is_made and (fault := _fault(folder, stage, inputs)):
                 _log.warning("%s is damaged (%s); it is discarded and made again", folder, fault)
@@ -130,6 +131,7 @@ def _fault(folder: Path, stage: str, inputs: JSON) -> str:
         return f"{MANIFEST} cannot be read"
     if missing := [name for name in names if not (folder / name).is_file()]:
         return f"{missing[0]} is missing"
+    # Through JSON, so that tuples and long floats compare as they were written.
     manifest = _manifest(stage, inputs, folder, names)
     if parse_json(json_line(manifest)) == recorded:
         return ""

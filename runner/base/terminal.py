@@ -33,6 +33,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> lis
     Where that is not enough a name stands on a line of its own, above its figures.
     """
     words = [word for row in (head, *rows) for word in row[0].split()]
+    # Figures never break; names give way, down to their longest word.
     figures = [max(map(len, column)) + 2 for column in list(zip(head, *rows, strict=True))[1:]]
     if sum(figures) + max(map(len, words)) <= width:
         return _drawn(head, rows, width)

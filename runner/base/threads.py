@@ -79,11 +79,11 @@ def side_by_side(jobs: Sequence[Callable[[], None]]) -> None:
         return number
 
     list(in_threads(range(len(jobs)), run, len(jobs)))
-    found = sorted((failures[number] for number in sorted(failures)), key=lambda error: isinstance(error, EvalError))
-    if not found:
+    errors = sorted((failures[number] for number in sorted(failures)), key=lambda error: isinstance(error, EvalError))
+    if not errors:
         return
     # A backend's failures are told together; a defect alone.
-    first, *others = found
+    first, *others = errors
     if isinstance(first, EvalError) and others:
-        raise type(first)("\n".join(dict.fromkeys(map(str, found)))) from first
+        raise type(first)("\n".join(dict.fromkeys(map(str, errors)))) from first
     raise first

@@ -29,8 +29,8 @@ def batch_files(folder: Path, kind: Kind = "batch") -> list[Path]:
     """Return the batches of one kind in the order of their numbers; none for a folder that is not there."""
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.jsonl", path.name)]
-    return sorted(found, key=lambda path: number_of(path.stem))
+    of_kind = [path for path in folder.iterdir() if re.fullmatch(rf"{kind}-\d+\.jsonl", path.name)]
+    return sorted(of_kind, key=lambda path: number_of(path.stem))
 
 
 def read_batch(path: Path) -> list[BatchRow]:
@@ -38,6 +38,7 @@ def read_batch(path: Path) -> list[BatchRow]:
     rows = []
     for number, fields in read_jsonl(path):
         row = checked(BatchRow, fields, f"{path}:{number}")
+        # The row's digest binds all but the evidence, whose own digest is part of the row.
         is_whole = row.row_sha256 == _binding(fields) and row.evidence_sha256 == digest(fields["evidence"])
         if not is_whole or row.batch != path.stem:
             raise InputError(
@@ -68,13 +69,13 @@ def rounds(places: Iterable[tuple[str, Pair]]) -> dict[tuple[str, Pair], int]:
     1, and one more for every batch of the pool before that held the pair: it was planted once more. A second judge's
     first reading is of round 1 too.
     """
-    found: dict[tuple[str, Pair], int] = {}
+    by_row: dict[tuple[str, Pair], int] = {}
     seen: Counter[Pair] = Counter()
     for batch, pair in places:
         is_double = batch.startswith("double-")
-        found[batch, pair] = 1 if is_double else 1 + seen[pair]
+        by_row[batch, pair] = 1 if is_double else 1 + seen[pair]
         seen[pair] += not is_double
-    return found
+    return by_row
 
 
 def write_batches(folder: Path, rows: Sequence[BatchRow], kind: Kind = "batch", *, above: int = 0) -> list[Path]:
@@ -82,6 +83,7 @@ def write_batches(folder: Path, rows: Sequence[BatchRow], kind: Kind = "batch", 
 
     The rows get their batch's name.
     """
+    # Labels may name batches whose files are gone; their numbers are not used again.
     number = max((number_of(path.stem) for path in batch_files(folder, kind)), default=0)
     number = max(number, above)
     paths = []
@@ -111,6 +113,7 @@ def make_row(
         "title": document.title,
         "evidence_sha256": digest(evidence),
     }
+    # Made without validation: a pool has tens of thousands of rows, all from checked documents.
     shown_as = [Passage.model_construct(None, **passage) for passage in evidence]
     return BatchRow.model_construct(None, **fields, evidence=shown_as, row_sha256=_binding(fields))
 

@@ -197,6 +197,7 @@ def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
     """Return the encoder's row, from a plan's `own` or the catalog; InputError names the nearest, or the exclusion."""
     if name in own:
         return own[name]
+    # A plug-in is asked for names alone that the catalog lacks: what is built in keeps its name.
     if found := plugged_encoder(name):
         row = getattr(found.load(), "row", None)
         if not isinstance(row, EncoderSpec) or row.name != name:

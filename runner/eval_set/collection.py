@@ -29,6 +29,7 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
     """
     documents = kept_documents(collection, plan)
     write_atomic(version.queries_path, _queries_bytes(collection.queries, "given" if judged_by else "published"))
+    # The archive is written on the way: the header names its digest.
     header = CorpusHeader(
         schema_version=1,
         source=version.source.name,
@@ -37,8 +38,8 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
         n_read=len(collection.documents),
         n_documents=len(documents),
         quarantined=[
-            Quarantined(file=place, reason=f"document {doc_id} has neither title nor text")
-            for doc_id, place in collection.empty.items()
+            Quarantined(file=file_name, reason=f"document {doc_id} has neither title nor text")
+            for doc_id, file_name in collection.empty.items()
         ],
         archive_sha256=write_archive(archive_path(version), documents),
     )
@@ -63,8 +64,8 @@ def keep_qrels(version: Version, facts: CollectionFacts, qrels: Qrels) -> None:
     write_atomic(version.qrels_path, trec_qrels_bytes(qrels))
     # This file comes last: its presence means that the others are there, and as it names them.
     made = {path.name: file_sha256(path) for path in _made(version)}
-    kept = facts.model_copy(update={"judged_pairs": sum(map(len, qrels.values())), "made": made})
-    write_atomic(version.collection_path, json_bytes(kept.model_dump()))
+    whole = facts.model_copy(update={"judged_pairs": sum(map(len, qrels.values())), "made": made})
+    write_atomic(version.collection_path, json_bytes(whole.model_dump()))
 
 
 def _made(version: Version) -> tuple[Path, ...]:
@@ -87,6 +88,7 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
             f"keeps them all. Ask for {len(judged)} or more."
         )
     others = [document for document in collection.documents if document.doc_id not in wanted]
+    # Others fill the seats that are left, by hash, so that a larger sample holds every smaller one.
     drawn = [*judged, *in_hash_order(others, plan.sample.seed)[: size - len(judged)]]
     return tuple(sorted(drawn, key=lambda document: document.doc_id))
 

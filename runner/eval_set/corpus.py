@@ -110,6 +110,7 @@ def texts_to_show(version: Version) -> dict[str, Document] | None:
     if folder is None or not folder.exists():
         return None
     embedded = read_corpus(folder, source.reader, frozenset(sample_to_draw(version).options)).documents
+    # Compared by content, since another corpus may have documents of the same ids.
     ours = {(document.doc_id, document.sha256): document for document in embedded}
     rows = load_corpus(version.corpus_path)[1]
     shown = {row.doc_id: ours[row.doc_id, row.sha256] for row in rows if (row.doc_id, row.sha256) in ours}
@@ -190,9 +191,10 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
         read = read_external(corpus_path).documents
     else:
         read = read_corpus(corpus_path, header.reader, frozenset(header.sample.options)).documents
-    found = {document.doc_id: document for document in read}
-    missing = [row.doc_id for row in rows if row.doc_id not in found]
-    changed = [row.doc_id for row in rows if row.doc_id in found and found[row.doc_id].sha256 != row.sha256]
+    # Held against the manifest: later additions to the folder are no part of the sample.
+    by_id = {document.doc_id: document for document in read}
+    missing = [row.doc_id for row in rows if row.doc_id not in by_id]
+    changed = [row.doc_id for row in rows if row.doc_id in by_id and by_id[row.doc_id].sha256 != row.sha256]
     if missing or changed:
         groups = (("missing", missing), ("changed", changed))
         listed = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)
@@ -202,7 +204,7 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
         )
     # Stratum, family and status are those of the draw: files beside the documents (a bill's status) may be others now.
     return tuple(
-        replace(found[row.doc_id], url=row.url, stratum=row.stratum, family=row.family, status=row.status)
+        replace(by_id[row.doc_id], url=row.url, stratum=row.stratum, family=row.family, status=row.status)
         for row in rows
     )
 
@@ -244,6 +246,7 @@ def _content(path: Path, header: CorpusHeader, rows: Sequence[CorpusRow]) -> byt
 
     So much and no more is read of it as the documents' characters can take, with a section for every two of them.
     """
+    # A bound before anything is unpacked: a few kilobytes can stand for more than fits into memory.
     most = 1_000_000 + sum(100_000 + 64 * row.n_chars for row in rows)
     seen, digest = 0, hashlib.sha256()
     for piece in _unpacked(path):
@@ -253,6 +256,7 @@ def _content(path: Path, header: CorpusHeader, rows: Sequence[CorpusRow]) -> byt
         digest.update(piece)
     if digest.hexdigest() != header.archive_sha256:
         raise ValueError(f"its SHA-256 is {digest.hexdigest()}, and {header.archive_sha256} is due")
+    # Unpacked a second time, now that the digest vouches for it.
     return b"".join(_unpacked(path))
 
 
@@ -270,6 +274,7 @@ def _unpacked(path: Path) -> Iterator[bytes]:
 def _documents(content: bytes, rows: Sequence[CorpusRow]) -> tuple[Document, ...]:
     """Return the documents in a tar; ValueError if it has a link, a name too many or too few, or another content."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        # Plain files alone, and of exactly the manifest's names: neither links nor paths that lead elsewhere.
         members = archive.getmembers()
         if not all(member.type == tarfile.REGTYPE and member.sparse is None for member in members):
             raise ValueError("it holds a link, a folder or a device")
@@ -296,6 +301,7 @@ def archived_documents(version: Version) -> tuple[Document, ...] | None:
     try:
         documents = _documents(_content(path, header, rows), rows)
         pairs = zip(documents, rows, strict=True)
+        # The digest may have been forged together with the manifest; each document is held to its own row.
         is_listed = all(manifest_row(document, row.file) == row for document, row in pairs)
     except _UNREADABLE:
         return None

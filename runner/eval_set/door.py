@@ -41,10 +41,11 @@ def held(path: Path) -> Path:
 
     A file that no lock names passes: of an open version, or of no version at all.
     """
-    for place in dict.fromkeys((path.absolute(), path.resolve())):  # also where a link to it leads
-        for record in list(place.parents)[:2]:  # runs and cells lie one deeper
+    for location in dict.fromkeys((path.absolute(), path.resolve())):  # also where a link to it leads
+        for record in list(location.parents)[:2]:  # runs and cells lie one deeper
             if (record / LOCK_NAME).exists():
-                lock, name = read_lock(record), place.relative_to(record).as_posix()
+                lock, name = read_lock(record), location.relative_to(record).as_posix()
+                # The lock of any other folder binds `verify` alone; files beside the record's own are free.
                 if lock.folder is None and name in lock.files and (fault := fault_of(record, name, lock.files[name])):
                     raise IntegrityError(f"A frozen eval set changed:\n  {fault}\n{way_out(record)}")
     return path
@@ -59,6 +60,7 @@ def read_lock(record: Path) -> Lock:
         raise IntegrityError(f"{path} is damaged. {way_out(record)}") from error
     if path.is_symlink():
         raise IntegrityError(f"{path} is a link, and no lock is. {way_out(record)}")
+    # A record's lock is compared by bytes: another layout is an edit too.
     is_laid_out = lock.folder is not None or json_bytes(lock.model_dump()) == path.read_bytes()
     if is_edited(lock) or not is_laid_out:
         raise IntegrityError(f"{path}: its own table was edited. {way_out(record)}")
@@ -70,10 +72,10 @@ def fault_of(record: Path, name: str, expected: str) -> str:
     path = record / name
     if not path.is_file():
         return f"{path}: missing"
-    if any(place.is_symlink() for place in (path, *list(path.parents)[: name.count("/")])):
+    if any(part.is_symlink() for part in (path, *list(path.parents)[: name.count("/")])):
         return f"{path}: a link stands in its place"
-    found = file_sha256(path)
-    return "" if found == expected else f"{path}: changed (locked {expected[:16]}, found {found[:16]})"
+    now = file_sha256(path)
+    return "" if now == expected else f"{path}: changed (locked {expected[:16]}, found {now[:16]})"
 
 
 def is_report(folder: Path) -> bool:
@@ -115,12 +117,12 @@ def lock_folder(
     ".git" never counts, and a symbolic link counts by its text. InputError if no file counts, or one cannot be read,
     changes meanwhile, has a name that is not UTF-8, or is a pipe or a socket.
     """
-    place, root = own and own.parent.resolve() / own.name, folder.resolve()
+    own_path, root = own and own.parent.resolve() / own.name, folder.resolve()
     facts = FolderFacts(
         locked_at=datetime.now(UTC).isoformat(timespec="seconds"),
         git=git_state(folder),
         extensions=sorted(extensions),
-        own=place.relative_to(root).as_posix() if place and place.is_relative_to(root) else "",
+        own=own_path.relative_to(root).as_posix() if own_path and own_path.is_relative_to(root) else "",
         score=score,
         meta=dict(meta or {}),
     )
@@ -161,10 +163,11 @@ def _counted(folder: Path, facts: FolderFacts) -> Iterator[str]:
 
 def names_below(folder: Path) -> Iterator[str]:
     """Yield the POSIX paths below a folder of every file and link, but for git's own; a name may hold surrogates."""
-    for place, folders, names in os.walk(folder, onerror=_raise_unreadable):
-        links = [name for name in folders if (Path(place) / name).is_symlink()]
+    for inner, folders, names in os.walk(folder, onerror=_raise_unreadable):
+        links = [name for name in folders if (Path(inner) / name).is_symlink()]
+        # In place, which keeps os.walk out of git's own folder and of links.
         folders[:] = [name for name in folders if name not in (".git", *links)]
-        yield from ((Path(place) / name).relative_to(folder).as_posix() for name in (*names, *links) if name != ".git")
+        yield from ((Path(inner) / name).relative_to(folder).as_posix() for name in (*names, *links) if name != ".git")
 
 
 def _raise_unreadable(error: OSError) -> None:
@@ -174,16 +177,17 @@ def _raise_unreadable(error: OSError) -> None:
 def _digest(path: Path) -> str:
     """Return the SHA-256 of a file, or of a link's text; InputError for anything else, and for one that changes."""
     try:
+        # Looked at before and after: a file that is being written has no digest worth keeping.
         before = path.lstat()
         if stat.S_ISLNK(before.st_mode):
             return sha256(b"link to " + os.fsencode(path.readlink()))
         if not stat.S_ISREG(before.st_mode):
             raise InputError(f"{display(path)} is a pipe, socket or device. Move it out of the folder.")
-        found = file_sha256(path)
+        content = file_sha256(path)
         after = path.lstat()
     except OSError as error:
         _raise_unreadable(error)
         raise
     if (before.st_ino, before.st_size, before.st_mtime_ns) != (after.st_ino, after.st_size, after.st_mtime_ns):
         raise InputError(f"{display(path)} changed while it was read. Stop what writes to it, then try again.")
-    return found
+    return content

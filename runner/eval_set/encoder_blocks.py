@@ -33,6 +33,7 @@ def shape_problems(error: ValidationError, path: Path) -> list[str]:
     """Return one line a wrong field; of the plan's own encoders with the line of the file and what to write."""
     rows = error.errors(include_url=False, include_input=False)
     lines = []
+    # Both lists are pydantic's, in its order: one with the place, the other in words.
     for row, plain in zip(rows, problems(error), strict=True):
         if row["loc"][:1] != (BLOCK,):
             lines.append(plain)
@@ -53,9 +54,9 @@ def encoder_problems(plan: Plan, path: Path) -> list[str]:
     return [_told(path, name, *problem) for name, spec in plan.encoders.items() for problem in _problems(name, spec)]
 
 
-def _told(path: Path, name: str, field: str, said: str) -> str:
-    place = ".".join(filter(None, [BLOCK, name, field]))
-    return f"line {line_of(path, [BLOCK, name, field])}: {place}: {said}"
+def _told(path: Path, name: str, field: str, problem: str) -> str:
+    field_path = ".".join(filter(None, [BLOCK, name, field]))
+    return f"line {line_of(path, [BLOCK, name, field])}: {field_path}: {problem}"
 
 
 def _problems(name: str, spec: EncoderSpec) -> list[tuple[str, str]]:
@@ -66,9 +67,11 @@ def _problems(name: str, spec: EncoderSpec) -> list[tuple[str, str]]:
     elif name in ENCODERS:
         wrong.append(("", f"the catalog has {name} already; write another name, such as {name}-own"))
     is_service = bool(spec.api)
+    # An empty text is as good as none.
     stated = {field for field in spec.model_fields_set if getattr(spec, field) != ""}
     advice = {field: f"write {info.description}" for field, info in EncoderSpec.model_fields.items()}
     wrong += [(field, f"is missing: {advice[field]}") for field in _WANTED[is_service] if field not in stated]
+    # What only the other kind of encoder reads would have no effect, so it is refused.
     kind = "with" if is_service else "without"
     wrong += [(field, f"leave it out {kind} api") for field in _IDLE[is_service] if field in stated]
     wrong += [(field, "leave it out: it is the catalog's") for field in _OF_THE_CATALOG[1:] if field in stated]
@@ -82,12 +85,12 @@ def _problems(name: str, spec: EncoderSpec) -> list[tuple[str, str]]:
     if not is_service or wrong:
         return wrong
     try:
-        place = plain_address(spec.url, "url", "")
+        server = plain_address(spec.url, "url", "")
     except InputError as error:
         return [("url", str(error))]
     if spec.has_input_types and (spec.query_prompt or spec.document_prompt):
         side = "query_prompt" if spec.query_prompt else "document_prompt"
         wrong.append((side, f"the {spec.api} API is told which side a text is on (input_type); leave prompts out"))
-    if spec.key_env and place.origin.startswith("http:") and not is_own(place.host):
+    if spec.key_env and server.origin.startswith("http:") and not is_own(server.host):
         wrong.append(("url", "a key would go unencrypted; write an https address, or leave key_env out"))
     return wrong

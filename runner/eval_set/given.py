@@ -102,28 +102,35 @@ def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table, n
     for row in _texts(documents, "documents"):
         if not (row.title.strip() or row.text.strip()):
             raise InputError(f"documents: {printable(row.id)} has no text. Leave it out: nothing can find it.")
+        # Documents are kept in NFC, as readers make them.
         title, text = (unicodedata.normalize("NFC", each) for each in (row.title, row.text.strip()))
         texts[row.id] = beir.collection_document(row.id, " ".join(title.split()), text, title_fits)
         n_renormalised += not unicodedata.is_normalized("NFC", row.title + row.text)
+    # Whatever the qrels name has to be there: a mistyped id would lower every score in silence.
     judged = read_trec_qrels(qrels) if isinstance(qrels, str | Path) else _qrels(qrels)
     _check_known("queries", judged, asked)
     _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), texts)
-    kept = {query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged}
-    if len(kept) < 2:
-        raise InputError(f"{len(kept)} queries are judged; at least 2 are needed, and 25 or more to see anything.")
+    judged_queries = {
+        query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged
+    }
+    if len(judged_queries) < 2:
+        raise InputError(
+            f"{len(judged_queries)} queries are judged; at least 2 are needed, and 25 or more to see anything."
+        )
+    # There are no files to take digests of; those of the content stand in their place.
     rows = [[document.doc_id, document.title, document.text] for document in texts.values()]
     return beir.Collection(
         name=name,
         documents=tuple(texts[doc_id] for doc_id in sorted(texts)),
         empty={},
         n_duplicates=0,
-        queries=kept,
-        n_unjudged_queries=len(asked) - len(kept),
-        n_renormalised=n_renormalised + sum(kept[query_id] != asked[query_id] for query_id in kept),
-        qrels={query_id: judged[query_id] for query_id in kept},
+        queries=judged_queries,
+        n_unjudged_queries=len(asked) - len(judged_queries),
+        n_renormalised=n_renormalised + sum(judged_queries[query_id] != asked[query_id] for query_id in judged_queries),
+        qrels={query_id: judged[query_id] for query_id in judged_queries},
         missing_documents=(),
         split=name,
-        sha256=beir.CollectionDigests(digest(sorted(rows)), digest(kept), digest(judged)),
+        sha256=beir.CollectionDigests(digest(sorted(rows)), digest(judged_queries), digest(judged)),
     )
 
 
@@ -143,7 +150,7 @@ def given_run(
         hits_of = read_trec_run(retriever).run.hits
         answers = {query_id: [hit.doc_id for hit in hits] for query_id, hits in hits_of.items()}
     elif isinstance(retriever, Mapping):
-        answers = {str(query_id): found for query_id, found in retriever.items()}
+        answers = {str(query_id): doc_ids for query_id, doc_ids in retriever.items()}
     elif callable(retriever):
         answers = {query_id: retriever(text) for query_id, text in queries.items()}
     else:
@@ -152,17 +159,19 @@ def given_run(
     hits = {}
     for query_id in queries:
         ids = _ranking(answers.get(query_id, ()), f"{where}, query {printable(query_id)}", documents)
-        hits[query_id] = tuple(Hit(doc_id, float(len(ids) - place), WHOLE) for place, doc_id in enumerate(ids))
+        # Ids come without scores, so that ranks count down to 1.
+        hits[query_id] = tuple(Hit(doc_id, float(len(ids) - rank), WHOLE) for rank, doc_id in enumerate(ids))
     if not any(hits.values()):
         raise InputError(f"{where} returned no document for any query.")
     return Run(cell, hits)
 
 
-def _ranking(found: object, where: str, documents: Collection[str]) -> list[str]:
-    if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
-        raise InputError(f"{where}: returned {_shown(found)}, not a list of document ids.")
+def _ranking(answer: object, where: str, documents: Collection[str]) -> list[str]:
+    # A string is iterable too: its letters would pass for ids.
+    if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
+        raise InputError(f"{where}: returned {_shown(answer)}, not a list of document ids.")
     ids: list[str] = []
-    for place, value in enumerate(found, start=1):
+    for place, value in enumerate(answer, start=1):
         doc_id = str(value) if isinstance(value, Integral) else value
         if not isinstance(doc_id, str) or doc_id not in documents:
             raise InputError(f"{where}: {_shown(value)}, at rank {place}, is not the id of a document.")
@@ -211,6 +220,7 @@ def _texts(given: Table, what: str) -> Iterator[_Row]:
 
 def _checked_rows(given: Table, what: str, model: type[_Model]) -> Iterator[_Model]:
     """Yield the rows of a DataFrame, or of anything that yields mappings; none at all is an error."""
+    # A DataFrame by what it can do: pandas is not imported, and need not be installed.
     rows = given.to_dict("records") if hasattr(given, "to_dict") else given
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise InputError(f"{what} are {_shown(rows)}. Give a dict by id, rows as dicts, or a pandas DataFrame.")

@@ -43,10 +43,11 @@ def _read(model: type[Model], version: Version, name: str) -> Model | None:
     path = version.folder / name
     if not path.exists():
         return None
-    found = checked(model, read_json(held(path)), path)
-    said = (getattr(found, "source", ""), getattr(found, "version", 0))
-    if said != (version.source.name, version.number):
+    # A file copied from another version would otherwise speak for this one.
+    record = checked(model, read_json(held(path)), path)
+    named = (getattr(record, "source", ""), getattr(record, "version", 0))
+    if named != (version.source.name, version.number):
         raise IntegrityError(
-            f"{path} is of {said[0]} v{said[1]}, and this is {version.number_name}. Restore the file from git."
+            f"{path} is of {named[0]} v{named[1]}, and this is {version.number_name}. Restore the file from git."
         )
-    return found
+    return record

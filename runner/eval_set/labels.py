@@ -52,6 +52,7 @@ def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label,
         return ()
     queries = {query.id for query in load_queries(version.queries_path)}
     documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    # Grades under other instructions are another measurement.
     prompt = file_sha256(version.judge_path)
     for number, label in enumerate(labels, start=1):
         problem = ""
@@ -71,11 +72,11 @@ def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label,
 
 def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
     """Return the label of every pair that scores count: the earliest of its first round."""
-    found: dict[Pair, Label] = {}
+    counted: dict[Pair, Label] = {}
     for label in labels:
         if label.round == 1:
-            found.setdefault(label.pair, label)
-    return found
+            counted.setdefault(label.pair, label)
+    return counted
 
 
 def newest_batch(labels: Iterable[Label]) -> int:
@@ -97,6 +98,7 @@ def label_prefix(path: Path) -> LabelPrefix:
 
 def closed(version: Version) -> str:
     """Return why no label may be added any more, "" where one may."""
+    # A record is closed by its decision; a rehearsal only until its lock holds the lines that it was scored with.
     if (version.folder / LOCK_NAME).exists() or (version.folder / "decision.json").exists():
         return f"{version.number_name} is decided: its labels are final. Top-ups belong in the next version."
     rehearsal = version.folder / "rehearsal"

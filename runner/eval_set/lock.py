@@ -63,9 +63,11 @@ def verify_lock(record: Path) -> Lock | None:
             raise IntegrityError(f"{record} has lost its {LOCK_NAME}. {way_out(record)}")
         return None
     lock = read_lock(record)
+    # First the bytes; what files say of each other is asked only where these are as locked.
     faults = (fault_of(record, name, expected) for name, expected in sorted(lock.files.items()))
     problems = [fault for fault in faults if fault] or contradictions(record, lock.files)
     if is_report(record):
+        # A report is made at once and whole, so nothing may join it later.
         own = {LOCK_NAME, *lock.files}
         for path in sorted(record.rglob("*")):
             is_file = path.is_symlink() or not path.is_dir()
@@ -149,10 +151,11 @@ def contradictions(record: Path, files: Mapping[str, str]) -> list[str]:
     for holder, target, expected in _claims(record, files):
         if target not in digests:
             digests[target] = file_sha256(target) if target.is_file() else ""
-        found = digests[target]
+        present = digests[target]
+        # A rehearsal or an external collection may lack a file that results name; a record with runs may not.
         must_be_there = is_whole and target.is_relative_to(record)
-        if isinstance(expected, str) and found != expected and (found or must_be_there):
-            now = f"it is {found[:16]}" if found else "it is not there"
+        if isinstance(expected, str) and present != expected and (present or must_be_there):
+            now = f"it is {present[:16]}" if present else "it is not there"
             problems.append(f"{target}: {holder} says {expected[:16]}, and {now}")
     if (_home(record) / "labels.jsonl").is_file() or is_whole or record != _home(record):
         problems += _of_labels(record, files)
@@ -166,9 +169,10 @@ def _home(record: Path) -> Path:
 
 def _claims(record: Path, files: Mapping[str, str]) -> Iterator[Claim]:
     for holder in sorted(files):
+        # The page prints digests for people; they are read back from its table.
         if holder.endswith(".html"):
             text = (record / holder).read_text(encoding="utf-8", errors="replace")
-            yield from ((holder, record / name, said) for name, said in _IN_PAGE.findall(text))
+            yield from ((holder, record / name, stated) for name, stated in _IN_PAGE.findall(text))
         elif holder.startswith("cells/"):
             yield from _said(holder, record, read_json(record / holder), _OF_CELL, Path(holder).stem)
         elif holder in (*_SAID, "opened.json"):
@@ -194,8 +198,8 @@ def _nested(holder: str, record: Path, value: JSON) -> Iterator[Claim]:
     home = _home(record)
     if holder == "results.json":
         digests = _at(value, "digests")
-        for name, told in digests.items() if isinstance(digests, dict) else ():
-            yield holder, (record if name == "lists.json" else home) / Path(name).name, told
+        for name, stated in digests.items() if isinstance(digests, dict) else ():
+            yield holder, (record if name == "lists.json" else home) / Path(name).name, stated
         for row in _at(value, "cells") or ():
             yield from _said(holder, record, _at(row, "provenance"), _OF_CELL, slug(str(_at(row, "cell"))))
         before = home.with_name(f"v{_at(value, 'previous', 'version')}") / record.relative_to(home)
@@ -217,6 +221,7 @@ def _of_labels(record: Path, files: Mapping[str, str]) -> list[str]:
     if "results.json" in files:
         scored = _at(read_json(record / "results.json"), "labels")
         lines, expected = _at(scored, "lines"), _at(scored, "sha256")
+        # Labels may grow after a rehearsal: only the lines that were scored are held.
         content = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
         if isinstance(lines, int) and sha256(b"".join(content[:lines])) != expected:
             problems.append(f"{path}: the first {lines} lines changed since {record / 'results.json'} was made of them")

@@ -85,6 +85,7 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
             *(f"nomic-v1.5 x {name}" for name in (fixed, "fixed_token_1024_100")),
             f"mpnet-base-v2 x {fixed}",
         ]
+        # The baseline first; the sort is stable, so the others keep their order.
         dense.sort(key=source.baseline.__ne__)
         best = "arctic-l-v2.0"
     return [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
@@ -160,6 +161,7 @@ def read_plan(path: Path) -> Plan:
 
 def plan_digest(plan: Plan) -> PlanDigest:
     """Return what a preregistration freezes: the rule with every setting that moves a verdict, baseline and cells."""
+    # Cells may be added later as exploratory ones, so they are listed and not digested.
     rule = plan.model_dump(exclude={"cells", "baseline"})
     return PlanDigest(rule_sha256=digest(rule), baseline=plan.baseline, cells=list(plan.cells))
 
@@ -184,7 +186,7 @@ def _identity_problems(plan: Plan, source: SourceSpec, version: int, *, rehearsa
 
 
 def _judge_problems(judges: Judges | None) -> list[str]:
-    unknown = [one.api for one in judges.each if one.api not in APIS] if judges else []
+    unknown = [spec.api for spec in judges.each if spec.api not in APIS] if judges else []
     if unknown:
         return [f"judges: there is no api {unknown[0]!r}; write {' or '.join(APIS)}"]
     if judges is None or judges.second is None or judges.second.by_file:
@@ -219,6 +221,7 @@ def _reuse_problems(reuse: Reuse | None, source: SourceSpec) -> list[str]:
 
 
 def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[str]:
+    # Every cell by itself: its form, its parts, its one way of writing.
     cells: list[OwnCell] = []
     problems = []
     for text in plan.cells:
@@ -234,6 +237,7 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
     problems += [
         f"cells: {text!r} is listed twice" for text in sorted({t for t in plan.cells if plan.cells.count(t) > 1})
     ]
+    # Then cells beside each other: none twice, none in another's file.
     files = {slug(str(cell)): str(cell) for cell in cells}
     problems += [
         f"cells: '{cell}' and {files[slug(str(cell))]!r} would have one file; call one encoder otherwise"
@@ -258,6 +262,7 @@ def check_cell(cell: OwnCell, own: Mapping[str, EncoderSpec] = NO_OWN) -> None:
         return
     if isinstance(cell, BM25Cell):
         return
+    # What is stored of vectors must be possible with the dimensions that they have.
     dim = catalog.encoder(cell.encoder, own).dim
     if isinstance(cell, DenseCell) and cell.variant.isdigit() and int(cell.variant) >= dim:
         raise InputError(

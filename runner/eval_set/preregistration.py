@@ -16,6 +16,7 @@ def preregistration(version: Version) -> Preregistration:
         raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
     plan = version.plan(rehearsal=False)
     check_sample(version)
+    # A rehearsal is frozen with the record, since both are judged by the same labels.
     rehearsed = version.plan(rehearsal=True) if version.plan_path(rehearsal=True).exists() else None
     return Preregistration(
         schema_version=1,
@@ -62,6 +63,7 @@ def check_preregistration(version: Version) -> Preregistration:
     """Return what `preregister` would return, nothing written; every error that it can meet is raised here."""
     if version.preregistration_path.exists():
         return verified_preregistration(version)
+    # Whoever has seen grades could choose a rule that fits them.
     if _is_under_judgment(version):
         raise IntegrityError(
             f"{version.preregistration_path} is missing, though pairs of {version.name} are with a judge or judged "
@@ -90,6 +92,7 @@ def _is_under_judgment(version: Version) -> bool:
 
 def _changes(frozen: Preregistration, version: Version) -> list[str]:
     """Return what the files say otherwise than the preregistration; plans are read without their criteria."""
+    # Digests of the shared files first, then each plan field by field, so that the message says what changed.
     files = (
         (version.queries_path, frozen.queries_sha256),
         (version.corpus_path, frozen.corpus_sha256),

@@ -42,8 +42,8 @@ def reading_bytes(reading: Reading) -> bytes:
         cumulative = 0
         for rank, chunk in enumerate(chunks, start=1):
             cumulative += chunk.n_tokens
-            place = f"{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}"
-            lines.append(f"{query_id}\t{rank}\t{place}\t{chunk.n_tokens}\t{cumulative}")
+            location = f"{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}"
+            lines.append(f"{query_id}\t{rank}\t{location}\t{chunk.n_tokens}\t{cumulative}")
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -61,6 +61,7 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
         before = lists[query_id]
         if len(before) == RUN_DEPTH:
             raise ValueError(f"query {query_id} has more than {RUN_DEPTH} documents")
+        # In the one form that `run_bytes` writes: a score by hand could not be written back the same.
         if not _SCORE.fullmatch(score):
             raise ValueError(f"the score {score!r} is not a number with 5 or 9 places")
         if not (start.isdecimal() and end.isdecimal()):
@@ -114,6 +115,7 @@ def _read_lists(
         raise InputError(
             f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
         )
+    # Each line: columns, a known query, the rank that is due, then what `entry` checks of the rest.
     n_columns = header.count("\t") + 1
     for number, line in enumerate(lines[:-1], start=2):
         try:

@@ -124,9 +124,11 @@ def _run_line(line: bytes) -> tuple[str, str, int, float, bytes]:
     if not rank.isdigit() or len(rank) > 9:
         raise ValueError(f"the rank (column 4) is {_shown(rank)}, not a whole number")
     try:
+        # Python would read 1_0 as 10.
         value = float(score) if b"_" not in score else math.nan
     except ValueError:
         value = math.nan
+    # So turned round, the comparison catches nan as well.
     if not abs(value) <= _LARGEST_SCORE:
         raise ValueError(
             f"the score (column 5) is {_shown(score)}, not a number that a 32-bit float, as trec_eval has, can hold"
@@ -142,6 +144,7 @@ def trec_run_bytes(run: Run, tag: str = "") -> bytes:
     is empty or has white space, and on a score that is not finite.
     """
     tag = _word(tag or slug(run.cell))
+    # All queries or none: scores of two scales in one file would mislead whoever compares them.
     own = all(_survives(hits) for hits in run.hits.values())
     lines = []
     for query_id, hits in run.hits.items():

@@ -75,6 +75,7 @@ class Version:
         """The words behind a verb that name this version, for commands that messages suggest; a trial's with --try."""
         if self.tried_from is not None:
             return f"{self.tried_from.flags} --try"
+        # A source's own folder need not be named: of the workplace, or of what came with the tool.
         given = [self.source.name]
         own = [place / self.source.name for place in (EVAL_SETS, OWN_FILES / "eval-sets")]
         if self.folder.parent.resolve() not in (folder.resolve() for folder in own):
@@ -191,6 +192,7 @@ def bring_demo(version: Version) -> None:
     """Copy the demo of an installed wheel into a workplace that has none yet, whole or not at all."""
     if (packaged := _packaged_demo(version)) is None:
         return
+    # Copied aside first, so that a kill leaves no half of a version.
     staged = version.work / "demo"
     shutil.rmtree(staged, ignore_errors=True)  # of a run that was killed
     shutil.copytree(packaged, staged)
@@ -237,8 +239,8 @@ def open_version(eval_set: Path, work: Path, cache: Path, source: SourceSpec, *,
     elsewhere = source.imported.version if source.imported else 0
     usable = [number for number in numbers if not is_abandoned(eval_set / f"v{number}")]
     number = max(usable) if usable else max([elsewhere, *numbers]) + 1
-    place = work / source.name / f"v{number}"
-    return Version(source, number, eval_set / f"v{number}", place, cache, rehearsal=rehearsal)
+    own_work = work / source.name / f"v{number}"
+    return Version(source, number, eval_set / f"v{number}", own_work, cache, rehearsal=rehearsal)
 
 
 def numbered(version: Version, number: int) -> Version:
@@ -263,6 +265,7 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
     InputError for a source that cannot be evaluated, where the folder is a version itself, a file, or unusable, and
     for an external collection without a folder, since there are many of them.
     """
+    # Of a source, the workplace has one eval set; of a collection, one for every folder that was ever given.
     source = catalog.source(name)
     if source.policy == "external" and folder is None:
         evaluated = sorted(path.parents[1] for path in (WORKPLACE / ".work" / name).glob("*/v1/results.json"))
@@ -288,18 +291,19 @@ def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool =
     A source without a version in its own place is undecided; a folder that was named for its versions is mistyped.
     """
     version = newest_version(name, folder, rehearsal=rehearsal)
-    place = version.folder.parent
-    if folder is None or place == EVAL_SETS / name or version_numbers(place):
+    eval_set = version.folder.parent
+    if folder is None or eval_set == EVAL_SETS / name or version_numbers(eval_set):
         return version
-    inner = place / name
+    # Most often the folder above was meant, which holds one folder a source.
+    below = eval_set / name
     how = "run" if version.source.policy == "external" else "init"
     to_do = (
-        f"Did you mean {display(inner)}?"
-        if version_numbers(inner)
+        f"Did you mean {display(below)}?"
+        if version_numbers(below)
         else f"To begin one there: {DRIVER} {how} {version.flags} --corpus-path PATH"
     )
-    what = "has no version in it" if place.is_dir() else "does not exist"
-    raise InputError(f"--eval-set-path: {display(place)} {what}. {to_do}")
+    what = "has no version in it" if eval_set.is_dir() else "does not exist"
+    raise InputError(f"--eval-set-path: {display(eval_set)} {what}. {to_do}")
 
 
 def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
@@ -331,6 +335,7 @@ def load_corpus(path: Path) -> tuple[CorpusHeader, tuple[CorpusRow, ...]]:
         raise InputError(f"{path} is empty; delete it and `run` with --corpus-path to sample again.")
     header = checked(CorpusHeader, lines[0][1], f"{path}:{lines[0][0]}")
     rows = tuple(checked(CorpusRow, row, f"{path}:{number}") for number, row in lines[1:])
+    # Ids ascend strictly: one comparison shows what is missing, repeated or out of order.
     if len(rows) != header.n_documents or [r.doc_id for r in rows] != sorted({r.doc_id for r in rows}):
         raise InputError(
             f"{path}: rows are missing, repeated or out of order; {header.n_documents} documents expected."

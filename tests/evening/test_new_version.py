@@ -558,13 +558,11 @@ def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):
 def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_words(v1, v2):
     old, new = results_of(v1), results_of(v2)
     place = [query.id for query in new.queries].index("q03")
-    assert not new.previous.comparable
     for row in new.previous.cells:
         if row.cell == NEW_CELL:
             assert (row.before, row.difference, row.changed) == ({}, {}, [])
             continue
         then, now = (next(cell for cell in made.cells if cell.cell == row.cell) for made in (old, new))
-        assert row.within(max(abs(movement.mean) for movement in row.difference.values()))
         for measure, movement in row.difference.items():
             assert (row.before[measure], row.after[measure]) == tuple(made.scores[measure].mean for made in (then, now))
             pairs = zip(then.scores[measure].per_query, now.scores[measure].per_query, strict=True)
@@ -581,7 +579,6 @@ def test_a_rule_that_changed_is_named_and_the_same_queries_stay_comparable(v1, t
     run(tmp_path)
     found = results_of(version).previous
     assert found.changed == ["pool_depth"]
-    assert found.comparable
     assert all("run_sha256" not in row.changed for row in found.cells)
     assert found.queries.common == 25
 
@@ -593,7 +590,6 @@ def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2)
     otherwise = whole.model_copy(update={"digests": whole.digests | {v2.judge_path.name: file_sha256(v2.judge_path)}})
     found = previous_version(v2, otherwise)
     assert found.changed == [JUDGE_PROMPT]
-    assert not found.comparable
     replace_corpus(v2, lambda rows: rows[:-1])
     found = previous_version(v2, otherwise)
     assert found.documents.gone == 1

@@ -79,6 +79,7 @@ def planned_tokens(
         wanted[pair] = wanted.get(pair, 0) + 1
     planned: dict[str, TokenCount] = {}
     for encoder in sorted({encoder for encoder, _ in wanted}):
+        # Chunks by chunker; queries once for every time that the encoder's vectors are made.
         most = known_encoder(encoder, own).max_tokens
         parts = [(_tokens(most, chunker, corpus), n) for (who, chunker), n in wanted.items() if who == encoder]
         queries = corpus.query_chars // CHARACTERS_PER_TOKEN * max(n for _, n in parts)
@@ -221,6 +222,7 @@ def of_rented(planned: Mapping[str, TokenCount], remote: RemoteOptions, entries:
         if not count.tokens:
             continue
         pace = rate(encoder, remote.gpu, entries)
+        # Work is shared, but every container starts and idles for itself.
         reading = count.tokens / pace.tokens_per_second
         seconds = reading + remote.containers * (START_SECONDS + IDLE_SECONDS)
         download = 0.0 if encoder in fetched else START_SECONDS + size(encoder).weights_gb / _DOWNLOAD_GB_PER_SECOND

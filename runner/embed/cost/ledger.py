@@ -235,6 +235,7 @@ class Hold:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        # An interrupt is no Exception: what was held then stays counted.
         if error is None or (isinstance(error, Unusable) and error.is_charged):
             self.settle(self.cost)
         elif isinstance(error, Exception):
@@ -262,6 +263,7 @@ def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
         return None
     rented = [entry for entry in paid if entry.gpu]
     embedding = [entry for entry in rented if entry.kind == "embed"]
+    # The price shown is that of the newest rental, of embedding where there was one.
     latest = max(embedding or rented or paid, key=lambda entry: entry.on)
 
     def total(wanted: Iterable[Entry]) -> float:

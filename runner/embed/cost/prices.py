@@ -143,6 +143,7 @@ class Price(NamedTuple):
 
     def usd(self, usage: Usage) -> float:
         """Return the dollars of one request."""
+        # Cached tokens count towards the length of a prompt, whatever they cost.
         prompt = usage.read + usage.cache_written + usage.cache_read
         read = self.read * (usage.read + CACHE_WRITE * usage.cache_written + self.cached * usage.cache_read)
         factor = self.long if prompt > LONG_PROMPT else 1.0

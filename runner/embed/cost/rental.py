@@ -136,6 +136,7 @@ class Rentals:
                 self._trouble = error
             except (BackendError, OSError) as error:
                 self._trouble = BudgetError(f"What is spent cannot be written down, so embedding was stopped: {error}")
+            # Taken out under the lock and called outside of it: each is called once, and may ask this object.
             callbacks = self._callbacks if self._trouble else []
             self._callbacks = self._callbacks if self._trouble is None else []
         for callback in callbacks:
@@ -157,6 +158,7 @@ class Rentals:
             now = self._clock()
             for rental in self._open:
                 if (rental.hold.entry.what, rental.hold.entry.kind) == (what, kind) and rental.is_warm(now):
+                    # The idle time before is no measure of the container's pace.
                     if not rental.users:
                         rental.last_answers.clear()
                     rental.users, rental.until = rental.users + 1, None

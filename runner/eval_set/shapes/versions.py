@@ -53,10 +53,6 @@ class Compared(FrozenModel):
     difference: dict[str, Difference]
     changed: list[str]
 
-    def within(self, tolerance: float) -> bool:
-        """Whether every mean that was paired moved by at most so much."""
-        return all(abs(moved.mean) <= tolerance for moved in self.difference.values())
-
 
 class Kept(FrozenModel):
     """Queries or documents by id, counted: `common` have the same text in both versions, `changed` another one."""
@@ -65,11 +61,6 @@ class Kept(FrozenModel):
     changed: Count
     new: Count
     gone: Count
-
-    @property
-    def all_common(self) -> bool:
-        """Whether nothing was changed, added or left out."""
-        return not (self.changed or self.new or self.gone)
 
 
 JUDGE_PROMPT = "judge prompt"
@@ -93,9 +84,3 @@ class PreviousVersion(FrozenModel):
     labels_carried: Count
     changed: list[str]
     cells: list[Compared]
-
-    @property
-    def comparable(self) -> bool:
-        """Whether queries, documents, judge's prompt and relevant grade are the same in both."""
-        same_grades = not {JUDGE_PROMPT, "relevant_grade"} & {*self.changed}
-        return same_grades and self.queries.all_common and self.documents.all_common
