@@ -59,6 +59,11 @@ def shaped(shape: type[Model], record: object) -> Model:
     return shape.model_validate(record, from_attributes=True)
 
 
+def part(shape: type[Model], record: FrozenModel) -> Model:
+    """Return a record of the shape, with those fields that it has of a larger one."""
+    return shape.model_validate(record.model_dump(include=set(shape.model_fields)))
+
+
 def problems(error: ValidationError) -> list[str]:
     """Return one line a wrong field: its place, what is wrong, what was found."""
     rows = []

@@ -10,7 +10,7 @@ from runner.base.canonical import write_atomic
 from runner.base.places import CHECKOUT
 from runner.base.schema import FrozenModel
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader, CorpusRow
+from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.labels import Answer, Label
 from runner.eval_set.shapes.lists import RankedLists
@@ -29,7 +29,7 @@ SCHEMAS: dict[str, type[FrozenModel]] = {
     "queries": Queries,
     "corpus-header": CorpusHeader,
     "corpus-row": CorpusRow,
-    "collection": CollectionFacts,
+    "collection": CollectionFile,
     "label": Label,
     "answer": Answer,
     "cell": CellFile,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from runner.base.records import Run
+from runner.base.schema import part
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.gate import GateVerdict
@@ -55,7 +56,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         unjudged=unjudged,
         bounds=bounds,
         # A cell's file without its backend, which decides nothing, and without what only gate and explorations read.
-        provenance=Provenance.model_validate(comparison.facts[cell].model_dump(include=set(Provenance.model_fields))),
+        provenance=part(Provenance, comparison.facts[cell]),
         loss=comparison.losses.get(cell),
     )
 

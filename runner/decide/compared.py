@@ -79,7 +79,8 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
     lock = verify_lock(before.record)
     decision = None if lock is None else load_decision(before)
     path = before.plan_path(rehearsal=before.rehearsal)
-    changed = settings_changed(read_plan(path), results.plan) if path.exists() else []
+    plan = read_plan(version.plan_path(rehearsal=version.rehearsal))
+    changed = settings_changed(read_plan(path), plan) if path.exists() else []
     prompt = before.judge_path
     if prompt.exists() and file_sha256(prompt) != results.digests[version.judge_path.name]:
         changed.append(JUDGE_PROMPT)

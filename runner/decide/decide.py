@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
@@ -11,7 +12,6 @@ from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_ce
 from runner.decide.outcome import CHOSEN
 from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
-from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.shapes.decision import Chosen, Decision, Retrieval, Standing
 from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import CellResult, Results
@@ -86,7 +86,7 @@ def decide(
         version=results.version,
         kind=results.kind,
         tier=tier,
-        chosen=chosen_cell(chosen, standing, results.plan.encoders),
+        chosen=chosen_cell(chosen, standing, row.provenance.encoder),
         baseline=baseline,
         candidates=results.candidates,
         rationale=f"{_rationale(row)}; over {len(results.queries)} queries",
@@ -107,13 +107,14 @@ def remade(decision: Decision, results: Results) -> Decision:
     return decide(results, results_sha256, choice, today=decision.decided_on, reuse=decision.reuse)
 
 
-def chosen_cell(name: str, standing: Standing, own: Mapping[str, EncoderSpec]) -> Chosen:
-    """Return a cell as it goes to production; `own` are the plan's encoders."""
+def chosen_cell(name: str, standing: Standing, measured: Mapping[str, Any] | None = None) -> Chosen:
+    """Return a cell as it goes to production; `measured` is what a run says of its encoder, else the catalog does."""
     cell = parse_cell(name)
     encoder = revision = ""
     retrieval: Retrieval = "rerank" if isinstance(cell, CrossCell) else "bm25"
     if not isinstance(cell, WITHOUT_VECTORS):
-        encoder, revision = cell.encoder, catalog.encoder(cell.encoder, own).revision
+        encoder = cell.encoder
+        revision = measured["revision"] if measured else catalog.encoder(encoder).revision
         retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
     return Chosen(
         cell=name,

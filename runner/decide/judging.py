@@ -11,14 +11,14 @@ from runner.decide.two_level import two_level
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise, Judging, Readers, SecondJudge
 from runner.eval_set.shapes.labels import Label, undated
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts
 from runner.judge.agreement.kappa import confusion, estimates
 from runner.score.comparison import Comparison, mean
 
 
-def agreement(labels: Sequence[Label], runs: Mapping[str, Run], query_ids: Sequence[str], plan: Plan) -> Judging:
+def agreement(labels: Sequence[Label], runs: Mapping[str, Run], query_ids: Sequence[str], plan: ScoredPlan) -> Judging:
     """Return what the labels of these queries say of the judges; no entries if no pair was read more than once.
 
     `runs` are those whose first ten are told apart; without the baseline among them nothing is said by cell.
@@ -37,7 +37,7 @@ def agreement(labels: Sequence[Label], runs: Mapping[str, Run], query_ids: Seque
     )
 
 
-def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: Plan) -> SecondJudge:
+def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: ScoredPlan) -> SecondJudge:
     """Return the agreement of one second judge with the first ones; `twice` are the pairs that it read."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for double in twice:

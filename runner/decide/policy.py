@@ -44,7 +44,7 @@ def adopt_baseline(version: Version, by: str, reason: str, *, today: str) -> tup
             version=version.number,
             kind="policy",
             tier="by policy",
-            chosen=chosen_cell(source.baseline, "the baseline", {}),
+            chosen=chosen_cell(source.baseline, "the baseline"),
             baseline=source.baseline,
             candidates=[],
             rationale=_rationale(source),

@@ -8,6 +8,7 @@ import numpy as np
 
 from runner.base.canonical import file_sha256, json_bytes, sha256
 from runner.base.records import SCORE_UNIT, Document, Reading
+from runner.base.schema import part
 from runner.decide.cell_results import cell_results
 from runner.decide.compared import previous_version
 from runner.decide.judging import blockers, judging
@@ -22,6 +23,7 @@ from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
@@ -53,7 +55,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     cells = cell_results(comparison, gate, blockers(panel, labels, plan.significance.alpha))
     control_rows = controls(gate, comparison.document_chunks(plan.baseline))
     noise_floor = _noise_floor(version, comparison)
-    facts = collection_facts(version) if published else None
+    facts = part(CollectionFacts, collection_facts(version)) if published else None
     # Published judgments are taken as they are: nothing is pooled, and no pair is missing.
     label_facts = _published_facts(version, comparison, facts) if facts else _label_facts(version, comparison, labels)
     texts = None if published else texts_to_show(version)
@@ -63,7 +65,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     results = Results(
         schema_version=1,
         kind=kind,
-        plan=plan,
+        plan=part(ScoredPlan, plan),
         digests={path.name: file_sha256(path) for path in made_from}
         | {"lists.json": sha256(json_bytes(lists.model_dump()))},
         queries=[*comparison.queries],

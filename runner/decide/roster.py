@@ -11,7 +11,7 @@ from runner.eval_set.catalog import SOURCES, SourceSpec
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import NOT_EVALUATED, default_plan_text
+from runner.eval_set.plan import NOT_EVALUATED, default_plan_text, read_plan
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import CellResult
@@ -199,7 +199,8 @@ def moved_on(standing: Standing) -> list[str]:
     name, revision = decision.chosen.encoder, decision.chosen.encoder_revision
     spec = catalog.ENCODERS.get(name)
     # An encoder of the plan's own is frozen with it, and none is needed without vectors.
-    own = bool(name) and spec is None and version.results_path.exists() and name in load_results(version).plan.encoders
+    path = version.plan_path(rehearsal=version.rehearsal)
+    own = bool(name) and spec is None and path.exists() and name in read_plan(path).encoders
     if name and not own and (spec is None or spec.excluded):
         changes.append(f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}")
     elif spec is not None and spec.revision != revision:

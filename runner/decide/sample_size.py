@@ -6,13 +6,13 @@ Every figure on the subject, in the dry run, on the page and in the terminal, is
 from collections.abc import Sequence
 
 from runner.decide.tiers import cell_in_question
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult
 from runner.score.gain_test import FIRST_SHARE
 from runner.score.power import DEFAULT_SD, POWER, least_gain
 
 
-def error_for(plan: Plan, cell: str) -> float:
+def error_for(plan: ScoredPlan, cell: str) -> float:
     """Return the error that is left for the one-sided test of one cell of the plan.
 
     The first challengers share FIRST_SHARE of it, the others the rest, by Bonferroni: a little less than max-T and
@@ -25,7 +25,7 @@ def error_for(plan: Plan, cell: str) -> float:
     return alpha * (FIRST_SHARE / n_first if cell in plan.first else (1 - FIRST_SHARE) / n_others)
 
 
-def detectable(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> float | None:
+def detectable(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult]) -> float | None:
     """Return the gain of the cell in question that so many queries confirm, at its scatter; None if there is none."""
     row = cell_in_question(cells)
     if row is None or row.test is None or not row.test.sd:
@@ -33,7 +33,7 @@ def detectable(plan: Plan, n_queries: int, cells: Sequence[CellResult]) -> float
     return least_gain(n_queries, row.test.sd, error_for(plan, row.cell), bar=plan.rule.min_gain)
 
 
-def detectable_first(plan: Plan, n_queries: int, sd: float) -> float:
+def detectable_first(plan: ScoredPlan, n_queries: int, sd: float) -> float:
     """Return the gain that so many new queries confirm of a cell that their version tests first.
 
     New ones alone: an evening has spent its error on the queries that it judged, and a cell that was picked on them
@@ -42,7 +42,7 @@ def detectable_first(plan: Plan, n_queries: int, sd: float) -> float:
     return least_gain(n_queries, sd, FIRST_SHARE * plan.significance.alpha, bar=plan.rule.min_gain)
 
 
-def shown_by(plan: Plan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
+def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
     """Return what so many queries show, in words: of the cell in question, without results of the first challenger.
 
     Without results, at the plan's scatter. "" if the baseline stands alone, or differences do not scatter.

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Self
 from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, whole_percent
 from runner.base.records import Verdict
 from runner.eval_set.shapes.paired import ExpectedLoss, PairedTest
-from runner.eval_set.shapes.plan import Plan, Rule
+from runner.eval_set.shapes.plan import Rule, ScoredPlan
 from runner.eval_set.shapes.results import CellResult
 from runner.score.sign_flip import Side
 
@@ -115,7 +115,7 @@ def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
     return best
 
 
-def recommendation(cells: Sequence[CellResult], plan: Plan) -> tuple[str, str]:
+def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, str]:
     """Return the choice that is expected to lose least under the plan's prior and cost, and a sentence on why.
 
     Chosen are the baseline and preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit.
@@ -153,7 +153,7 @@ def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
     return next(iter(confirmed or candidates or missed), None)
 
 
-def beside_baseline(cells: Sequence[CellResult], plan: Plan) -> list[str]:
+def beside_baseline(cells: Sequence[CellResult], plan: ScoredPlan) -> list[str]:
     """Return the names of the baseline and of the cell in question, whose hits a page shows side by side."""
     one = cell_in_question(cells)
     return [plan.baseline, *([one.cell] if one is not None else [])]

@@ -13,7 +13,7 @@ from runner.base.progress import say
 from runner.base.records import Document, Qrels, bm25_in
 from runner.base.schema import checked
 from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, write_archive
-from runner.eval_set.shapes.corpus import CollectionFacts, CorpusHeader, Quarantined
+from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, Quarantined
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.trec import trec_qrels_bytes
 from runner.eval_set.version import Version, corpus_bytes
@@ -59,7 +59,7 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
         )
 
 
-def keep_qrels(version: Version, facts: CollectionFacts, qrels: Qrels) -> None:
+def keep_qrels(version: Version, facts: CollectionFile, qrels: Qrels) -> None:
     """Write qrels.txt, and collection.json with the facts of a collection that is judged so."""
     write_atomic(version.qrels_path, trec_qrels_bytes(qrels))
     # This file comes last: its presence means that the others are there, and as it names them.
@@ -93,16 +93,16 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
     return tuple(sorted(drawn, key=lambda document: document.doc_id))
 
 
-def collection_facts(version: Version) -> CollectionFacts:
+def collection_facts(version: Version) -> CollectionFile:
     """Return collection.json; an IntegrityError if a file that was made from the collection is gone or edited."""
-    facts = checked(CollectionFacts, read_json(version.collection_path), version.collection_path)
+    facts = checked(CollectionFile, read_json(version.collection_path), version.collection_path)
     for path in _made(version):
         if not path.is_file() or file_sha256(path) != facts.made.get(path.name):
             raise IntegrityError(
                 f"{path} is gone, or not what was made from the collection. Delete {version.collection_path} and run "
                 f"with --corpus-path to make it again: {DRIVER} run {version.flags} --corpus-path FOLDER"
             )
-    return facts.model_copy(update={"made": {}})
+    return facts
 
 
 def check_same_collection(version: Version, given: "CollectionDigests", *, qrels: bool = True) -> None:
@@ -121,11 +121,11 @@ def check_same_collection(version: Version, given: "CollectionDigests", *, qrels
         )
 
 
-def _facts(collection: "Collection", judged_by: str) -> CollectionFacts:
+def _facts(collection: "Collection", judged_by: str) -> CollectionFile:
     from samplers.corpus.language import language_of
 
     language = language_of(document.text for document in collection.documents)
-    return CollectionFacts(
+    return CollectionFile(
         schema_version=1,
         name=collection.name,
         split=collection.split,

@@ -1,7 +1,7 @@
 """results.html: one self-contained page, a pure function of results, lists, receipt, decision and the templates."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -9,7 +9,7 @@ from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
 from runner.base.records import ASKED
 from runner.decide.tiers import CellFigures, Criterion, criteria, recall_words
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.shapes.cell import BackendRecord, ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
@@ -95,6 +95,12 @@ def chunk_health(results: Results) -> dict[str, ChunkHealth]:
     return found
 
 
+def own_encoders(results: Results) -> dict[str, dict[str, Any]]:
+    """Return what cell files say of the encoders that the catalog does not have; a service has no revision."""
+    made = (row.provenance.encoder for row in results.cells)
+    return {spec["encoder"]: spec for spec in made if spec is not None and spec["encoder"] not in ENCODERS}
+
+
 REPEATED = "aa"
 """The baseline once more, as receipts name it; it comes last."""
 
@@ -163,6 +169,7 @@ _ASKED: dict[str, object] = {
         drawings.recall_axis,
         drawings.standing,
         fragment,
+        own_encoders,
         ranked,
         read_chunks,
         recall_words,

@@ -14,7 +14,7 @@ from runner.decide.tiers import not_ruled_out, reaches_gain, recall_words, recom
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.judges import Judging, SecondJudge
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.report.templates import environment
 from runner.score.sign_flip import left_out
@@ -69,12 +69,12 @@ def command(results: Results, decision: Decision | None, program: str) -> str:
     return _said("first_screen", "command", results, decision, program)
 
 
-def can_say(second: SecondJudge, plan: Plan) -> str:
+def can_say(second: SecondJudge, plan: ScoredPlan) -> str:
     """Return what the readings of one second judge can and cannot show."""
     return _said("judges", "can_say", second, plan)
 
 
-def agreement_lines(read: Judging, plan: Plan) -> list[str]:
+def agreement_lines(read: Judging, plan: ScoredPlan) -> list[str]:
     """Return how far the judges of a version agree, as a terminal prints it."""
     return _rendered("judges", "agreement", read, plan).rstrip().splitlines()
 

@@ -14,7 +14,7 @@ from runner.decide.decide import decision_sentence
 from runner.decide.roster import locked_decision, standing, version_in_force
 from runner.decide.tiers import interval_of
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.version import Version, load_decision, load_results
 from runner.report import sentences
@@ -66,7 +66,7 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     return "\n".join([*lines, *_wrapped(note, width)])
 
 
-def _figures(row: CellResult, plan: Plan) -> tuple[str, ...]:
+def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     """Return a cell's columns beside its name; differences show their side of 0 and of the rule."""
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
     score, recalled = (fitting(one.mean, one.low, one.high).replace("\u2212", "-") for one in (ndcg, recall))

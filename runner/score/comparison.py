@@ -10,7 +10,7 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
@@ -33,7 +33,7 @@ class Comparison:
     `published` qrels are taken as they are: what they do not judge keeps no cell from anything.
     """
 
-    plan: Plan
+    plan: ScoredPlan
     queries: Sequence[QueryRow]
     runs: Mapping[str, Run]
     qrels: Qrels
@@ -185,7 +185,7 @@ class Comparison:
         return by_cell
 
 
-def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
+def load_runs(version: Version, plan: ScoredPlan) -> dict[str, Run]:
     """Return the recorded runs of the plan's cells, in its order."""
     query_ids = [query.id for query in load_queries(version.queries_path)]
     return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
@@ -193,7 +193,7 @@ def load_runs(version: Version, plan: Plan) -> dict[str, Run]:
 
 def load_comparison(
     version: Version,
-    plan: Plan,
+    plan: ScoredPlan,
     registered: frozenset[str],
     published: Qrels | None = None,
     runs: Mapping[str, Run] | None = None,
@@ -224,7 +224,7 @@ def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
     return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
 
 
-def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Difference]:
+def paired_differences(values: Ints, baseline: int, plan: ScoredPlan) -> list[Difference]:
     """Return each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
     differences = values - values[baseline]
     rows = []
@@ -236,7 +236,7 @@ def paired_differences(values: Ints, baseline: int, plan: Plan) -> list[Differen
     return rows
 
 
-def planned_intervals(values: Ints, plan: Plan) -> tuple[Interval, ...]:
+def planned_intervals(values: Ints, plan: ScoredPlan) -> tuple[Interval, ...]:
     """Return the bootstrap interval of each row's mean, drawn as the plan says."""
     bootstrap = plan.bootstrap
     return mean_intervals(values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence)

@@ -22,7 +22,7 @@ import numpy as np
 
 from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.shapes.paired import ExpectedLoss
-from runner.eval_set.shapes.plan import Plan, Prior
+from runner.eval_set.shapes.plan import Prior, ScoredPlan
 from runner.score.flips import Floats
 
 HARDLY = 0.35
@@ -159,7 +159,7 @@ def _updated(measured: Floats, errors: Floats, mean: float, before: Floats, pena
     return Beliefs(weights / weights.sum(), means, before - before @ np.linalg.solve(whole, before))
 
 
-def expected_losses(believed: Beliefs, plan: Plan) -> list[ExpectedLoss]:
+def expected_losses(believed: Beliefs, plan: ScoredPlan) -> list[ExpectedLoss]:
     """Return what switching to each cell, and what keeping the baseline instead, is expected to cost.
 
     With g a cell's true gain and k the plan's switching cost, switching is expected to lose E[max(0, k - g)] and
@@ -169,7 +169,7 @@ def expected_losses(believed: Beliefs, plan: Plan) -> list[ExpectedLoss]:
     return [expected_loss(gain, plan) for gain in believed.gains]
 
 
-def expected_loss(believed: Gain | Mixture, plan: Plan) -> ExpectedLoss:
+def expected_loss(believed: Gain | Mixture, plan: ScoredPlan) -> ExpectedLoss:
     """Return the same of one cell, of whose true gain this is believed."""
     gain = believed.mean if isinstance(believed, Gain) else believed.gain.mean
     cost, keeping = plan.switching_cost, believed.excess(plan.switching_cost)

@@ -22,9 +22,10 @@ from runner.embed.local_encoder import TransformerEncoder
 from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import version_labels
+from runner.eval_set.plan import read_plan
 from runner.eval_set.runs import read_run, run_bytes
 from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.score.comparison import Comparison
@@ -42,7 +43,7 @@ _LISTED = 5
 class Record:
     """What a record is scored from; `cells` are its plan's, best first, and `run` reads the run of one."""
 
-    plan: Plan
+    plan: ScoredPlan
     cells: Sequence[str]
     queries: Sequence[QueryRow]
     qrels: Qrels
@@ -169,7 +170,7 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
             f"{version.name}: neither the chosen cell nor the baseline has an encoder, so there are no vectors to "
             "check. Full text alone needs no bulk embedding."
         )
-    own = results.plan.encoders.get(cell.encoder)
+    own = read_plan(version.plan_path(rehearsal=version.rehearsal)).encoders.get(cell.encoder)
     if own is not None and own.api:
         raise InputError(
             f"{version.name}: {cell.encoder} is a service of the plan's own. Holding a substrate against one would "

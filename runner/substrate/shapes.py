@@ -9,7 +9,7 @@ from pydantic import Field
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share
 from runner.eval_set.shapes.decision import Chosen
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 
 Metric = Literal["l2", "l1", "cosine"]
 """How a vec0 column declares its distance; l2 if it declares none."""
@@ -124,7 +124,7 @@ class PostBulk(FrozenModel):
     chosen: Chosen
     model: ModelFacts
     substrate: SubstrateFacts
-    plan: Plan
+    plan: ScoredPlan
     queries: Annotated[list[str], Field(min_length=1)]
     arms: Annotated[list[ArmResult], Field(min_length=1)]
     quantisation: Quantisation

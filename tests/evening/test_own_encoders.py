@@ -23,6 +23,7 @@ from runner.evening.needs import Needs
 from runner.evening.next_version import open_next
 from runner.evening.status import describe
 from runner.judge.answers import Importer
+from runner.report.results_page import own_encoders
 from runner.report.sentences import weaknesses
 from runner.tools.replay import replay
 from tests.support.loopback import served
@@ -90,7 +91,7 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     results, decision = load_results(version), load_decision(version)
     assert {CELL, CUT} <= {row.cell for row in results.cells}
     assert any(CUT in weakness for weakness in weaknesses(results))
-    assert list(results.plan.encoders) == ["own"]
+    assert list(own_encoders(results)) == ["own"]
     facts = load_cell_file(version.cell_path(CELL))
     assert (facts.backend.name, facts.backend.served["model"]) == ("http", MODEL)
     assert facts.probe["refuses_above"] == 400

@@ -128,7 +128,7 @@ def test_a_public_collection_has_no_judges_passages_or_kinds():
     none = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
     digests = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), sha)
     results = synthetic_results(kind="external")
-    results |= {"collection": {"schema_version": 1, "name": "some", "split": "test"} | counts | none | digests}
+    results |= {"collection": {"name": "some", "split": "test"} | counts | none | digests}
     results |= {"judging": None, "spans": None, "previous": None}
     html = page_of(results)
     for name in ("judges", "passages", "slices", "previous"):

@@ -7,6 +7,7 @@ import yaml
 
 from runner.base.canonical import json_bytes, sha256
 from runner.base.records import parse_cell
+from runner.base.schema import part
 from runner.decide.outcome import outcome
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import ENCODERS, SOURCES
@@ -15,12 +16,12 @@ from runner.eval_set.shapes.cell import ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest, RecallBound
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import Plan, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.score.expected_loss import Beliefs, Gain, expected_loss
 
-PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
+PLAN = part(ScoredPlan, Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False))))
 RULE = PLAN.rule
 SHA = "ab" * 32
 FILES = ("corpus.jsonl", "judge-v1.md", "preregistration.json", "queries.yaml", "lists.json")

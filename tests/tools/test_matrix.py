@@ -46,7 +46,7 @@ LIFTS = {BM25: 0.0, DENSE: 0.2, HYBRID: 0.4}
 def facts(name="alpha", **more):
     counts = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
     digests = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), SHA)
-    found = {"schema_version": 1, "name": name, "split": "qrels.tsv", "documents": 50, "queries": 10}
+    found = {"name": name, "split": "qrels.tsv", "documents": 50, "queries": 10}
     return CollectionFacts.model_validate(found | {"judged_pairs": 20} | counts | digests | more)
 
 

@@ -33,16 +33,14 @@ GIVEN_QRELS = "given qrels"
 
 
 class CollectionFacts(Sparse):
-    """collection.json: what an external collection held, and the digests of its files.
+    """What an external collection held, and the digests of its files.
 
     `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.
     `queries_unjudged` belong to other splits and were left out. `renormalised` counts documents and judged queries
     whose text was not in NFC. `language` is that of most documents if it is not English. `judged_by` is who judged
-    documents that a Python program gave, and empty for a published collection. `made` has the digests of what the
-    collection became, by file name; results.json leaves it out.
+    documents that a Python program gave, and empty for a published collection.
     """
 
-    schema_version: Literal[1]
     name: Annotated[str, Field(min_length=1)]
     split: str
     documents: Count
@@ -57,6 +55,12 @@ class CollectionFacts(Sparse):
     corpus_sha256: Sha256
     queries_sha256: Sha256
     qrels_sha256: Sha256
+
+
+class CollectionFile(CollectionFacts):
+    """collection.json; `made` has the digests of what the collection became, by file name."""
+
+    schema_version: Literal[1]
     made: dict[str, Sha256] = Field(default_factory=dict)
 
 

@@ -85,15 +85,13 @@ class Prior(Sparse):
     from_results: list[Sha256] = Field(default_factory=list)
 
 
-class Plan(Sparse):
-    """plan.yaml: what the operator decides before anything is judged.
+class ScoredPlan(Sparse):
+    """What scoring reads of a plan, as results.json has it.
 
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `switching_cost` is what a switch costs in nDCG@10. No release changes its default or that of `prior`.
-    `encoders` are the plan's own, by the names that its cells have for them.
     """
 
-    schema_version: Literal[1]
     source: str
     version: Annotated[int, Field(ge=1)]
     baseline: str
@@ -107,11 +105,20 @@ class Plan(Sparse):
     significance: Significance
     null_gate: NullGate
     reuse: Reuse | None = None
-    judges: Judges | None = None
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
     prior: Prior = Prior(mean=-0.025, sd=0.054)
+
+
+class Plan(ScoredPlan):
+    """plan.yaml: what the operator decides before anything is judged.
+
+    `encoders` are the plan's own, by the names that its cells have for them.
+    """
+
+    schema_version: Literal[1]
+    judges: Judges | None = None
     encoders: dict[str, EncoderSpec] = Field(default_factory=dict)
 
     @field_validator("encoders", mode="before")

@@ -9,7 +9,7 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict
 from runner.eval_set.shapes.judges import Judging
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound, SpanResult
-from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
 
@@ -109,7 +109,7 @@ class Results(Sparse):
 
     schema_version: Literal[1]
     kind: Kind
-    plan: Plan
+    plan: ScoredPlan
     digests: dict[str, Sha256]
     queries: list[QueryRow]
     collection: CollectionFacts | None
