@@ -101,8 +101,7 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     assert np.corrcoef(facts.chunks_per_document, [row.n_chars for row in documents])[0, 1] > 0.9
     assert moved_on(Standing(version.source, version, "decided", decision, "", ())) == []
     page = (version.record / "results.html").read_text()
-    assert f"<code>own</code>: <bdi>{MODEL}" in page
-    assert "$10 a million tokens" in page
+    assert f"<code>own</code> is the plan's own: <bdi>{MODEL}" in page
 
 
 def test_what_a_service_was_paid_is_in_the_receipt(decided):
