@@ -47,6 +47,7 @@ def _has_marks(text: str) -> bool:
 def _without_emphasis(text: str) -> str:
     """Return the text without runs of ** and _, which toggle bold and italics; addresses and escaped marks stay."""
     marks = list(_MARK.finditer(text))
+    # How many underscores are still to come: a lone one inside a word, with none to close it, is the word's own.
     left = sum(mark[0].count("_") for mark in marks if mark[0][0] in "*_")
     inside = {"*": False, "_": False}
     pieces: list[str] = []
@@ -64,6 +65,7 @@ def _without_emphasis(text: str) -> str:
             pieces.append("_")
             continue
         toggles = {"*": (run.count("*") + 1) // 2, "_": run.count("_")}
+        # A pair that holds nothing was a bold blank between two words.
         is_empty_pair = any(toggles[sign] - inside[sign] >= 2 for sign in inside)
         pieces.append(_blank(is_empty_pair, *around))
         inside = {sign: inside[sign] ^ bool(toggles[sign] % 2) for sign in inside}

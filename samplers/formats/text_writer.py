@@ -198,6 +198,7 @@ class Outline:
         """
         self.close(min((part.level for part in self.open), default=0))
         parts = [part for part in self._parts if part.start < part.end]
+        # Sections are nested or disjoint: those whose end is still ahead are around the next one.
         ranks = sorted({part.level for part in parts})
         sections, ends = [], list[int]()
         for part in parts:

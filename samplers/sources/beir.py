@@ -168,6 +168,7 @@ def _queries(path: Path, qrels: dict[str, dict[str, int]], other_form: set[str])
             raise InputError(f"{where}: query {printable(query_id)} has no text, and qrels judge it.")
         if queries.setdefault(query_id, text) != text:
             raise _other(where, "query", query_id)
+    # Each judged query needs its text: scores are a mean over all of them.
     if without := [query_id for query_id in qrels if query_id not in queries]:
         raise InputError(
             f"{display(path)} lacks {len(without)} of {len(qrels)} judged queries, {printable(without[0])} among them. "

@@ -130,9 +130,8 @@ def _key(unit: Unit, its_edition: Edition) -> str:
     stated = str(unit.element.get("identifier") or "").partition(f"/us/usc/t{its_edition.title}/")[2]
     # The identifier without its title; where there is none, the number alone.
     number = next((child.get("value") for child in unit.element if child.get("value")), "")
-    path = re.sub(r"\s+", "", stated or (f"s{number or 0}" if unit.own is None else local_name(unit.element))).replace(
-        "/", "-"
-    )
+    named = stated or (f"s{number or 0}" if unit.own is None else local_name(unit.element))
+    path = re.sub(r"\s+", "", named).replace("/", "-")
     return f"usc:{its_edition.title}-{re.sub(r'^s(?=[0-9])', '', path)}"
 
 

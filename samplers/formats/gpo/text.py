@@ -236,6 +236,7 @@ class GpoText:
     def _table(self, element: etree._Element, level: int) -> None:
         title = next((line_of(child) for child in element if child.tag == "TTITLE"), "")
         with self.part("table", level + 1, title):
+            # Words that a damaged table has between its rows are lines of it.
             self._loose(element.text)
             for child in element:
                 if child.tag == "BOXHD":
@@ -260,6 +261,7 @@ class GpoText:
         """Write the footnotes that wait, in a part of that level."""
         while self._footnotes:
             waiting, self._footnotes = self._footnotes, []
+            # A footnote may hold another one, which then waits in turn.
             for element in waiting:
                 self.writer.separate("\n")
                 part = self.writer.open("footnote", level + 1)

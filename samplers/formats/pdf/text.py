@@ -57,6 +57,7 @@ class _Extractor:
                 expired.set()
                 process.kill()
 
+            # PDFium can neither be asked to stop nor trusted to: the process is killed, and reading its pipe ends.
             timer = threading.Timer(SECONDS, expire)
             timer.start()
             answer = None
@@ -102,6 +103,7 @@ def _exchange(process: "subprocess.Popen[bytes]", request: bytes) -> dict[str, A
         process.stdin.flush()
     except OSError:
         return None
+    # Length, then JSON; a pipe that ends before both are whole is that of a process that died.
     head = process.stdout.read(8)
     body = process.stdout.read(int.from_bytes(head, "big"))
     if len(head) < 8 or len(body) < int.from_bytes(head, "big"):

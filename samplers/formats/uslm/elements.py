@@ -88,6 +88,7 @@ def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: P
     """Write a section, a larger or a smaller level; a part unless it is quoted."""
     outer, _, _, is_quoted, in_row, n_quotes = place
     rank, before, behind, after = _LEVELS[kind]
+    # A level is deeper than the one around it, whatever its rank: files nest titles in sections.
     inner = rank if rank > outer else outer + 1
     if is_quoted:
         walker.write(marks.LINE)
@@ -215,6 +216,7 @@ def drop(walker: Walk, element: etree._Element, reason: str, depth: int, place: 
         join_tail(walker, element)
     if name not in names.FORMS:
         return
+    # Only the outermost of titles inside one another: its text holds theirs.
     for title in element.iter(*_TITLE_TAGS):
         if next(title.iterancestors(*_TITLE_TAGS), None) is None:
             walker.dropped[reason] -= n_visible(title)

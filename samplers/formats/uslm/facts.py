@@ -39,6 +39,7 @@ def facts(root: etree._Element) -> Mapping[str, tuple[str, ...]]:
     sponsor, cosponsor, committee. A `value` attribute wins over the printed form.
     """
     values_of: dict[str, dict[str, None]] = {}
+    # The stage: bill-stage, resolution-stage and amend-stage of the bill DTD.
     for attribute, value in root.items():
         if str(attribute).endswith("-stage"):
             values_of.setdefault("stage", {})[str(value)] = None

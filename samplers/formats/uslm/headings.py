@@ -69,6 +69,7 @@ class Headings:
         self._open.clear()
 
     def _ends(self, heading: _Heading, kind: str, is_parenthesis: bool) -> bool:
+        # What is smaller than a section, or no level at all, stands below the heading.
         rank = RANKS.get(kind)
         if rank is None or rank > SECTION_RANK:
             return False

@@ -234,6 +234,7 @@ class _Gap:
         self.separator = max(self.separator, wanted, key=_STRENGTH.__getitem__)
 
     def _part(self, mark: str) -> None:
+        # A part that ends in the gap in which it began holds nothing; any other end is of one that began before.
         if mark == PART_START[1]:
             self.still_open.append(len(self.waiting))
             self.waiting.append(_STARTED)
@@ -255,6 +256,7 @@ class _Gap:
         before = "".join((*self.waiting, *self.opening))
         if self.ends:
             before = _EMPTY * len(self.waiting)
+        # At either end of a text nothing separates, and parts that would begin there have no text.
         separator = "" if self.begins or self.ends else self.separator
         plain = _fill(after + separator + before)
         if self.begins or self.ends or not self.stops or separator not in ("", " "):

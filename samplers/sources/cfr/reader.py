@@ -19,6 +19,7 @@ from samplers.formats.gpo.inline import n_visible, settle, text_of
 from samplers.formats.headings import cut
 from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket
+from samplers.formats.uslm.units import free_id
 from samplers.formats.uslm.walk import walk
 from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
 from samplers.sources.cfr.editions import Edition, annual_year, edition, order
@@ -144,9 +145,7 @@ def _document(
         # An appendix that does not name its part gets it.
         names_part = re.search(rf"\bpart-{re.escape(around.part)}(?![\w.])", slug, re.I)
         slug = (slug if names_part else f"{around.part}-{slug}").lower().strip("-")
-    family = f"cfr:{its.title}-{slug}"
-    used[family] += 1
-    family += f"~{used[family]}" if used[family] > 1 else ""
+    family = free_id(f"cfr:{its.title}-{slug}", used)
     part = around.part or number.partition(".")[0]
     text, sections = body(kind, "; ".join(around.headings), line, blocks)
     return Document(

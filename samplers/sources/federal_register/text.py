@@ -132,7 +132,6 @@ class FederalRegisterText(GpoText):
         """Write amendments of a part of the CFR; those of one part that follow each other are one part of the text."""
         title, number = element.get("TITLE", ""), element.get("PART", "")
         label = f"{title} CFR part {number}" if title and number else ""
-        # Amendments of one part of the CFR that follow each other are one part of the text.
         if label and self.open_label(_REGTEXT) == label:
             level = self.close_headings(_REGTEXT + 1)
         else:
@@ -244,6 +243,7 @@ def _amended_by(instruction: etree._Element) -> str:
     cited = _AMENDED.search(line_of(instruction)[:_INSTRUCTION_HEAD])
     if cited is None:
         return sections[0] if sections else ""
+    # An authority, an appendix or a subpart goes by its own words, sections by their numbers.
     if not (number := cited["section"]):
         other = cited["authority"] or cited["other"]
         return other[0].upper() + other[1:]
