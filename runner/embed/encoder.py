@@ -159,7 +159,7 @@ class PlugInEncoder(InProcessEncoder):
         return {**self.spec.provenance, "method": self.method, "backend": fixed}
 
 
-def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide) -> Matrix:
+def checked_encode(encoder: Encoder, texts: Sequence[str], side: PromptSide = "document") -> Matrix:
     """Return the checked rows of one forward batch, sent again as often as the encoder allows; or a BackendError."""
     batch = Batch(side, tuple(texts), (len(texts),))
     trouble = ""

@@ -18,7 +18,17 @@ from runner.base.errors import BackendError, PackageMissing
 from runner.base.records import PromptSide
 from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, PlugInEncoder
 from runner.embed.onnx_bert import States, bert
-from runner.embed.weights import POOLER, WEIGHTS, encodings, install_advice, n_parameters, tokenizer, verified_folder
+from runner.embed.vectors import unit
+from runner.embed.weights import (
+    LIBRARIES,
+    POOLER,
+    WEIGHTS,
+    encodings,
+    install_advice,
+    n_parameters,
+    tokenizer,
+    verified_folder,
+)
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
@@ -64,7 +74,7 @@ class TransformerEncoder(InProcessEncoder):
     batch_tokens = 1024
     adds_special_tokens = True
     takes_half = True
-    libraries: tuple[str, ...] = ("sentence-transformers", "tokenizers", "torch", "transformers")
+    libraries = LIBRARIES
     """Whose versions may change a vector."""
     method = "forward pass of the whole model"
 
@@ -309,13 +319,6 @@ class StaticEncoder(TransformerEncoder):
         ranks = np.maximum(np.arange(len(table)) - _FIRST_RANK, 1)
         weighted: NDArray[np.float32] = (table * np.log1p(ranks)[:, None]).astype(np.float32)
         return weighted
-
-
-def unit(rows: Matrix) -> Matrix:
-    """Return rows scaled to length 1; rows of 0 stay."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: Matrix = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-    return scaled
 
 
 def quiet_libraries() -> None:

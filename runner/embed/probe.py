@@ -59,11 +59,11 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
     than to a stranger; prompts are applied exactly where the catalogue has them; everything up to the catalogued length
     is read, and nothing past it. A BackendError names the encoder and the failed check.
     """
-    first, second = (_rows(encoder, [pair[side] for pair in PARAPHRASES]) for side in (0, 1))
-    alone = np.vstack([_rows(encoder, [pair[0]]) for pair in PARAPHRASES])
+    first, second = (checked_encode(encoder, [pair[side] for pair in PARAPHRASES]) for side in (0, 1))
+    alone = np.vstack([checked_encode(encoder, [pair[0]]) for pair in PARAPHRASES])
     if (moved := np.abs(alone - first).max()) > encoder.tolerance:
         raise _failed(encoder, "batching", f"a text alone and in a batch differ by {moved:.2e} in its row")
-    queries = _rows(encoder, [pair[0] for pair in PARAPHRASES], "query")
+    queries = checked_encode(encoder, [pair[0] for pair in PARAPHRASES], "query")
     prompt_shift = _prompt_shift(encoder, first, queries)
     _refuse_other_pooling(encoder, {"document": first, "query": queries})
     # On the diagonal each sentence and its paraphrase; taken off by more than a cosine can be, the strangers are left.
@@ -146,12 +146,8 @@ def beside(here: Encoder, there: Encoder) -> Beside:
     )
 
 
-def _rows(encoder: Encoder, texts: list[str], side: PromptSide = "document") -> Matrix:
-    return checked_encode(encoder, texts, side)
-
-
 def _canary(encoder: Encoder) -> Matrix:
-    return _rows(encoder, [pair[0] for pair in PARAPHRASES])
+    return checked_encode(encoder, [pair[0] for pair in PARAPHRASES])
 
 
 def _probe_folder(store: Store, encoder: Encoder) -> Path:
@@ -205,7 +201,7 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
         opening = _of_length(encoder, (limit or UNLIMITED) - n_changed)
         text, changed = (opening + f" {word}" * n_changed for word in ENDINGS)
         further = text + f" {ENDINGS[1]}" * 8 * n_changed
-        row, *others = (_rows(encoder, [each]) for each in (text, changed, further, text))
+        row, *others = (checked_encode(encoder, [each]) for each in (text, changed, further, text))
         within, past, noise = (float(np.abs(row - moved).max()) for moved in others)
         if within > _CLEAR * noise or noise == 0:
             break
@@ -230,7 +226,7 @@ def _refusal(encoder: Encoder) -> dict[str, JSON]:
     words = FILLER + ". "
     each = int(encoder.token_counts([words], "document")[0])
     opening = words * (min(limit // 2, LONGEST_WITHIN) // each)
-    rows = _rows(encoder, [opening + word for word in ENDINGS])
+    rows = checked_encode(encoder, [opening + word for word in ENDINGS])
     inside = float(np.abs(rows[0] - rows[1]).max())
     if inside <= SAME:
         raise _failed(encoder, "truncation", f"the end of a text of half of {limit} tokens does not change the vector")

@@ -22,7 +22,7 @@ from runner.embed.batches import plan_forwards, tokens_read
 from runner.embed.encoder import Grouping
 from runner.embed.local_encoder import quiet_libraries
 from runner.embed.vectors import read_piece, save_array, write_piece
-from runner.embed.weights import TOKENIZER, WEIGHTS, tokenizer, verified_folder
+from runner.embed.weights import LIBRARIES, TOKENIZER, WEIGHTS, tokenizer, verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
@@ -46,8 +46,6 @@ TOLERANCE = 1e-3
 FILES = ("config.json", TOKENIZER, WEIGHTS)
 """What a cross-encoder's folder must have; it says its modules nowhere."""
 
-_LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
-
 
 class PairScores(NamedTuple):
     """One score and one token count a pair, in the order asked; `n_lost` are the tokens past the model's maximum."""
@@ -70,7 +68,7 @@ class Reranker:
     def identity(self) -> dict[str, JSON]:
         """Return everything that fixes the scores; loads nothing. A BackendError if a library is not installed."""
         try:
-            versions = {library: metadata.version(library) for library in _LIBRARIES}
+            versions = {library: metadata.version(library) for library in LIBRARIES}
         except metadata.PackageNotFoundError as error:
             raise PackageMissing(
                 f"{self.spec.name} re-ranks in this process and needs the package {error.name}, which is not "
@@ -89,7 +87,7 @@ class Reranker:
 
     def token_counts(self, pairs: Sequence[Pair]) -> Ints:
         """Return tokens of each pair before truncation, special ones included; needs no torch."""
-        counts = [len(found.ids) for found in self._tokenizer.encode_batch_fast(list(pairs))]
+        counts = [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(pairs))]
         return np.array(counts, dtype=np.int64)
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:

@@ -66,6 +66,13 @@ def save_array(path: Path, array: NDArray[np.generic]) -> None:
 Matrix = NDArray[np.float32]
 
 
+def unit(rows: NDArray[np.floating]) -> Matrix:
+    """Return rows scaled to length 1, in float32; rows of 0 stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: Matrix = (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled
+
+
 def blocks(matrix: Matrix, n_rows: int, part: range | None = None) -> Iterator[tuple[int, Matrix]]:
     """Yield blocks of at most `n_rows` rows, in order and C order, each with its first row's number.
 

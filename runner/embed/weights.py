@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MODELS = WORKPLACE / ".models"
 """Weights that `python -m runner.embed.packaged_weights` put there, one folder per encoder."""
 
+LIBRARIES: tuple[str, ...] = ("sentence-transformers", "tokenizers", "torch", "transformers")
+"""What runs a model of the hub: their versions may change a vector, so they are part of its identity everywhere."""
+
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 _NEEDED = (CONFIG, "modules.json", TOKENIZER, WEIGHTS)
 _IGNORED = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "*.xml", "onnx/*", "openvino/*", "*.py"]

@@ -139,20 +139,20 @@ def _check_ids(path: Path, read: TrecRun, ground: _Ground) -> None:
 
 def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the first RUN_DEPTH, scored by their place alone: another system's scores say nothing here."""
-    kept = hits[:RUN_DEPTH]
-    return tuple(Hit(hit.doc_id, float(len(kept) - place), hit.span) for place, hit in enumerate(kept))
+    deepest = min(len(hits), RUN_DEPTH)
+    return tuple(Hit(hit.doc_id, float(deepest - place), hit.span) for place, hit in enumerate(hits[:deepest]))
 
 
 def _remarks(facts: ImportedRun, contradicted: int, left_out: int) -> list[str]:
     """Return what was done where the run and the collection differ, in words."""
-    said = {
+    counts = {
         f"{facts.queries_missing} queries are missing and score 0": facts.queries_missing,
         f"{facts.queries_left_out} queries are not of the judged split and were left out": facts.queries_left_out,
         f"in {contradicted} queries ranks contradict scores; scores count": contradicted,
         f"{left_out} documents are not in the sample and were left out": left_out,
         f"{facts.ties} hits share their score with a neighbour; the greater document id comes first": facts.ties,
     }
-    return [text for text, count in said.items() if count]
+    return [text for text, count in counts.items() if count]
 
 
 def _cell_file(ground: _Ground, run: Run, facts: ImportedRun) -> CellFile:

@@ -156,8 +156,8 @@ class CellRuns:
 
     def embed(self, wanted: Iterable[Wanted], judging: Total | None = None) -> None:
         """Embed what the runs still need, encoders side by side if the backend can; `judging` is paid afterwards."""
-        found = [each.embedding for each in self.unmade(wanted)]
-        self.vectors.embed([embedding for embedding in found if embedding is not None], judging)
+        embeddings = [each.embedding for each in self.unmade(wanted)]
+        self.vectors.embed([embedding for embedding in embeddings if embedding is not None], judging)
 
     def retrieve(self, wanted: Iterable[Wanted]) -> None:
         """Rank every query's documents, and put each run and its cells/ file into the record."""
@@ -177,7 +177,7 @@ class CellRuns:
         self.retrieve(missing)
 
     def lexical_windows(self) -> Run:
-        """BM25's best window of every document, for judges to read; no cell and never scored."""
+        """Return BM25's best window of every document, for judges to read; no cell and never scored."""
         windows = Wanted(BM25Cell("bm25", WINDOW_CHUNKER))
         query_ids = [query.id for query in self.queries]
         return read_run(self._made(windows) / "run.tsv", windows.name, query_ids)
@@ -225,7 +225,7 @@ class CellRuns:
         }
 
     def _identity(self, cell: OwnCell) -> dict[str, JSON] | None:
-        """Return of the model that the cell ranks by, None for one without."""
+        """Return the identity of the model that the cell ranks by, None for one without."""
         if isinstance(cell, BM25Cell):
             return None
         if isinstance(cell, CrossCell):
@@ -238,14 +238,14 @@ class CellRuns:
         started = time.perf_counter()
         vectors = None if embedded is None else embedded[0]
         if isinstance(cell, CrossCell):
-            found, vectors = self._cross(cell)
+            retrieved, vectors = self._cross(cell)
         else:
-            found = self._retrieve(cell, embedded)
+            retrieved = self._retrieve(cell, embedded)
         measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
-        run, chunk_run = run_bytes(found.run), reading_bytes(found.reading)
+        run, chunk_run = run_bytes(retrieved.run), reading_bytes(retrieved.reading)
         write_atomic(folder / "run.tsv", run)
         write_atomic(folder / "chunks.tsv", chunk_run)
-        facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run), found.index_bytes)
+        facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run), retrieved.index_bytes)
         write_atomic(folder / "cell.json", json_bytes(facts.model_dump()))
         took = self.read_seconds.get(str(cell), 0.0) if embedding is None else self.vectors.seconds.get(embedding)
         if took is not None:
@@ -269,17 +269,19 @@ class CellRuns:
         # Back from one list of pairs to a list a query.
         steps = np.split(quantised(scored.scores), np.cumsum([len(rows) for rows in picked.values()])[:-1])
         ranked = zip(picked, picked.values(), steps, strict=True)
-        found = retrieval(name, chunks, self.vectors.table(cell.chunker), ranked, sparse.index_bytes)
+        retrieved = retrieval(name, chunks, self.vectors.table(cell.chunker), ranked, sparse.index_bytes)
         self.read_seconds[name] = scored.seconds
         made = Vectors(np.empty((len(pairs), 0), np.float32), scored.n_tokens, scored.n_lost, {"device": "cpu"})
-        return found, made if pairs else None
+        return retrieved, made if pairs else None
 
     def _retrieve(self, cell: DenseCell | BM25Cell | HybridCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
-        arm = None if embedded is None else self._arm(cell.chunker, *embedded)
         if isinstance(cell, BM25Cell):
             return self._sparse(name, cell.variant, cell.chunker)
-        assert arm is not None
+        assert embedded is not None
+        of_chunks, of_queries = embedded
+        query_ids, chunks = [query.id for query in self.queries], self.vectors.chunks(cell.chunker)
+        arm = DenseArm(query_ids, of_queries.rows, chunks, of_chunks.rows, self.vectors.table(cell.chunker))
         if isinstance(cell, DenseCell):
             if cell.variant:
                 return variant_run(name, cell.variant, arm, self.store)
@@ -288,10 +290,6 @@ class CellRuns:
         sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
-
-    def _arm(self, chunker: str, found: Vectors, asked: Vectors) -> DenseArm:
-        query_ids = [query.id for query in self.queries]
-        return DenseArm(query_ids, asked.rows, self.vectors.chunks(chunker), found.rows, self.vectors.table(chunker))
 
     def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)

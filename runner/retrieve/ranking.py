@@ -91,7 +91,7 @@ def _column(chunks: Sequence[Chunk], name: str) -> Ints:
 
 
 def quantised(scores: NDArray[np.float64]) -> Ints:
-    """Scores in whole steps of 1e-5, halves to even."""
+    """Return scores in whole steps of 1e-5, halves to even."""
     return np.rint(scores * SCORE_STEPS).astype(np.int64)
 
 
@@ -104,7 +104,7 @@ def rank(scores: Ints, documents: Ints, indices: Ints) -> NDArray[np.intp]:
 
 
 def ties(hits: Sequence[Hit]) -> int:
-    """Hits among the first RUN_DEPTH that share their score, as a 32-bit float, with a neighbour."""
+    """Count hits among the first RUN_DEPTH that share their score, as a 32-bit float, with a neighbour."""
     scores = np.array([hit.score for hit in hits[:RUN_DEPTH]], np.float32).tolist()
     return len(
         {
@@ -117,7 +117,7 @@ def ties(hits: Sequence[Hit]) -> int:
 
 
 def leading(scores: NDArray[np.generic], depth: int) -> NDArray[np.intp]:
-    """Ascending positions of the `depth` largest scores and of everything that ties with the last of them."""
+    """Return ascending positions of the `depth` largest scores and of everything that ties with the last of them."""
     if len(scores) <= depth:
         return np.arange(len(scores))
     return np.flatnonzero(scores >= np.partition(scores, len(scores) - depth)[len(scores) - depth])
@@ -130,7 +130,7 @@ def retrieval(
     scored: Iterable[tuple[str, Ints, Ints]],
     index_bytes: int,
 ) -> Retrieval:
-    """Final rankings from (query_id, rows, scores), with scores as integers of 1e-5; documents by MaxP.
+    """Return final rankings from (query_id, rows, scores), with scores as integers of 1e-5; documents by MaxP.
 
     A query's rows must hold every chunk of each document that can be among its best RUN_DEPTH. The evidence is the
     document's best chunk. The reading list has the ranked documents' chunks by score.
@@ -143,10 +143,10 @@ def retrieval(
         # The first row of a document in rank order is its best chunk (MaxP).
         _, firsts, numbers = np.unique(table.documents[rows], return_index=True, return_inverse=True)
         best = np.sort(firsts)[:RUN_DEPTH]
-        found = zip(map(chunks.__getitem__, rows[best].tolist()), (scores[best] / SCORE_STEPS).tolist(), strict=True)
+        evidence = zip(map(chunks.__getitem__, rows[best].tolist()), (scores[best] / SCORE_STEPS).tolist(), strict=True)
         # Every row of a ranked document: its first one stands no deeper than the last document's.
         read = rows[firsts[numbers] <= best.max(initial=-1)]
-        hits[query_id] = tuple([Hit(chunk.doc_id, score, chunk.span) for chunk, score in found])
+        hits[query_id] = tuple([Hit(chunk.doc_id, score, chunk.span) for chunk, score in evidence])
         reading[query_id] = read_down(chunks, table, read)
     return Retrieval(Run(cell, hits), reading, index_bytes)
 

@@ -92,7 +92,7 @@ class _Contenders:
             self._settle()
 
     def joined(self, others: Sequence["_Contenders"]) -> list[Ints]:
-        """For each query its documents, other parts of the rows included."""
+        """Return each query's documents, other parts of the rows included."""
         for other in others:
             self._kept += other._kept
             self._largest_norm = max(self._largest_norm, other._largest_norm)
@@ -101,7 +101,7 @@ class _Contenders:
         return [numbers[start:stop] for start, stop in pairwise(bounds)]
 
     def _products(self, block: Matrix) -> Matrix:
-        """Float32 scores (rows, queries), valid until the next block's, as a stack of small products."""
+        """Return float32 scores (rows, queries), valid until the next block's, as a stack of small products."""
         scores, size = self._scores[: len(block)], self._together
         whole = len(block) - len(block) % size
         stacks = [matrix[:whole].reshape(-1, size, matrix.shape[1]) for matrix in (block, scores)]
@@ -137,7 +137,7 @@ class _Contenders:
 def _scanned(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix, part: range) -> list[_Contenders]:
     """Return what one part of the rows leaves, per QUERIES_TOGETHER queries."""
     n_rows, n_documents = _block_rows(chunk_vectors), len(table.doc_ids)
-    found = [
+    by_turn = [
         _Contenders(queries[start : start + QUERIES_TOGETHER], n_documents, n_rows)
         for start in range(0, len(queries), QUERIES_TOGETHER)
     ]
@@ -145,9 +145,9 @@ def _scanned(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix, part: ra
         squared = float(np.vecdot(block, block).max())
         if not math.isfinite(squared):
             raise ValueError(f"chunk vectors {start} to {start + len(block)} hold a value that is not finite")
-        for contenders in found:
+        for contenders in by_turn:
             contenders.offer(block, table.documents[start : start + len(block)], math.sqrt(squared))
-    return found
+    return by_turn
 
 
 def _largest(pairs: Ints, scores: Matrix) -> tuple[Ints, Matrix]:

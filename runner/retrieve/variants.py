@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from runner.base.records import RUN_DEPTH, Ints
 from runner.base.store import Store
-from runner.embed.vectors import Matrix, blocks, transformed
+from runner.embed.vectors import Matrix, blocks, transformed, unit
 from runner.retrieve.ranking import Retrieval, retrieval
 from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run
 
@@ -40,12 +40,12 @@ def variant_run(cell: str, variant: str, arm: DenseArm, store: Store) -> Retriev
 
 def cut_rows(rows: Matrix, dim: int) -> Matrix:
     """Return the first `dim` dimensions at unit length (Matryoshka); rows that are 0 there stay 0."""
-    return _unit(rows[:, :dim].astype(np.float64))
+    return unit(rows[:, :dim].astype(np.float64))
 
 
 def int8_rows(rows: Matrix) -> Matrix:
     """Return the codes of `int8_codes` at unit length, so that an inner product is the cosine of two codes."""
-    return _unit(int8_codes(rows).astype(np.float64))
+    return unit(int8_codes(rows).astype(np.float64))
 
 
 def int8_codes(rows: Matrix) -> NDArray[np.int8]:
@@ -71,8 +71,8 @@ def nearest_by_signs(query: NDArray[np.uint64], words: NDArray[np.uint64], count
     places, size = np.arange(len(words)), len(words) + BLOCK
     # One key for distance and sqlite-vec's order of ties: earlier blocks first, last rows of a block first.
     keys = distances * size + places - places % BLOCK + BLOCK - 1 - places % BLOCK
-    found = np.argpartition(keys, count - 1)[:count] if count < len(keys) else places
-    nearest: Ints = found[np.argsort(keys[found])]
+    closest = np.argpartition(keys, count - 1)[:count] if count < len(keys) else places
+    nearest: Ints = closest[np.argsort(keys[closest])]
     return nearest
 
 
@@ -93,8 +93,3 @@ def _transformed_run(
 ) -> Retrieval:
     stored = transformed(store, arm.chunk_vectors, variant, dim, of)
     return dense_run(cell, arm._replace(query_vectors=of(arm.query_vectors), chunk_vectors=stored))
-
-
-def _unit(rows: NDArray[np.float64]) -> Matrix:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)

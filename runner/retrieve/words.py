@@ -129,7 +129,7 @@ def _normal(text: str) -> str:
 
 
 def _found(text: str) -> Iterator[Word]:
-    """Words of a text in lower case; a number also stands for itself behind what is printed right before it."""
+    """Yield words of a text in lower case; a number also stands for itself behind what is printed right before it."""
     prefix, prefix_end = "", -1
     for match in _TOKEN.finditer(text):
         kind, token, (start, end) = match.lastgroup, match[0], match.span()
@@ -173,8 +173,8 @@ def _parts(token: str) -> Iterable[str]:
         return (token,) if _counts(token) else ()
     parts = token.split("-")
     # A letter alone is no term, but the whole word then is ("x-ray").
-    kept = [part for part in parts if _counts(part)]
-    return (*kept, token) if len(kept) < len(parts) or any(map(str.isdigit, token)) else kept
+    terms = [part for part in parts if _counts(part)]
+    return (*terms, token) if len(terms) < len(parts) or any(map(str.isdigit, token)) else terms
 
 
 def _counts(part: str) -> bool:

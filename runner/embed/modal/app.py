@@ -24,9 +24,9 @@ from runner.base.records import PromptSide
 from runner.embed.cost.prices import CONTAINERS, CORES
 from runner.embed.encoder import Batch
 from runner.embed.local_encoder import Dtype, TransformerEncoder, encoder_class
-from runner.embed.modal.pins import LIBRARIES, image_pins
+from runner.embed.modal.pins import image_pins
 from runner.embed.probe import probe
-from runner.embed.weights import WEIGHTS, download_mark, downloaded
+from runner.embed.weights import LIBRARIES, WEIGHTS, download_mark, downloaded
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 

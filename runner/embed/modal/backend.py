@@ -272,12 +272,12 @@ class ModalEncoder(Encoder):
             if not of_the_method(result):
                 raise self._not_ready(described(result))
             return Answer("", error=described(result))
-        said = result if isinstance(result, dict) else {}
-        answer = _decoded(said)
+        given = result if isinstance(result, dict) else {}
+        answer = _decoded(given)
         n_tokens = np.zeros(0, np.int64) if answer.n_tokens is None else answer.n_tokens
         n_read = np.minimum(n_tokens, self.spec.max_tokens or n_tokens)
-        self._rented.rentals.answered(rental, str(said.get("container", "")), int(n_read.sum()))
-        if refusal := said.get("refusal"):
+        self._rented.rentals.answered(rental, str(given.get("container", "")), int(n_read.sum()))
+        if refusal := given.get("refusal"):
             raise self._not_ready(without_secrets(str(refusal)))
         return answer
 
@@ -287,19 +287,19 @@ class ModalEncoder(Encoder):
         )
 
 
-def _decoded(said: dict[str, Any]) -> Answer:
+def _decoded(given: dict[str, Any]) -> Answer:
     """Return the answer that a container gave, with an error if it is damaged."""
-    batch_id = str(said.get("batch_id", ""))
+    batch_id = str(given.get("batch_id", ""))
     try:
-        if error := said.get("error"):
+        if error := given.get("error"):
             return Answer(batch_id, error=without_secrets(str(error)))
-        if sha256(said["data"]).hexdigest() != said["sha256"] or said["dtype"] != "<f4":
+        if sha256(given["data"]).hexdigest() != given["sha256"] or given["dtype"] != "<f4":
             raise ValueError("the rows are not those that were sent back")
-        rows = np.frombuffer(said["data"], "<f4").reshape(said["n"], said["dim"])
-        n_tokens = np.frombuffer(said["tokens"], "<i4").astype(np.int64)
+        rows = np.frombuffer(given["data"], "<f4").reshape(given["n"], given["dim"])
+        n_tokens = np.frombuffer(given["tokens"], "<i4").astype(np.int64)
         if len(n_tokens) != len(rows):
             raise ValueError(f"{len(n_tokens)} token counts for {len(rows)} rows")
-        facts = {str(name): str(value) for name, value in said["facts"].items()}
+        facts = {str(name): str(value) for name, value in given["facts"].items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return Answer(batch_id, error=f"the answer is damaged: {type(error).__name__}: {error}")
     return Answer(batch_id, rows, facts=facts, n_tokens=n_tokens)

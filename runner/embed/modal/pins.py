@@ -6,9 +6,7 @@ import re
 from importlib import metadata
 
 from runner.base.errors import BackendError
-
-LIBRARIES = ("sentence-transformers", "tokenizers", "torch", "transformers")
-"""Whose versions may change a vector: part of an encoder's identity, here and there."""
+from runner.embed.weights import LIBRARIES
 
 _CARRIED = ("cbor2", "huggingface-hub", "numpy", "safetensors", "tokenizers")
 """What a container needs beside the libraries; the first is the payloads' format, which older images lack."""

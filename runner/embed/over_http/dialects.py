@@ -39,9 +39,9 @@ class Dialect(NamedTuple):
     vectors: Callable[[JSON, int], JSON]
 
 
-def _in_data(told: JSON, n_texts: int) -> JSON:
+def _in_data(content: JSON, n_texts: int) -> JSON:
     """Return the vectors of OpenAI's list "data" in the order of their indices."""
-    data = told.get("data") if isinstance(told, dict) else None
+    data = content.get("data") if isinstance(content, dict) else None
     if not isinstance(data, list):
         raise Unusable('the answer has no list "data"')
     if len(data) != n_texts:
@@ -77,8 +77,8 @@ def _tei(texts: list[str], _: PromptSide) -> dict[str, JSON]:
 DIALECTS: Mapping[str, Dialect] = {
     "openai": Dialect("/v1", "/embeddings", 32, _openai, _in_data),
     "voyage": Dialect("/v1", "/embeddings", 32, _voyage, _in_data),
-    "cohere": Dialect("/v2", "/embed", 32, _cohere, lambda told, _: _at(told, "embeddings", "float")),
-    "tei": Dialect("", "/embed", 32, _tei, lambda told, _: told),
+    "cohere": Dialect("/v2", "/embed", 32, _cohere, lambda content, _: _at(content, "embeddings", "float")),
+    "tei": Dialect("", "/embed", 32, _tei, lambda content, _: content),
 }
 
 
@@ -132,26 +132,26 @@ def request_body(api: str, model: str, texts: Sequence[str], side: PromptSide) -
 
 def embeddings(api: str, answer: Response, n_texts: int) -> Embeddings:
     """Return the vectors of an answer in the order of the texts; Unusable says what is wrong with it."""
-    told = parsed(answer.body)
-    rows = _matrix(DIALECTS[api].vectors(told, n_texts), n_texts)
+    content = parsed(answer.body)
+    rows = _matrix(DIALECTS[api].vectors(content, n_texts), n_texts)
     if api == "tei":
         tokens = answer.headers.get("x-compute-tokens", "")
         return Embeddings(rows, "", int(tokens) if re.fullmatch(r"[0-9]{1,12}", tokens) else None)
-    return Embeddings(rows, "" if api == "cohere" else str(_at(told, "model") or ""), tokens_billed(told))
+    return Embeddings(rows, "" if api == "cohere" else str(_at(content, "model") or ""), tokens_billed(content))
 
 
-def tokens_billed(told: JSON) -> int | None:
+def tokens_billed(content: JSON) -> int | None:
     """Return the tokens that an answer says were read, wherever its API says it; None if it does not."""
     places = (("usage", "prompt_tokens"), ("usage", "total_tokens"), ("meta", "billed_units", "input_tokens"))
-    counts = (_at(told, *place) for place in places)
+    counts = (_at(content, *place) for place in places)
     # Cohere's count is 12.0; a bool is an int to Python, and no count.
     return next((int(each) for each in counts if type(each) in (int, float) and 0 <= each <= _MOST_TOKENS), None)
 
 
-def _at(told: JSON, *place: str) -> JSON:
+def _at(content: JSON, *place: str) -> JSON:
     for name in place:
-        told = told.get(name) if isinstance(told, dict) else None
-    return told
+        content = content.get(name) if isinstance(content, dict) else None
+    return content
 
 
 def _matrix(vectors: JSON, n_texts: int) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ CLIENT = 1
 """Raised when texts are cut, grouped or normalised otherwise: it is part of the identity."""
 
 FORWARD_TOKENS = 16384
+TIMEOUT, CONNECTIONS = 300.0, 4
 BYTES_PER_NUMBER = 64
 """No number of an answer is longer, with what stands around it; a float64 has 25 characters at most."""
 
@@ -143,8 +144,8 @@ class HttpBackend(Backend):
         self,
         url: str,
         *,
-        timeout: float = 300.0,
-        connections: int = 4,
+        timeout: float = TIMEOUT,
+        connections: int = CONNECTIONS,
         patience: Patience | None = None,
         find_tokenizer: Callable[[EncoderSpec], Path] = tokenizer_folder,
     ) -> None:

@@ -12,12 +12,8 @@ from runner.base.http_client import Client, Patience, Response, Service, Unusabl
 from runner.base.records import PromptSide
 from runner.embed.cost.ledger import Budget, Hold
 from runner.embed.over_http.dialects import address_at, tokens_billed
-from runner.embed.over_http.encoder import Clip, Clipped, HttpEncoder
+from runner.embed.over_http.encoder import CONNECTIONS, TIMEOUT, Clip, Clipped, HttpEncoder
 from runner.eval_set.catalog import EncoderSpec
-
-TIMEOUT = 300.0
-
-CONNECTIONS = 4
 
 TOKENIZER = "cl100k_base, in place of the service's own tokenizer"
 
