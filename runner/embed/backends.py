@@ -104,7 +104,9 @@ class LocalBackend(Backend):
 
         A BackendError if the libraries that run it are not.
         """
+        # Neither has files of the hub that could be missing.
         if self._given or catalog.plugged_encoder(spec.name):
             return "on this machine"
+        # The identity names the libraries' versions, so it is where a missing one shows, without loading any.
         local_encoder(spec).identity()
         return "on this machine" if is_here(spec) else ""

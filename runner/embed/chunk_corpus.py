@@ -60,6 +60,7 @@ def stored_chunk_tokens(version: Version, chunker: str, limit: int) -> int | Non
 
     Each chunk is cut at `limit` if it is not 0.
     """
+    # Asked for an estimate, which must neither chunk nor wait: what is not there yet is guessed from characters.
     folder = Store(version.cache).folder(STAGE, chunk_inputs(chunker, file_sha256(version.corpus_path)))
     if not (folder / MANIFEST).exists():
         return None

@@ -55,7 +55,7 @@ def install(name: str, models: Path, fetch: Fetch) -> Path:
     with disk_errors(folder), exclusive(models / f"{name}.lock", f"another installation of {name}"):
         if _is_installed(name, folder):
             return folder
-        # Of an installation that was killed.
+        # What an installation that was killed left behind.
         for left_over in models.glob(f".tmp-{name}-*"):
             shutil.rmtree(left_over)
         with tempfile.TemporaryDirectory(prefix=f".tmp-{name}-", dir=models) as scratch:

@@ -63,6 +63,7 @@ class PlanBackend(Backend):
     def check(self, encoders: Sequence[str]) -> None:
         """Ask the backend and each service whether they take the key; a BackendError if one does not."""
         services = [name for name in encoders if self._is_service(name)]
+        # Accounts first: a refused key of the rented machines would otherwise show after each service was paid a word.
         self._backend.check([name for name in encoders if name not in services])
         for name in services:
             self._service(self._own[name]).check()

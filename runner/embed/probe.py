@@ -59,6 +59,7 @@ def probe(encoder: Encoder) -> dict[str, JSON]:
     than to a stranger; prompts are applied exactly where the catalogue has them; everything up to the catalogued length
     is read, and nothing past it. A BackendError names the encoder and the failed check.
     """
+    # Shape, norm and finiteness are checked with every answer; then rows alone against rows in a batch.
     first, second = (checked_encode(encoder, [pair[side] for pair in PARAPHRASES]) for side in (0, 1))
     alone = np.vstack([checked_encode(encoder, [pair[0]]) for pair in PARAPHRASES])
     if (moved := np.abs(alone - first).max()) > encoder.tolerance:
@@ -135,6 +136,7 @@ def beside(here: Encoder, there: Encoder) -> Beside:
         np.vstack([checked_encode(encoder, texts, side) for texts, side in sent]).astype(np.float64)
         for encoder in (here, there)
     ]
+    # Both are unit rows in float32 only; a bound of 0.999999 needs their lengths in float64.
     lengths = [np.linalg.norm(each, axis=1) for each in rows]
     cosines = (rows[0] * rows[1]).sum(axis=1) / (lengths[0] * lengths[1])
     names = [f"the {side} {text[:60]!r}" for texts, side in sent for text in texts]
@@ -197,6 +199,7 @@ def _truncation(encoder: Encoder) -> dict[str, JSON]:
     held to changes that stand out.
     """
     limit = encoder.spec.max_tokens
+    # One text four times: as it is, with its last tokens changed, with more past the limit, and as it is again.
     for n_changed in (n for n in _CHANGED if 4 * n < (limit or UNLIMITED)):
         opening = _of_length(encoder, (limit or UNLIMITED) - n_changed)
         text, changed = (opening + f" {word}" * n_changed for word in ENDINGS)
@@ -244,6 +247,7 @@ def _of_length(encoder: Encoder, n_tokens: int) -> str:
     def count(text: str) -> int:
         return int(encoder.token_counts([text], "document")[0])
 
+    # The most fillers that fit, by bisection: how many tokens one adds is the tokenizer's affair. Then padding.
     low, high = 0, n_tokens
     while low < high:
         middle = (low + high + 1) // 2

@@ -94,6 +94,7 @@ class Reranker:
         """Return one score a pair, from one forward batch; of a pair that is too long the longer text loses its end."""
         import torch
 
+        # Without the sigmoid, which would squeeze scores beyond 10 into a few steps of 1e-5.
         outputs = self._model.predict(
             list(pairs),
             batch_size=len(pairs),

@@ -33,6 +33,7 @@ def write_piece(path: Path, array: NDArray[np.generic], facts: Mapping[str, str]
 
 def read_piece(path: Path, dtype: str, *shape: int) -> tuple[NDArray[Any], dict[str, str]] | None:
     """Return what `write_piece` wrote; None for nothing and for a damaged file, of which every byte is compared."""
+    # One line of JSON, then the bytes of the array.
     try:
         line, _, data = path.read_bytes().partition(b"\n")
         entry = json.loads(line)

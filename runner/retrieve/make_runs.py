@@ -303,6 +303,11 @@ class CellRuns:
         n_chunks = Counter(chunk.doc_id for chunk in chunks)
         encoder = None if isinstance(cell, WITHOUT_VECTORS) else self.vectors.encoder(cell.encoder)
         identity = self._identity(cell)
+        backend = truncation = None
+        if identity is not None and vectors is not None:
+            fixed = identity["backend"]
+            backend = BackendRecord(name=fixed["name"], identity=fixed, served=dict(vectors.facts))
+            truncation = _truncation(vectors)
         return CellFile(
             schema_version=1,
             cell=str(cell),
@@ -315,19 +320,13 @@ class CellRuns:
             index_bytes=index_bytes,
             chunks_per_document=[n_chunks[document.doc_id] for document in self.documents()],
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
-            backend=None if identity is None or vectors is None else _backend(identity, vectors),
+            backend=backend,
             probe=None if encoder is None else probed(self.store, encoder),
-            truncation=None if vectors is None or identity is None else _truncation(vectors),
+            truncation=truncation,
             bm25=sparse_description(cell),
             imported=None,
             method=method_of(cell),
         )
-
-
-def _backend(identity: dict[str, JSON], vectors: Vectors) -> BackendRecord:
-    """Return where the vectors were made."""
-    fixed = identity["backend"]
-    return BackendRecord(name=fixed["name"], identity=fixed, served=dict(vectors.facts))
 
 
 def _truncation(vectors: Vectors) -> Truncation:

@@ -66,6 +66,7 @@ class CellVectors:
         """
         if not embeddings and judging is None:
             return
+        # A model is loaded once, for all chunkers that it embeds.
         by_encoder: dict[str, list[Embedding]] = {}
         for embedding in dict.fromkeys(embeddings):
             by_encoder.setdefault(embedding.encoder, []).append(embedding)

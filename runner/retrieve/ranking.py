@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from operator import attrgetter, lt, ne
 from typing import NamedTuple
 
@@ -105,15 +105,10 @@ def rank(scores: Ints, documents: Ints, indices: Ints) -> NDArray[np.intp]:
 
 def ties(hits: Sequence[Hit]) -> int:
     """Count hits among the first RUN_DEPTH that share their score, as a 32-bit float, with a neighbour."""
-    scores = np.array([hit.score for hit in hits[:RUN_DEPTH]], np.float32).tolist()
-    return len(
-        {
-            place
-            for place, (first, second) in enumerate(pairwise(scores))
-            if first == second
-            for place in (place, place + 1)
-        }
-    )
+    scores = np.array([hit.score for hit in hits[:RUN_DEPTH]], np.float32)
+    is_next_equal = scores[1:] == scores[:-1]
+    # Each equal pair marks both of its hits.
+    return int(np.count_nonzero(np.append(is_next_equal, False) | np.append(False, is_next_equal)))
 
 
 def leading(scores: NDArray[np.generic], depth: int) -> NDArray[np.intp]:
@@ -153,6 +148,7 @@ def retrieval(
 
 def read_down(chunks: Sequence[Chunk], table: ChunkTable, rows: Ints) -> tuple[ChunkHit, ...]:
     """Return the first rows, up to the one that brings their tokens to READ_TOKENS; all of them if none does."""
+    # The row that reaches the budget is read to its end.
     depth = int(np.searchsorted(np.cumsum(table.n_tokens[rows]), READ_TOKENS)) + 1
     read = map(chunks.__getitem__, rows[:depth].tolist())
     return tuple([ChunkHit(chunk.doc_id, chunk.span, chunk.n_tokens) for chunk in read])

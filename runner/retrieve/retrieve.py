@@ -13,7 +13,7 @@ import numpy as np
 
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, ChunkHit, Hit, Ints, Run
 from runner.embed.vectors import Matrix, gathered
-from runner.retrieve.ranking import ChunkTable, Retrieval, chunk_table, quantised, rank, read_down, retrieval
+from runner.retrieve.ranking import ChunkTable, Retrieval, quantised, rank, read_down, retrieval
 from runner.retrieve.shortlist import shortlists
 
 RRF_K = 60
@@ -25,19 +25,14 @@ EXACT_ROWS = 256  # as float64 these still fit a core's cache; larger blocks too
 class DenseArm(NamedTuple):
     """What dense retrieval compares: one row of `query_vectors` per query with one of `chunk_vectors` per chunk.
 
-    `known_table` is the chunks' table, if the caller has it: one serves every cell of a chunker.
+    One `table` of the chunks serves every cell of a chunker.
     """
 
     query_ids: Sequence[str]
     query_vectors: Matrix
     chunks: Sequence[Chunk]
     chunk_vectors: Matrix
-    known_table: ChunkTable | None = None
-
-    @property
-    def table(self) -> ChunkTable:
-        """The chunks' table, made now if the caller had none."""
-        return self.known_table or chunk_table(self.chunks)
+    table: ChunkTable
 
     @property
     def index_bytes(self) -> int:
@@ -55,8 +50,8 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     table, exact = arm.table, ExactScores(arm.chunk_vectors)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        found = shortlists(arm.query_vectors, table, arm.chunk_vectors)
-        for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, found, strict=True):
+        candidates = shortlists(arm.query_vectors, table, arm.chunk_vectors)
+        for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, candidates, strict=True):
             rows = table.rows_of(documents)
             yield query_id, rows, exact.of(query, rows)
 
@@ -83,7 +78,7 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     RUN_DEPTH. The reading list has every document's best chunk in fused order, then the second best ones, and so on.
     """
     table, chunks, exact = arm.table, arm.chunks, ExactScores(arm.chunk_vectors)
-    dense = dense_run(cell, arm._replace(known_table=table)).run
+    dense = dense_run(cell, arm).run
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
     for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):

@@ -50,6 +50,7 @@ def int8_rows(rows: Matrix) -> Matrix:
 
 def int8_codes(rows: Matrix) -> NDArray[np.int8]:
     """Return what sqlite-vec's vec_quantize_int8(row, 'unit') stores: components from -0.004 to 0.012 become 0."""
+    # To [0, 255] in steps of 2 / 255, shifted to [-128, 127]; the cast drops the fraction towards 0, as C does.
     codes: NDArray[np.int8] = ((rows.astype(np.float64) + 1) / INT8_STEP - 128).astype(np.int8)
     return codes
 

@@ -1,7 +1,7 @@
 """What an embedding leaves behind for the next attempt, and how much of it memory holds."""
 
 import errno
-import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from runner.embed.backends import LocalBackend
 from runner.embed.embed_chunks import embed
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.version import load_queries
-from runner.evening.evening import Evening
 from runner.retrieve.make_vectors import CellVectors, Embedding
 from tests.support.fake_encoder import TEXTS, FakeEncoder
 from tests.support.small_set import SmallEncoder, begin
@@ -67,46 +66,30 @@ def test_a_full_disk_is_called_that_and_not_a_failing_encoder(tmp_path, monkeypa
         embed(Store(tmp_path), FakeEncoder(), TEXTS, "document")
 
 
-class Sick:
-    """Encoders that cannot read a text of one bill, and note what they read."""
-
-    def __init__(self, poison):
-        self.read = []
-        note, read = poison, self.read
-
-        class Reading(SmallEncoder):
-            def encode(self, texts, side):
-                if note and any(note in text for text in texts):
-                    raise RuntimeError("poison")
-                read.extend(texts)
-                return super().encode(texts, side)
-
-        self.encoder = Reading
-
-    def __call__(self, name):
-        return self.encoder(name)
-
-
-def test_a_poisoned_text_ends_an_evening_with_its_shard_after_all_others_are_kept(tmp_path, monkeypatch):
+def test_what_an_earlier_run_began_is_no_measurement_of_its_seconds(tmp_path, monkeypatch):
     monkeypatch.setattr(embed_chunks, "SHARD_TEXTS", 1)
-    version = begin(tmp_path)
-    poison = "burns straw to warm an orchard"
-    with pytest.raises(BackendError) as caught:
-        Evening(version, tmp_path / "corpus", backend=LocalBackend(Sick(poison))).run()
-    assert re.search(r"Shard \d+ fails on \d+ texts, .*: RuntimeError: poison\.", str(caught.value))
-    kept, n_texts = map(int, re.search(r"(\d+) of (\d+) texts are embedded and kept", str(caught.value)).groups())
-    assert 0 < kept < n_texts
-    healed = Sick("")
-    work = CellVectors(
-        Store(version.cache),
-        file_sha256(version.corpus_path),
-        lambda: corpus_documents(version, None),
-        load_queries(version.queries_path),
-        LocalBackend(healed),
-    )
+    version, healthy = begin(tmp_path), tmp_path / "healthy"
     cell = parse_cell(version.plan().baseline)
-    work.vectors(Embedding(cell.encoder, cell.chunker, "forward"))
-    assert not work.seconds, "what an earlier run embedded took its seconds, and the rest is no measurement"
-    chunks = [text for text in healed.read if text in set(work.readings(cell.chunker))]
-    assert len(chunks) == n_texts - kept
-    assert any(poison in text for text in chunks)
+    wanted = Embedding(cell.encoder, cell.chunker, "forward")
+
+    class Sick(SmallEncoder):
+        def encode(self, texts, side):
+            if any("burns straw to warm an orchard" in text for text in texts):
+                raise RuntimeError("poison")
+            return super().encode(texts, side)
+
+    def vectors_of(kind, cache):
+        work = CellVectors(
+            Store(cache),
+            file_sha256(version.corpus_path),
+            lambda: corpus_documents(version, None),
+            load_queries(version.queries_path),
+            LocalBackend(kind),
+        )
+        with pytest.raises(BackendError, match="poison") if kind is Sick else nullcontext():
+            work.vectors(wanted)
+        return work
+
+    assert list(vectors_of(Sick, version.cache).failed) == [cell.encoder]
+    assert not vectors_of(SmallEncoder, version.cache).seconds
+    assert list(vectors_of(SmallEncoder, healthy).seconds) == [wanted]

@@ -32,6 +32,10 @@ def _data_of(change):
     return fault
 
 
+def _indexed(index):
+    return _data_of(lambda data: [data[0] | {"index": index}, *data[1:]])
+
+
 def _with_constant(constant):
     def fault(server, request):
         body = server.with_rows(request, [["MARK", *row[1:]] for row in toy_rows(request.texts).tolist()]).body
@@ -62,6 +66,7 @@ BAD_ANSWERS = [
     (["openai"], _data_of(lambda data: [data[0], *data[:-1]]), "two vectors have the index 0"),
     (["openai"], _data_of(lambda data: [{"embedding": d["embedding"]} for d in data]), "no index"),
     (["openai"], _data_of(lambda data: [d | {"index": d["index"] + 1} for d in data]), "no index"),
+    *((["openai"], _indexed(index), "no index") for index in (True, -1, None, "0")),
     (["openai"], _data_of(lambda data: [d | {"embedding": "not base64!"} for d in data]), "vectors"),
 ]
 

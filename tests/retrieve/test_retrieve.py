@@ -35,9 +35,13 @@ def apart(n):
     return [Chunk(f"d{i:05}", 0, Span(0, 5), "", 10) for i in range(n)]
 
 
+def dense_arm(query_ids, queries, chunks, vectors):
+    return DenseArm(query_ids, queries, chunks, vectors, chunk_table(chunks))
+
+
 def ranked(queries, chunks, vectors):
     """The hits of every query, which is numbered."""
-    run = dense_run("cell", DenseArm([f"q{i}" for i in range(len(queries))], queries, chunks, vectors)).run
+    run = dense_run("cell", dense_arm([f"q{i}" for i in range(len(queries))], queries, chunks, vectors)).run
     return [list(hits) for hits in run.hits.values()]
 
 
@@ -168,25 +172,15 @@ def test_documents_that_all_tie_all_stay_on_the_shortlist(monkeypatch):
     assert found.tolist() == list(range(3000))
 
 
-def test_a_table_that_the_caller_has_is_used_and_gives_the_same_runs(monkeypatch):
-    chunks, vectors, query_ids, queries = corpus(150, 600, seed=2, distinct=40)
-    arm = DenseArm(query_ids, queries, chunks, vectors)
-    sparse = dense_run("bm25", arm).run
-    expected = [dense_run("c", arm), rerank_run("c", sparse, arm), rrf_run("c", sparse, arm)]
-    known = arm._replace(known_table=chunk_table(chunks))
-    monkeypatch.delattr(retrieve, "chunk_table")
-    assert [dense_run("c", known), rerank_run("c", sparse, known), rrf_run("c", sparse, known)] == expected
-
-
 @pytest.mark.parametrize("block_rows", [1, 3, 64, 100_000])
 def test_block_size_and_query_turns_change_nothing(monkeypatch, block_rows):
     chunks, vectors, query_ids, queries = corpus(180, 500, seed=1, distinct=200)
-    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
+    expected = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors))
     monkeypatch.setattr(shortlist, "BLOCK_BYTES", block_rows * DIM * 4)
     monkeypatch.setattr(shortlist, "PAIRS_AT_ONCE", 180)
-    assert dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)) == expected
+    assert dense_run("cell", dense_arm(query_ids, queries, chunks, vectors)) == expected
     assert [
-        dense_run("cell", DenseArm([q], queries[i : i + 1], chunks, vectors)).run.hits[q]
+        dense_run("cell", dense_arm([q], queries[i : i + 1], chunks, vectors)).run.hits[q]
         for i, q in enumerate(query_ids)
     ] == [expected.run.hits[q] for q in query_ids]
 
@@ -195,12 +189,12 @@ def test_the_order_of_the_chunks_changes_nothing():
     chunks, vectors, query_ids, queries = corpus(150, 600, seed=2, distinct=40)
     order = np.random.default_rng(0).permutation(len(chunks))
     shuffled = [chunks[i] for i in order]
-    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
-    assert dense_run("cell", DenseArm(query_ids, queries, shuffled, vectors[order])) == expected
+    expected = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors))
+    assert dense_run("cell", dense_arm(query_ids, queries, shuffled, vectors[order])) == expected
     sparse = expected.run
     for hybrid in (rerank_run, rrf_run):
-        assert hybrid("cell", sparse, DenseArm(query_ids, queries, shuffled, vectors[order])) == hybrid(
-            "cell", sparse, DenseArm(query_ids, queries, chunks, vectors)
+        assert hybrid("cell", sparse, dense_arm(query_ids, queries, shuffled, vectors[order])) == hybrid(
+            "cell", sparse, dense_arm(query_ids, queries, chunks, vectors)
         )
 
 
@@ -215,9 +209,9 @@ def test_a_row_scores_alike_alone_and_among_others():
 
 def test_the_layout_of_the_vectors_in_memory_changes_nothing():
     chunks, vectors, query_ids, queries = corpus(150, 600, seed=2, distinct=400)
-    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
+    expected = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors))
     turned = (np.asfortranarray(queries), chunks, np.asfortranarray(vectors))
-    assert dense_run("cell", DenseArm(query_ids, *turned)) == expected
+    assert dense_run("cell", dense_arm(query_ids, *turned)) == expected
     every_row = np.arange(len(chunks))
     assert (ExactScores(turned[2]).of(turned[0][0], every_row) == ExactScores(vectors).of(queries[0], every_row)).all()
 
@@ -226,17 +220,17 @@ def test_a_memory_mapped_file_gives_the_same_run(tmp_path: Path):
     chunks, vectors, query_ids, queries = corpus(300, 5000, seed=5, distinct=900)
     np.save(tmp_path / "rows.npy", vectors)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    expected = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
-    assert dense_run("cell", DenseArm(query_ids, queries, chunks, mapped)) == expected
-    tail = dense_run("cell", DenseArm(query_ids, queries, chunks[100:], vectors[100:]))
-    assert dense_run("cell", DenseArm(query_ids, queries, chunks[100:], mapped[100:])) == tail
+    expected = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors))
+    assert dense_run("cell", dense_arm(query_ids, queries, chunks, mapped)) == expected
+    tail = dense_run("cell", dense_arm(query_ids, queries, chunks[100:], vectors[100:]))
+    assert dense_run("cell", dense_arm(query_ids, queries, chunks[100:], mapped[100:])) == tail
 
 
 THREADS = """
 import sys
 from test_retrieve import *
 chunks, vectors, query_ids, queries = corpus(900, 4000, seed=12, distinct=3000)
-arm = DenseArm(query_ids, queries, chunks, vectors)
+arm = dense_arm(query_ids, queries, chunks, vectors)
 found = [hybrid("cell", dense_run("cell", arm).run, arm) for hybrid in (rerank_run, rrf_run)]
 print(repr(found))
 """
@@ -285,14 +279,14 @@ def test_vectors_that_do_not_fit_or_are_not_finite_raise():
 
 
 def test_no_chunks_at_all_give_every_query_an_empty_list():
-    retrieved = dense_run("cell", DenseArm(["q"], np.zeros((1, DIM), np.float32), [], np.zeros((0, DIM), np.float32)))
+    retrieved = dense_run("cell", dense_arm(["q"], np.zeros((1, DIM), np.float32), [], np.zeros((0, DIM), np.float32)))
     assert retrieved.run.hits == {"q": ()}
     assert retrieved.reading == {"q": ()}
 
 
 def test_the_reading_list_runs_by_chunk_score_and_ends_with_the_chunk_that_reaches_the_budget():
     chunks, vectors, query_ids, queries = corpus(140, 900, seed=7, distinct=500)
-    retrieved = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors))
+    retrieved = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors))
     for query, query_id in zip(queries, query_ids, strict=True):
         kept = {hit.doc_id for hit in retrieved.run.hits[query_id]}
         scores = ExactScores(vectors).of(query, np.arange(len(chunks)))
@@ -308,7 +302,7 @@ def test_the_reading_list_runs_by_chunk_score_and_ends_with_the_chunk_that_reach
 
 def test_a_short_corpus_is_read_to_its_end():
     chunks, vectors, query_ids, queries = corpus(3, 6, seed=8)
-    reading = dense_run("cell", DenseArm(query_ids, queries, chunks, vectors)).reading
+    reading = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors)).reading
     assert [len(read) for read in reading.values()] == [6] * len(query_ids)
 
 
@@ -317,7 +311,7 @@ def test_reranking_keeps_the_sparse_documents_and_takes_the_dense_order():
     rng = np.random.default_rng(9)
     picked = {q: [f"d{i:04}" for i in rng.choice(300, 40, replace=False)] for q in query_ids}
     picked[query_ids[0]] = []
-    reranked = rerank_run("cell", sparse_run(picked), DenseArm(query_ids, queries, chunks, vectors))
+    reranked = rerank_run("cell", sparse_run(picked), dense_arm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         subset = [j for j, chunk in enumerate(chunks) if chunk.doc_id in picked[query_id]]
         expected = brute_force([chunks[j] for j in subset], vectors[subset], queries[i : i + 1])[0]
@@ -329,7 +323,7 @@ def test_a_sparse_run_with_a_document_of_another_corpus_raises():
     chunks, vectors, query_ids, queries = corpus(10, 20, seed=6)
     sparse = Run("bm25", dict.fromkeys(query_ids, (Hit("elsewhere", 1.0, Span(0, 1)),)))
     with pytest.raises(ValueError, match="elsewhere"):
-        rerank_run("cell", sparse, DenseArm(query_ids, queries, chunks, vectors))
+        rerank_run("cell", sparse, dense_arm(query_ids, queries, chunks, vectors))
 
 
 def test_reciprocal_ranks_keep_every_difference_between_exact_sums():
@@ -348,8 +342,8 @@ def test_fusion_ranks_by_summed_reciprocal_ranks_with_the_dense_arms_evidence():
     chunks, vectors, query_ids, queries = corpus(260, 700, seed=10, distinct=600)
     rng = np.random.default_rng(10)
     picked = {q: [f"d{i:04}" for i in rng.choice(260, 80, replace=False)] for q in query_ids}
-    dense = dense_run("dense", DenseArm(query_ids, queries, chunks, vectors)).run
-    fused = rrf_run("cell", sparse_run(picked), DenseArm(query_ids, queries, chunks, vectors))
+    dense = dense_run("dense", dense_arm(query_ids, queries, chunks, vectors)).run
+    fused = rrf_run("cell", sparse_run(picked), dense_arm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         sums = {}
         for ranking in (picked[query_id], [hit.doc_id for hit in dense.hits[query_id]]):
@@ -367,7 +361,7 @@ def test_fusion_ranks_by_summed_reciprocal_ranks_with_the_dense_arms_evidence():
 
 def test_a_fused_reading_list_goes_round_the_documents_best_chunks_first():
     chunks, vectors, query_ids, queries = corpus(6, 18, seed=11, distinct=18)
-    fused = rrf_run("cell", Run("bm25", dict.fromkeys(query_ids, ())), DenseArm(query_ids, queries, chunks, vectors))
+    fused = rrf_run("cell", Run("bm25", dict.fromkeys(query_ids, ())), dense_arm(query_ids, queries, chunks, vectors))
     for i, query_id in enumerate(query_ids):
         order = [hit.doc_id for hit in fused.run.hits[query_id]]
         rows = sorted(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.base.records import RUN_DEPTH
 from runner.base.store import Store
 from runner.embed import vectors as vector_files
-from runner.retrieve.ranking import SCORE_STEPS
+from runner.retrieve.ranking import SCORE_STEPS, chunk_table
 from runner.retrieve.retrieve import DenseArm, dense_run
 from runner.retrieve.variants import (
     CANDIDATES,
@@ -32,7 +32,7 @@ DOCUMENTS, CHUNKS = fictional(700, words=30)
 VECTORS = unit_rows(len(CHUNKS), DIM, seed=2)
 QUERIES = {"q1": "bramonl clotine Section", "q2": "dreskul, (ficlo) dreral AND", "q3": "Section 17", "q4": "…"}
 ASKED = unit_rows(len(QUERIES), DIM, seed=5)
-ARM = DenseArm(list(QUERIES), ASKED, CHUNKS, VECTORS)
+ARM = DenseArm(list(QUERIES), ASKED, CHUNKS, VECTORS, chunk_table(CHUNKS))
 
 
 def variant(name: str, tmp_path: Path, arm: DenseArm = ARM):
@@ -140,7 +140,7 @@ def test_bits_with_rescoring_are_the_substrates_search_hit_by_hit(production, tm
 
 
 def test_with_as_many_candidates_as_chunks_bits_are_exact(tmp_path):
-    arm = ARM._replace(chunks=CHUNKS[:CANDIDATES], chunk_vectors=VECTORS[:CANDIDATES])
+    arm = DenseArm(ARM.query_ids, ASKED, few := CHUNKS[:CANDIDATES], VECTORS[:CANDIDATES], chunk_table(few))
     assert variant("bit", tmp_path, arm).run.hits == dense_run("cell", arm).run.hits
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
-from runner.retrieve.ranking import SCORE_STEPS, rank
+from runner.retrieve.ranking import SCORE_STEPS, chunk_table, rank
 from runner.retrieve.retrieve import DenseArm, dense_run, fused_ids
 from runner.substrate.database import open_substrate
 from runner.substrate.measure import milliseconds
@@ -59,7 +59,7 @@ def recall(path: Path, *given, **more):
 
 def brute_force(vectors=VECTORS, queries=QUERY_VECTORS, chunks=CHUNKS, query_ids=QUERIES):
     """The harness' own exact dense retrieval of the same chunks."""
-    return dense_run("dense", DenseArm(list(query_ids), queries, chunks, vectors)).run
+    return dense_run("dense", DenseArm(list(query_ids), queries, chunks, vectors, chunk_table(chunks))).run
 
 
 def same_runs(found: Run, wanted: Run) -> None:

@@ -110,6 +110,7 @@ class Embedder:
     def load(self) -> None:
         """Load and probe the model; an error that a retry would not mend is kept and answered to every batch."""
         self.refusal = ""
+        # Raised here it would start container after container; as an answer it ends the run at the first batch.
         try:
             dtype = cast(Dtype, self.dtype)
             self.model, self.facts = loaded(self.encoder, self.revision, self.device, dtype, self.own)
@@ -172,6 +173,7 @@ def loaded(
     mark = _weights_home() / download_mark(spec)
     if not mark.is_file():
         raise BackendError(f"{encoder}: the weights at revision {revision} are not in Modal's Volume. Run again.")
+    # The mark says that a download was finished; the files themselves are checked when they are loaded.
     model = encoder_class(encoder)(
         spec, device="cuda" if device == "cuda" else "cpu", dtype=dtype, find=partial(downloaded, offline=True)
     )

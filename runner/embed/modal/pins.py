@@ -44,6 +44,7 @@ def all_pins() -> list[tuple[str, str, str]]:
         ) from error
     pins = []
     for requirement in requirements:
+        # As packaging metadata has it: `torch==2.9.1 ; extra == "local"`.
         pin, _, marker = requirement.partition(";")
         name, _, version = pin.strip().partition("==")
         extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)

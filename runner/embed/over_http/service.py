@@ -55,6 +55,7 @@ class ServiceEncoder(HttpEncoder):
 
     def token_counts(self, texts: Sequence[str], side: PromptSide) -> NDArray[np.int64]:
         """Return tokens of cl100k_base, the service's limit at most: it takes no longer text."""
+        # Its own tokenizer is not to be had; the limit keeps the engine from counting tokens as lost that are read.
         counts = [count_tokens(text) for text in self._prompted(texts, side)]
         return np.clip(np.array(counts, dtype=np.int64), 1, self.spec.max_tokens)
 
