@@ -237,7 +237,6 @@ def test_refusals_in_a_row_are_about_the_texts_and_end_nothing(opened, server):
 
 MET_BY_ALL = [
     (CLAUDE, wire.status(401, "invalid x-api-key", "authentication_error"), ANTHROPIC_KEY),
-    (CLAUDE, wire.status(403, "not allowed", "permission_error"), ANTHROPIC_KEY),
     (CLAUDE, wire.status(404, "model: claude-nonesuch", "not_found_error"), "model id in plan.yaml"),
     (CLAUDE, wire.status(402, "billing", "billing_error"), "account's billing"),
     (CLAUDE, wire.credit_exhausted(), "account's billing"),
@@ -287,10 +286,8 @@ ANSWERS = [
     (CLAUDE, wire.other_model, "claude-instant-1.2 answered, claude-sonnet-4-6 was asked"),
     (CLAUDE, wire.wrong_role, "no message of the assistant's"),
     (CLAUDE, wire.empty, "no text"),
-    (CLAUDE, wire.Wire(b'{"usage": NaN}'), "not JSON"),
     (CLAUDE, wire.Wire(rb'{"model": "\ud800"}'), "not JSON"),
     (CLAUDE, wire.Wire(b'{"usage": 1e999}'), "not JSON"),
-    (CLAUDE, wire.Wire(b"[" * 100_000), "not JSON"),
     (CLAUDE, wire.Wire(b"[" * 60 + b"]" * 60), "nested too deep"),
     (CLAUDE, wire.Wire(b"{}", headers=(("Content-Encoding", "br"),)), "compressed"),
     (CLAUDE, wire.as_json({"type": "message", "role": "assistant", "model": MODEL, "content": 3}), "no known reason"),

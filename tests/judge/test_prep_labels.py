@@ -76,9 +76,7 @@ def test_a_pair_is_judged_once_any_judge_has_graded_it():
     assert unjudged(pairs, [label("q1", "d2", judge="anyone")]) == [("q1", "d1"), ("q2", "d1")]
     assert unjudged(pairs, []) == pairs
     assert unjudged([], [label()]) == []
-
-
-def test_a_second_reading_alone_does_not_judge_a_pair():
+    # A second reading alone judges nothing.
     assert unjudged([("q1", "d1")], [label("q1", "d1", round=2)]) == [("q1", "d1")]
 
 

@@ -238,23 +238,17 @@ def test_a_kill_while_a_folder_is_tried_leaves_nothing_in_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_quick_leaves_out_what_is_slow_alone():
-    checks = [Check("fast", "", lambda: "done"), Check("slow", "", lambda: "done", slow=True)]
-    assert [outcome.state for outcome in examined(checks, quick=True)] == ["done", "open"]
-    assert [outcome.state for outcome in examined(checks, quick=False)] == ["done", "done"]
-    assert [check.name for check in all_checks() if check.slow] == ["encoder"]
-
-
-def test_a_skipped_check_is_no_failure_in_the_report_and_a_failed_one_is():
+def test_quick_leaves_out_what_is_slow_which_is_no_failure_as_what_is_wrong_is():
     def wrong():
         raise NegativeVerdict("it is wrong")
 
-    assert [*examined([Check("slow", "", lambda: "done", slow=True)], quick=True)] == [
-        Step("slow", "open", "--quick leaves it out")
+    checks = [Check("bad", "mend it", wrong), Check("slow", "", lambda: "done", slow=True)]
+    assert [*examined(checks, quick=True)] == [
+        Step("bad", "blocked", "it is wrong", ("mend it",), "machine"),
+        Step("slow", "open", "--quick leaves it out"),
     ]
-    assert [*examined([Check("bad", "mend it", wrong)])] == [
-        Step("bad", "blocked", "it is wrong", ("mend it",), "machine")
-    ]
+    assert [outcome.state for outcome in examined(checks, quick=False)] == ["blocked", "done"]
+    assert [check.name for check in all_checks() if check.slow] == ["encoder"]
 
 
 def test_the_command_passes_here_and_prints_a_line_a_check(capsys):

@@ -248,20 +248,20 @@ def test_on_modal_the_workspace_is_named(version, modal):
     assert outcomes["total"].say.startswith("$")
 
 
-def test_an_encoder_that_no_container_can_load_is_red(version, modal):
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        (lambda faults: faults.fail_entry(times=None, text="not known"), "no container on Modal could be made ready"),
+        (lambda faults: faults.resource_exhausted("FunctionMap"), "limits and spending"),
+    ],
+    ids=["no container can load it", "a quota of the workspace"],
+)
+def test_an_encoder_that_cannot_be_tried_on_modal_is_red(version, modal, fail, said):
     made = modal(fetched=True)
-    made.server.faults.fail_entry(times=None, text="this architecture is not known")
+    fail(made.server.faults)
     (outcome,) = examined(on_modal(version, made).trials())
     assert (outcome.name, outcome.state) == (f"trial of {SPEC.name}", "blocked")
-    assert "no container on Modal could be made ready" in outcome.say
-
-
-def test_a_quota_of_the_workspace_is_red_where_an_encoder_is_tried(version, modal):
-    made = modal(fetched=True)
-    made.server.faults.resource_exhausted("FunctionMap")
-    (outcome,) = examined(on_modal(version, made).trials())
-    assert outcome.state == "blocked"
-    assert "limits and spending" in outcome.say
+    assert said in outcome.say
 
 
 @pytest.mark.parametrize(("fault", "said"), [(api.cut_off, "cut"), (Wire(b"{}", 400, ""), "400")])

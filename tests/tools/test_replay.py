@@ -316,17 +316,6 @@ def test_the_command_ends_with_1_where_a_cell_does_not_hold(call, where, good, m
     assert f"demo v1 on modal (NVIDIA L4): {sum(c.identical for c in cells)} of {len(cells)} cells hold" in out
 
 
-def test_the_report_as_json_has_every_figure(call, where, good, monkeypatch):
-    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: good)
-    code, out, _ = call(Remote(There), "--source=demo", where, "--json")
-    report = json.loads(out)
-    assert code == 0
-    assert (report["version"], report["holds"]) == ("demo v1", True)
-    row = next(row for row in report["cells"] if row["cell"] == BASELINE)
-    assert row["difference"]["mean"] == pytest.approx(cells(good)[BASELINE].difference.mean)
-    assert row["holds"] is True
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
