@@ -43,6 +43,7 @@ class Importer:
         self._prompt = file_sha256(version.judge_path)
         self._exported: dict[Pair, list[BatchRow]] = defaultdict(list)
         self._places: dict[tuple[str, Pair], int] = {}
+        # What was asked, in which batch and at which place: an answer is held against its row.
         rows = list(all_rows(version.judging))
         self._rounds = rounds((row.batch, row.pair) for row in rows)
         for place, row in enumerate(rows):
@@ -51,6 +52,7 @@ class Importer:
         self._known: dict[tuple[str, str, str, int], Label] = {}
         self._answered: dict[tuple[str, Pair, str], int] = {}
         self._first_judge: dict[Pair, str] = {}
+        # What was answered before, which decides rounds, repeats and who is the first judge.
         self._know(load_labels(version.labels_path))
         judges = version.plan().judges
         graded_by = (label.model for label in scored(self._known.values()).values() if label.model)
@@ -83,6 +85,7 @@ class Importer:
                     f"{where}: the model {answer.model!r} judged, and --person says a person. {_NOTHING} Leave out "
                     "--person, and give --model ID."
                 )
+        # Of a pair in several batches, the file's name says which one is meant, else all its pairs together.
         if named := _NAMED_AFTER_BATCH.fullmatch(path.name):
             batch = named[1]
         else:
@@ -140,6 +143,7 @@ class Importer:
                 f"{where}: {label.batch} is for a second judge, and {label.judge} graded query {label.query_id} and "
                 f"{label.doc_id} first. {_NOTHING} Give the name of whoever read it the second time."
             )
+        # Only the model of a first grade is held to the plan's: people and second readers may be others.
         if not label.model or label.round > 1 or first:
             return
         self._model = self._model or label.model
@@ -177,6 +181,7 @@ class Importer:
                 f"{where}: the reason has {len(answer.reason):,} characters, at most {LONGEST_REASON:,} are kept. "
                 f"{_NOTHING}"
             )
+        # What was shown decides which passages and characters an answer may point at.
         row = self._row(answer, where, batch)
         self._check_binding(answer, row, where)
         shown = {passage.number: passage for passage in row.evidence}

@@ -47,6 +47,7 @@ def carry_labels(version: Version) -> Carried:
     if not labels:
         return NOTHING
     reasons = _reasons(labels, before, version)
+    # In their order and with their own fields, so that they read as they did.
     if kept := [label for label, reason in zip(labels, reasons, strict=True) if not reason]:
         append_labels(version.labels_path, kept)
     left = Counter(filter(None, reasons))
@@ -71,6 +72,7 @@ def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str
     prompt, judges = file_sha256(now.judge_path), now.plan().judges
     graded_by = {pair: label.model for pair, label in scored(labels).items()}
 
+    # The scale, then the prompt, then what was asked and shown: any of them makes it another grade.
     def reason(label: Label) -> str:
         model = graded_by.get(label.pair, "")
         if judges and model and not is_same_model(judges.first.model, model):

@@ -64,9 +64,11 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
             f"{version.name}: no judged pair is in a batch of {folder}: what the first judge was shown is not known on "
             "this machine. Take the second reading where the batches are."
         )
+    # Those exported earlier count towards the share, and a pair that two have read needs no third.
     place = {row.pair: path for path in batch_files(folder, "double") for row in read_batch(path)}
     wanted = [pair for pair in chosen_pairs(known, share) if pair not in place and len(judges[pair]) < 2]
     fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
+    # Numbers go on after those of labels, whose batches may be gone.
     above = max((number_of(label.batch) for label in labels if label.batch.startswith("double-")), default=0)
     for path in write_batches(folder, fresh, "double", above=above):
         place.update({row.pair: path for row in read_batch(path)})

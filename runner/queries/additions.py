@@ -30,6 +30,7 @@ def add_queries(version: Version, path: Path) -> str:
     new = {named(row, path).id for row in fresh}
     findings = repeats([*earlier, *(named(row, path) for row in fresh)])
     refuse_errors([each for each in findings if new & set(each.queries)], f"Nothing of {path} was added")
+    # Ids of the given file are its own; the version counts on.
     ids = fresh_ids("q", [row.id for row in earlier], len(fresh))
     added = [row.model_copy(update={"id": query_id}) for query_id, row in zip(ids, fresh, strict=True)]
     append_queries(own, added, version.number_name)

@@ -97,6 +97,7 @@ def check(
     version: Version, documents: Sequence[Document], rows: Sequence[QueryRow], beside: Sequence[QueryRow] = ()
 ) -> QueryReport:
     """Return the report on some queries; those `beside` them are counted alone."""
+    # One BM25 index for all queries, then each query beside its document, then the set as a whole.
     source, by_id = version.source.name, {document.doc_id: document for document in documents}
     lexical = lexical_run(documents, [row.text for row in rows])
     queries: list[CheckedQuery] = []
@@ -149,6 +150,7 @@ def _beside_its_document(row: QueryRow, document: Document | None, lexical: Run,
 
 def _oddities(query: CheckedQuery, document: Document | None) -> Iterator[tuple[str, str]]:
     """Yield what is odd about a query, alone and beside its document: rule and words."""
+    # The wording alone.
     row = query.row
     asked = stems(row.text)
     if not row.text.isprintable():
@@ -161,6 +163,7 @@ def _oddities(query: CheckedQuery, document: Document | None) -> Iterator[tuple[
         if row.source_document:
             yield "no document", f"{row.source_document!r} is not in the sample"
         return
+    # Beside its document.
     if document.status:
         yield "status", f"was written from {document.doc_id}, which is {document.status}"
     if row.kind == "quote":
@@ -170,6 +173,7 @@ def _oddities(query: CheckedQuery, document: Document | None) -> Iterator[tuple[
     # Whoever cites or quotes knows the document's own words.
     if row.kind in LITERAL_KINDS:
         return
+    # Its title, its words or its word order gives the document away.
     title = stems(document.title)
     if len(title) > 1 and title <= asked:
         yield "too easy", f"holds the title of {document.doc_id}; ask without it, or make it a citation"
@@ -229,6 +233,7 @@ def _spread(source: str, rows: Sequence[QueryRow]) -> list[Finding]:
         share = wanted.get(kind, 0)
         if kind not in KINDS:
             found.append(Finding("unknown kind", named, f"{kind!r} is not a known kind. Known: {', '.join(KINDS)}."))
+        # Two too few or two too many: a set of 25 is too small to be held to shares closely.
         elif share >= 2 and not named:
             found.append(Finding("spread", [], f"No query is of the kind {kind}; the source's share is {share:.0f}."))
         elif len(named) > 2 * share + 2 and catalog.source(source).queries:

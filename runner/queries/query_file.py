@@ -70,7 +70,8 @@ def shown(text: str, longest: int = 80) -> str:
 
 def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
     """Return the next `count` ids of the form q07, after the highest of that form among the known."""
-    numbers = [int(one[len(prefix) :]) for one in known if one.startswith(prefix) and one[len(prefix) :].isdecimal()]
+    endings = [query_id.removeprefix(prefix) for query_id in known if query_id.startswith(prefix)]
+    numbers = [int(ending) for ending in endings if ending.isdecimal()]
     first = max(numbers, default=0) + 1
     return [f"{prefix}{number:02d}" for number in range(first, first + count)]
 
@@ -100,6 +101,7 @@ def quoted(text: str) -> str:
 def _with_rows(before: bytes, rows: Sequence[QueryRow], name: str) -> bytes:
     if not before.removeprefix(_BOM).strip():
         before = _HEAD.format(name=name).encode()
+    # New rows follow the file's own line ends and indentation, so that every earlier byte stays.
     newline = "\r\n" if b"\r\n" in before else "\n"
     indent = _indent(before)
     ending = "" if before.endswith(b"\n") else newline
@@ -116,6 +118,7 @@ def _indent(content: bytes) -> str:
 
 
 def _lines(row: QueryRow, indent: str) -> list[str]:
+    # Plain where YAML can take it for nothing else ("no" is false), quoted otherwise.
     fields = {
         "id": row.id if re.fullmatch(r"[a-z]\d+", row.id) else quoted(row.id),
         "text": quoted(row.text),
@@ -139,7 +142,7 @@ def _escaped(character: str) -> str:
 
 
 def _check_says(path: Path, content: bytes, expected: Sequence[QueryRow], trouble: str) -> None:
-    """Return check, in a file elsewhere, that the new bytes say what they should; an InputError if not."""
+    """Check, in a file elsewhere, that the new bytes say what they should; an InputError if not."""
     with TemporaryDirectory(prefix="per-source-eval-") as folder:
         trial = Path(folder) / path.name
         trial.write_bytes(content)

@@ -90,6 +90,7 @@ def write_reading_pack(version: Version, documents: Sequence[Document], seed: in
     folder = reading_folder(version)
     pack = pack_documents(version, documents, seed)
     files = {f"{number:02d}-{_file_name(document)}.md": document for number, document in enumerate(pack, start=1)}
+    # Only what an earlier pack's index names is removed: the folder may hold somebody's drafts.
     for name in _indexed(folder) - files.keys():
         (folder / name).unlink(missing_ok=True)
     for name, document in files.items():

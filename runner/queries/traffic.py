@@ -42,6 +42,7 @@ def read_counts(path: Path) -> list[Asked]:
                 text, count = " ".join((row["query"] or "").split()), (row["count"] or "").strip()
                 if not (text.isprintable() and text and count.isascii() and count.isdigit() and int(count[:12]) > 0):
                     raise InputError(f"{path}:{rows.line_num}: a query and how often it was asked are expected.")
+                # The first spelling stands for all; twelve digits are more than any log counts.
                 spelt.setdefault(plain(text), text)
                 times[plain(text)] += int(count[:12])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -71,6 +72,7 @@ def drawn(asked: Sequence[Asked], size: int, seed: int) -> list[QueryRow]:
     total, rows = sum(one.times for one in asked), list[QueryRow]()
     for place, (band, group) in enumerate(bands(asked).items()):
         order = np.random.default_rng(np.random.PCG64([seed, place])).permutation(len(group))
+        # So many by the end of this band, less what is drawn: places that a band lacks go to the next.
         wanted = size * (place + 1) // len(BANDS) - len(rows)
         for one in (group[index] for index in order[:wanted]):
             note = f"asked {one.times:,} of {total:,} times"

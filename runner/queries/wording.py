@@ -45,6 +45,7 @@ def longest_run(query: str, text: str) -> int:
     """Return the most words in a row that a query and a text have in common."""
     asked, held = words(query), f" {' '.join(words(text))} "
     longest = 0
+    # Only runs longer than the longest so far are looked for.
     for start in range(len(asked)):
         while start + longest < len(asked) and f" {' '.join(asked[start : start + longest + 1])} " in held:
             longest += 1
@@ -90,6 +91,7 @@ def alike_in_words(texts: Sequence[str]) -> list[Alike]:
 
     shown = [utils.default_process(text) for text in texts]
     found = []
+    # Each pair once, in blocks of rows: the whole table would not fit into memory.
     for start in range(0, len(shown), _AT_ONCE):
         block = process.cdist(
             shown[start : start + _AT_ONCE],

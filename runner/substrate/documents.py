@@ -86,6 +86,7 @@ def _account(document: Document, rows: Sequence[Stored], expected: Sequence[Plac
     amended = next((row for row in rows if not row.is_same), None)
     if amended is not None:
         changed = f"{doc_id}: chunk {amended.chunk_id}, {_characters(amended)}"
+    # Cut as the chunker cuts it: the same places, each as often.
     missing, surplus = differences(expected, rows)
     if missing or surplus:
         other = f"{doc_id}: {_difference(expected, missing, surplus)}"

@@ -114,6 +114,7 @@ def quantisation(record: Record, runs: Mapping[str, Run], recall: IndexRecall) -
     of_depths = []
     for depth, floor in INDEX_RECALL_FLOORS.items():
         shares = recall[depth]
+        # The worst queries first, of equal ones by id.
         short = sorted(pair for pair in zip(shares, comparison.query_ids, strict=True) if pair[0] < 1)
         of_depth = IndexRecallResult(
             depth=depth,

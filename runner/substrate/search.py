@@ -134,6 +134,7 @@ class Searches:
         """
         shares: dict[int, list[float]] = {depth: [] for depth in RECALL_DEPTHS}
         for _, _, vector in self._queries:
+            # Exact search gives the score that a chunk must reach; bits are asked for candidates only.
             exact = self._nearest(vector, RUN_DEPTH).scores
             rescored = np.array(self._rescored(vector).scores, np.int64)
             for depth in RECALL_DEPTHS:
@@ -180,6 +181,7 @@ class Searches:
         return answers, seconds
 
     def _exact(self, vector: bytes) -> Hits:
+        # A few first; then as many as a search returns, without what is settled, until nothing can change.
         ranking = Ranking()
         ranked = self._nearest(vector, FIRST_NEAREST)
         ranking.add(ranked, self._places(ranked.ids))

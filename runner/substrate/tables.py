@@ -49,6 +49,7 @@ def table_names(source: str) -> dict[str, str]:
 def declared(names: Mapping[str, str], rows: Rows) -> tuple[SubstrateFacts | None, list[str]]:
     """Return the facts of a substrate, and every way in which its tables are not the ones assumed; None if one is."""
     schema = {name: sql or "" for name, sql in rows("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")}
+    # Tables and columns first, then what the three indexes declare of themselves.
     problems = []
     for word, wanted in COLUMNS.items():
         table = names[word]

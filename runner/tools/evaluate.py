@@ -144,14 +144,16 @@ def evaluate(
     if not name.strip():
         raise InputError("The name is empty: say in a few words what the documents are.")
     plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant_grade)
+    # Each input is held to its form before anything is searched.
     asked = given_queries(queries)
     collection = given_collection(documents, asked, qrels, name)
     ids = frozenset(document.doc_id for document in collection.documents)
     runs = [given_run(each, found, collection.queries, asked, ids) for each, found in (retrievers or {}).items()]
     if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):
         raise InputError(f"Two retrievers have the name {repeated[0]}. Give each one of its own.")
-    with _kept(folder) as place:
-        version = newest_version(SOURCE, place)
+    # The record is that of `run beir`, so that both give the same figures.
+    with _kept(folder) as parent:
+        version = newest_version(SOURCE, parent)
         session = GivenEvaluation(version, given=Given(collection, plan, runs))
         with suppress(NegativeVerdict):  # the verdict says so itself
             session.run()
@@ -180,9 +182,9 @@ def _plan(cells: Sequence[str], relevant_grade: int) -> Plan:
 
 @contextmanager
 def _kept(folder: str | Path | None) -> Iterator[Path]:
-    """The folder, or one that is gone at the end."""
+    """Yield the folder, or one that is gone at the end."""
     if folder is not None:
         yield Path(folder)
         return
-    with tempfile.TemporaryDirectory() as place:
-        yield Path(place)
+    with tempfile.TemporaryDirectory() as scratch:
+        yield Path(scratch)

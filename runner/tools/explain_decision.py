@@ -48,6 +48,7 @@ class Explanation(FrozenModel):
 
 def explain(version: Version) -> Explanation:
     """Return the decision of a version whose locks hold (IntegrityError if they do not), or what keeps it from one."""
+    # A version that is in force is told of, not the newer one that is still open.
     verify_version(version)
     version = (None if version.rehearsal else version_in_force(version)) or version
     lines, decided = describe(version)
@@ -76,8 +77,8 @@ def explain(version: Version) -> Explanation:
 def _evidence(results: Results, decision: Decision | None) -> list[str]:
     """Return a sentence each of the baseline, of the cell chosen, and of the best of the others."""
     best_other = next((row.cell for row in results.cells if row.test is not None), "")
-    told = {results.plan.baseline, best_other, decision.chosen.cell if decision is not None else ""}
-    return [_of_cell(row, results) for row in results.cells if row.cell in told]
+    named = {results.plan.baseline, best_other, decision.chosen.cell if decision is not None else ""}
+    return [_of_cell(row, results) for row in results.cells if row.cell in named]
 
 
 def _of_cell(row: CellResult, results: Results) -> str:
@@ -86,6 +87,7 @@ def _of_cell(row: CellResult, results: Results) -> str:
         f"{row.cell}: nDCG@10 {ndcg.mean:.4f} ({100 * results.plan.bootstrap.confidence:g} % interval "
         f"{ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}, null gate {row.gate.verdict}"
     )
+    # Its own scores, then the test against the baseline, then whether it is confirmed.
     if row.test is None or row.recall_bound is None:
         return f"{said}; the baseline."
     low, high = interval_of(row.test)

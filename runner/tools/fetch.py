@@ -27,6 +27,7 @@ def manifest(path: Path, source: str) -> dict[str, Any]:
     documents = {str(row.get("doc_id")): str(row.get("sha256")) for row in rows[1:]}
     if not documents:
         raise InputError(f"{path} names no document.")
+    # Documents of a feed name the file that they came in; others have none to compare.
     files = {str(row["doc_id"]): checked(SourceFile, row["file"], path) for row in rows[1:] if row.get("file")}
     return {
         "documents": documents,

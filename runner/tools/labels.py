@@ -47,6 +47,7 @@ def withdraw_judge(version: Version, judge: str, *, reason: str, today: str) -> 
         if not own:
             judges = sorted({label.judge for label in labels})
             raise InputError(f"{version.name} has no labels of {judge!r}. Judges: {', '.join(judges) or 'none yet'}.")
+        # Append-only: a row of the same key voids the one before it.
         said = {"void": True, "reason": reason, "judged_on": today}
         append_labels(version.labels_path, [label.model_copy(update=said) for label in own])
     return len(own)
@@ -55,16 +56,16 @@ def withdraw_judge(version: Version, judge: str, *, reason: str, today: str) -> 
 def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     """Return how far the version's judges agree, as data and as lines; an InputError if it has no labels."""
     verify_version(version)
-    found = version_labels(version)
-    if not found:
+    labels = version_labels(version)
+    if not labels:
         raise InputError(f"{version.name} has no labels yet. Judge its batches, import the answers, and ask again.")
     plan = version.plan()
     query_ids = [query.id for query in load_queries(version.queries_path)]
     cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
     panel = agreement(
-        found, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
+        labels, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
     )
-    return panel.model_dump(), [f"{version.name}: {len(found)} labels", *agreement_lines(panel, plan)]
+    return panel.model_dump(), [f"{version.name}: {len(labels)} labels", *agreement_lines(panel, plan)]
 
 
 @contextmanager

@@ -96,7 +96,7 @@ class MatrixRun(FrozenModel):
 
     @property
     def query_ids(self) -> list[str]:
-        """In the order of the file."""
+        """The queries' ids in the order of the file."""
         return [row.qid for row in self.per_query]
 
     def values(self, measure: Measure) -> Ints:
@@ -175,6 +175,7 @@ def load_runs(folder: Path) -> dict[str, list[MatrixRun]]:
     datasets: dict[str, list[MatrixRun]] = {}
     for path in sorted(folder.glob("*/*.json")):
         run = checked(MatrixRun, read_json(path), display(path))
+        # The page links each run by the place that its content gives it.
         if path != folder / run.file:
             raise InputError(f"{display(path)} holds {run.cell} of {run.dataset}. Move it to its place, or remove it.")
         _need_same_ground(run, datasets.setdefault(run.dataset, []), display(path))
@@ -201,6 +202,7 @@ def _need_same_ground(run: MatrixRun, others: Sequence[MatrixRun], where: str) -
 
 def add_runs(results: Iterable[Path], folder: Path) -> list[Path]:
     """Write each cell's run under `folder`/DATASET and return their paths; nothing is written if anything is wrong."""
+    # Everything is read and held to its collection before the first file is written.
     known = load_runs(folder)
     runs: dict[Path, MatrixRun] = {}
     for source in results:
@@ -275,6 +277,7 @@ def systems_of(runs: Sequence[MatrixRun], *, draws: int = DRAWS) -> list[System]
 
     Nothing is tested without the baseline, or with nothing else.
     """
+    # Differences to the baseline, of those that pass the gate: they are one family.
     passed = [run for run in runs if run.gate == "pass"]
     baseline = next((run for run in passed if run.cell == EXTERNAL_BASELINE), None)
     differences: dict[str, Ints] = {}
@@ -287,6 +290,7 @@ def systems_of(runs: Sequence[MatrixRun], *, draws: int = DRAWS) -> list[System]
     rows = [*differences.values()]
     tests = paired_tests(np.array(rows), draws=draws, alpha=ALPHA, seed=SEED) if rows else []
     by_cell = dict(zip(differences, tests, strict=True))
+    # Means and their intervals are given of all, whatever the gate says.
     systems = []
     for run in runs:
         values = np.array([run.values(measure) for measure in MEASURES])
@@ -315,6 +319,7 @@ def beside(value: Value, systems: Iterable[System]) -> dict[str, Any]:
 
 def averages(datasets: Mapping[str, Sequence[System]]) -> list[tuple[str, float, list[System]]]:
     """Return the systems ranked on each of several datasets: name, mean of their means, and themselves; best first."""
+    # Only systems that are ranked everywhere: a mean over other datasets would compare datasets.
     ranked = [{system.run.cell: system for system in of if system.run.gate == "pass"} for of in datasets.values()]
     cells = set.intersection(*map(set, ranked)) if ranked[1:] else ()
     rows = ((cell, [of[cell] for of in ranked]) for cell in cells)

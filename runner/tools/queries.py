@@ -67,6 +67,7 @@ class Desk:
         paths = files or [self.version.queries_path]
         if not files and not paths[0].exists():
             raise InputNeeded(f"{paths[0]} does not exist yet. Begin with: {self.again('sample')}")
+        # Drafts are counted with what the version has, unless that is what is checked.
         own = self.version.queries_path
         beside = [] if own in paths or not own.exists() else read_queries(own)
         return check(self.version, self.documents, read_files(paths), beside)
@@ -79,7 +80,8 @@ class Desk:
         refuse_frozen(self.version)
         target, own = reading_folder(self.version) / TRAFFIC_FILE, self.version.queries_path
         known = {plain(row.text) for row in (read_queries(own) if own.exists() else [])}
-        asked = [one for one in read_counts(path) if plain(one.text) not in known]
+        # What the version asks already is not drawn again.
+        asked = [row for row in read_counts(path) if plain(row.text) not in known]
         if not (rows := drawn(asked, size, self.seed)):
             raise InputError(f"{path} has no query that the version has not.")
         if target.exists() and read_queries(target) != rows:

@@ -132,6 +132,7 @@ def replay(version: Version, backend: Backend) -> Replay:
     InputError if there are no results or documents, or the catalogue has moved on; IntegrityError if the record is not
     what was locked. What a failing backend finished is kept for the next try. A refused replay creates nothing.
     """
+    # Refused before anything is locked or made.
     _check_encoders(_recorded(version).results, backend)
     sample = _documents(version)
     with alone(version):
@@ -145,6 +146,7 @@ def replay(version: Version, backend: Backend) -> Replay:
         CellRuns(again, lambda: sample, backend).make([Wanted(parse_cell(row.cell)) for row in rows])
         verify_version(version)  # nobody may have changed it meanwhile, this command least of all
         replayed = {row.cell: known.run_of(again, row.cell) for row in rows}
+        # What rounding can explain is measured on the recorded runs, by the change that was seen.
         explained = _explained(known, replayed, backend)
         cells = tuple(_cell(known, row, again, replayed[row.cell], explained[row.cell]) for row in rows)
         shutil.rmtree(folder)
@@ -229,6 +231,7 @@ def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, 
 
     A document that the run does not retrieve never comes in: it would have to pass ninety others.
     """
+    # The change of every score that both runs have.
     changes: list[float] = []
     for query_id, hits in recorded.hits.items():
         scores_now = {hit.doc_id: hit.score for hit in replayed.hits[query_id]}
@@ -247,6 +250,7 @@ def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, 
     depth = len(DISCOUNTS)
     width = max(depth, int((scores >= scores[:, depth - 1 : depth] - 12 * shift).sum(axis=1).max()))
     scores, gains = scores[:, :width], gains[:, :width]
+    # Queries without a relevant document score 0 before and after.
     ideal = ideal_gains(query_ids, qrels)
     scale = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
 
@@ -257,6 +261,7 @@ def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, 
     before = ndcg(np.broadcast_to(np.arange(width), scores.shape))
     generator = np.random.default_rng(np.random.PCG64(seed))
     mean = query = 0.0
+    # The farthest that any draw of such noise moves the mean, and one query.
     for _ in range(DRAWS):
         moved = scores + generator.normal(0.0, shift, scores.shape)
         change = ndcg(np.argsort(-moved, axis=1, kind="stable")) - before

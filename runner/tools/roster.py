@@ -11,6 +11,7 @@ from runner.decide.policy import HARD_ABOVE
 from runner.decide.roster import NOT_BEGUN, Standing, next_to_evaluate
 from runner.eval_set.catalog import ENCODERS, REFUSED
 from runner.eval_set.shapes.decision import Decision
+from runner.tools import markdown
 
 _HEAD = ("   source", "predicted best", "observed best", "version", "state", "live")
 
@@ -65,8 +66,6 @@ def data_row(standing: Standing) -> dict[str, JSON]:
 
 def next_step(standings: Sequence[Standing]) -> tuple[dict[str, JSON], list[str]]:
     """Return the source to evaluate next and those whose baseline waits to be adopted, as data and as lines."""
-    from runner.decide.roster import next_to_evaluate
-
     following = next_to_evaluate(list(standings))
     waiting = [s.source.name for s in standings if s.source.policy == "baseline" and not s.is_decided]
     lines = ["every source of the roster that is to be evaluated is decided"]
@@ -78,7 +77,7 @@ def next_step(standings: Sequence[Standing]) -> tuple[dict[str, JSON], list[str]
 
 
 def write_data_status(standings: Sequence[Standing], *, check: bool) -> str:
-    """That docs/data-status.md is written or, with `check`, current; IntegrityError if it is not."""
+    """Write docs/data-status.md or, with `check`, hold it to what it should be; return which was done."""
     path, content = WORKPLACE / "docs" / "data-status.md", data_status_page(standings).encode()
     if not check:
         with disk_errors(path):
@@ -109,18 +108,20 @@ COLUMNS = ("", "source", "policy", "structural chunker", "predicted best", "obse
 
 def data_status_page(standings: Sequence[Standing]) -> str:
     """Return the page's Markdown."""
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, standings)]
-    table = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    rows = ([cell.replace("|", "\\|") for cell in cells(standing)] for standing in standings)
     following = next_to_evaluate(list(standings))
     name = following.source.name if following else "none, all are decided"
-    return f"{HEAD}{table}\n\nNext to evaluate: {name}.\n\n{_unmeasured(standings)}{_notes(standings)}\n{_baseline()}\n{_refused()}"
+    refused = "".join(f"- **{source}**: {why}.\n" for source, why in REFUSED.items())
+    return (
+        f"{HEAD}{markdown.table(COLUMNS, rows)}\nNext to evaluate: {name}.\n\n{_unmeasured(standings)}{_notes(standings)}\n"
+        f"{_baseline()}\nNot evaluated:\n\n{refused}"
+    )
 
 
 def _unmeasured(standings: Sequence[Standing]) -> str:
     """Return what rehearsals leave open, while no source has a production decision over results."""
-    if any(one.decision is not None and one.decision.kind == "production" for one in standings):
-        return ""
-    if not any(one.rehearsed for one in standings):
+    decided = any(each.decision is not None and each.decision.kind == "production" for each in standings)
+    if decided or not any(each.rehearsed for each in standings):
         return ""
     return (
         "**No production plan was run.** A rehearsal runs encoders that a small machine can over the same documents, queries\n"
@@ -140,6 +141,7 @@ def cells(standing: Standing) -> tuple[str, ...]:
     """Return one source's cells, in the order of COLUMNS."""
     source, decision = standing.source, standing.decision
     chunker = f"`{source.structural_chunker}`" + (f" of {source.reuses}" if source.reuses else "")
+    # Who decided, what stands beside it, and what a rehearsal said, one after the other.
     state = standing.state
     waits = source.policy == "baseline" and decision is None
     if decision is not None:
@@ -180,7 +182,3 @@ def _baseline() -> str:
     """Return what the comparison that made the baseline left open: weaknesses 8 and 9 of the specification."""
     excluded = [f"- **{row.name}** was not compared: {row.excluded}." for row in ENCODERS.values() if row.excluded]
     return "\n".join(["What the production baseline's own comparison left open:\n", _WINDOWS, *excluded]) + "\n"
-
-
-def _refused() -> str:
-    return "Not evaluated:\n\n" + "\n".join(f"- **{name}**: {why}." for name, why in REFUSED.items()) + "\n"

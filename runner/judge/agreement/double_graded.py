@@ -88,6 +88,7 @@ def sign_flip_p(values: Sequence[int], seed: int) -> float:
     """Return the two-sided p of "their mean is 0"; exact up to EXACT_UP_TO values other than 0, else of draws."""
     if sum(map(bool, values)) <= EXACT_UP_TO:
         return exact_p(values)
+    # Too many to enumerate: random signs, drawn by query.
     sums = flipped(np.array([values], np.int64), draws=DRAWS, seed=seed).sums[0]
     extreme = int((np.abs(sum(values) - 2 * sums) >= abs(sum(values))).sum())
     # The values as they are count as one more draw.

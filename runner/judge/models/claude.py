@@ -93,6 +93,7 @@ class ClaudeMessages(JudgeClient):
             "messages": [{"role": "user", "content": ask.user}],
             "output_config": output,
         }
+        # As little thinking as the model allows: it is paid for, and a grade needs none.
         if thinking == "always":
             output["effort"] = "low"
         elif thinking in ("disabled", "between_tools"):
@@ -124,6 +125,7 @@ def reply_of(key: str, asked: str, message: JSON) -> Reply:
         return Reply(key=key, problem="the answer is no JSON object")
     model = message["model"] if isinstance(message.get("model"), str) else ""
     content = message.get("content")
+    # The text stands in blocks; those of thinking are left out.
     blocks = [as_object(block) for block in content] if isinstance(content, list) else []
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     text = "".join(text for text in texts if isinstance(text, str))
@@ -145,6 +147,7 @@ def usage_of(message: JSON) -> Usage | None:
     usage = as_object(message).get("usage")
     if not isinstance(usage, dict):
         return None
+    # Four counts with four prices; a missing one of the cache is none.
     read, written = token_count(usage.get("input_tokens")), token_count(usage.get("output_tokens"))
     to_cache = token_count(usage.get("cache_creation_input_tokens") or 0)
     from_cache = token_count(usage.get("cache_read_input_tokens") or 0)

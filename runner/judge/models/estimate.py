@@ -62,6 +62,7 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
 
 def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions) -> Estimate:
     """Return one judge's part; held is what its requests under way may cost at most, less what they are likely to."""
+    # Likely: English as a rule. Worst: every byte a token and the longest answer, as a client holds it.
     price = model_price(judge, options)
     likely = price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
     worst = price.usd(Usage(cache_written=round(tokens * LIKELY_BYTES) + 2 * FORM_TOKENS, written=MAX_TOKENS))
@@ -94,6 +95,7 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     pooled = pooled_pairs(version, plan)
     if pooled is not None:
         return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
+    # Before the runs: cells agree on much of what they find, so a pool grows slower than their number.
     a_query: float = plan.pool_depth * len(plan.cells) ** OVERLAP
     a_query = min(a_query, n_documents or a_query)
     if not version.queries_path.exists():

@@ -224,6 +224,7 @@ class _Job:
 
     def _unanswered(self) -> str:
         """Return which pairs have no answer, why, and what to do."""
+        # The first few by name, then one as an example of how to judge it by file.
         missing = [(key, row) for key, row in self.rows.items() if key not in self.labels]
         lines = [
             f"  {batch}: query {row.query_id} and {row.doc_id}: {self.troubles.get(key, NO_REPLY)}"

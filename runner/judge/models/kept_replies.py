@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 from pydantic import Field
 
@@ -57,12 +57,10 @@ class ReplyFiles:
         with disk_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a+b") as stream:
-                if stream.tell() and _last_byte(stream) != b"\n":
-                    stream.seek(0)
-                    stream.truncate(stream.read().rfind(b"\n") + 1)
+                # A line that a kill cut off is taken away, so that the next one begins a line.
+                if stream.tell():
+                    stream.seek(-1, os.SEEK_END)
+                    if stream.read(1) != b"\n":
+                        stream.seek(0)
+                        stream.truncate(stream.read().rfind(b"\n") + 1)
                 stream.write(line.encode())
-
-
-def _last_byte(stream: BinaryIO) -> bytes:
-    stream.seek(-1, os.SEEK_END)
-    return stream.read(1)

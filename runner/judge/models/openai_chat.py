@@ -65,6 +65,7 @@ class OpenAIChat(JudgeClient):
         message = as_object(choice.get("message"))
         model = answer["model"] if isinstance(answer.get("model"), str) else ""
         problem = _problem(choice, message)
+        # A gateway may change models behind one name, and two models grade on two scales.
         with self.lock:
             self._answering = self._answering or model
             if not problem and model != self._answering:
@@ -76,6 +77,7 @@ class OpenAIChat(JudgeClient):
 def _usage(answer: JSON) -> Usage | None:
     """Return the tokens that an answer says it cost, None if it does not say."""
     usage = as_object(as_object(answer).get("usage"))
+    # prompt_tokens holds the cached ones, which have their own price.
     details = as_object(usage.get("prompt_tokens_details"))
     read, written = token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
     cached = token_count(details.get("cached_tokens") or 0)

@@ -120,6 +120,7 @@ def parse(reply: Reply, row: BatchRow, judge: str, judged_on: str) -> Label:
     """
     if reply.problem:
         raise UnreadableReply(printable(reply.problem))
+    # The schema holds the form; which passages there are, only the row says.
     written = _written(reply.text)
     shown = {passage.number: [passage.start, passage.end] for passage in row.evidence}
     if unknown := [number for number in written.passages if number not in shown]:

@@ -80,6 +80,7 @@ def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], optio
     A BackendError names pairs that could not be had.
     """
     judge = named_judges(version, plan).first
+    # Planted repeats of what it has graded are asked about too, to see whether it repeats itself.
     mine = {label.pair for label in version_labels(version) if label.judge == judge.model}
     rows = [row for row in all_rows(version.judging) if row.batch.startswith("batch-")]
     rounds_of = rounds((row.batch, row.pair) for row in rows)
@@ -107,6 +108,7 @@ def _judge(
     options: JudgeOptions,
 ) -> None:
     """Have the judge grade the rows that it has not graded yet."""
+    # Known by round or by batch: a batch may be exported anew, and an answer given by file.
     own = [label for label in version_labels(version) if label.judge == judge.model]
     known = {(label.pair, label.round) for label in own}
     answered = {(label.pair, label.batch) for label in own}

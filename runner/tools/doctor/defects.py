@@ -89,6 +89,7 @@ def permuted_labels_fail() -> str:
     """Check that the graded gate refuses BM25 if each query has the labels of another one."""
     tiny = tiny_set()
     query_ids = list(tiny.qrels)
+    # By more places than a stratum has bills, so that nobody keeps a neighbour's labels.
     moved = query_ids[_PLACES_MOVED:] + query_ids[:_PLACES_MOVED]
     qrels = {query_id: tiny.qrels[other] for query_id, other in zip(query_ids, moved, strict=True)}
     return _refused(_gate(bm25(list(tiny.queries.values())), qrels), "labels that were permuted")
@@ -113,6 +114,7 @@ def flipped_byte_is_found() -> str:
         folder = Path(scratch)
         (folder / "labels.jsonl").write_bytes(b'{"grade": 2}\n')
         (folder / "runs.tsv").write_bytes(b"q01\t1\n")
+        # It must hold first: one that never holds would find any byte.
         lock = lock_folder(folder)
         if folder_differences(folder, lock):
             raise NegativeVerdict("a folder that nobody touched does not match its lock")

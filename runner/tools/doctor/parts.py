@@ -55,6 +55,7 @@ def tiny_set() -> TinySet:
     """Return the bills as the reader gives them; a query's own bill has grade 3, the next of its stratum grade 1."""
     from samplers.sources.bills import FORMAT
 
+    # Through the reader of bills, so that a broken reader is a broken check.
     documents = tuple(
         FORMAT.read(_xml(i, title, order), f"bill-{i}.xml", frozenset()).documents[0]
         for i, (title, order, _) in enumerate(_BILLS)
@@ -98,6 +99,7 @@ def retrieves() -> str:
     for variant in BM25_VARIANTS:
         run = bm25(list(tiny.queries.values()), variant)
         for query_id, grades in tiny.qrels.items():
+            # The one of grade 3 is the bill that the query was made for.
             wanted, hits = max(grades, key=grades.__getitem__), run.hits[query_id]
             if not hits or hits[0].doc_id != wanted:
                 first = hits[0].doc_id if hits else "nothing"
@@ -192,7 +194,6 @@ def local_encoder() -> str:
     spec = catalog.encoder(ENCODER)
     if not is_here(spec):
         raise Skipped(f"the weights of {ENCODER} are not installed; BM25 cells work without. {install_advice(spec)}")
-
     figures = probe(encoder_for(ENCODER))
     return (
         f"{ENCODER}, {figures['dim']} dimensions: paraphrases at {figures['paraphrase_min']:.2f} or more, strangers at "

@@ -68,6 +68,7 @@ def read_bench(path: str | Path) -> Bench:
     for number, line in numbered_lines(path):
         where = f"{display(path)}:{number}"
         rows.append(checked(Row, parsed(decoded(line, where), where, _HINT), where))
+        # Half a column of strata would put the others' queries into a stratum of nobody.
         if (rows[-1].stratum is None) != (rows[0].stratum is None):
             raise InputError(f"{where}: a stratum stands in every row or in none, and the rows above differ from this.")
     if not rows:

@@ -35,6 +35,7 @@ def case_study(folder: Path) -> str:
         document.doc_id: f"{document.title}\n{document.text}" if document.title else document.text
         for document in collection.documents
     }
+    # Whole documents, so that nothing but the ranking differs between the systems.
     chunks = [Chunk(doc_id, 0, Span(0, len(text)), "", 0) for doc_id, text in texts.items()]
     runs = {
         f"**{name}**": bm25_run(name, name, collection.queries, chunks, list(texts.values())).run for name in ENGINES
@@ -50,14 +51,15 @@ def case_study(folder: Path) -> str:
         texts=texts,
         asked=list(collection.queries.values()),
     )
+    # Without strata the source prior is the popularity list over again.
     cheaters = [row for row in CHEATERS.values() if row.name != "source-prior"]
     runs |= {row.name: _run(row.name, list(collection.queries), row.lists(exam)) for row in cheaters}
     lengths = {doc_id: len(text) for doc_id, text in texts.items()}
     graded = {}
     for number, (name, run) in enumerate(runs.items(), start=1):
         say(f"{number} of {len(runs)}: {name.strip('*')}")
-        found = TrecRun(run, frozenset(texts), ())
-        graded[name] = grade_run(found, collection.qrels, lengths, n_trials=DRAWS, lengths=lengths)
+        ranked = TrecRun(run, frozenset(texts), ())
+        graded[name] = grade_run(ranked, collection.qrels, lengths, n_trials=DRAWS, lengths=lengths)
     best_first = sorted(graded, key=lambda name: (-graded[name]["gate"]["real"], name))
     refused = sum(not graded[row.name]["gate_passes"] for row in cheaters)
     return "\n".join(

@@ -69,9 +69,11 @@ def grade_run(
         mine, theirs = (printable(next(iter(ids), "none")) for ids in (found.run.hits, qrels))
         raise ValueError(f"run and qrels have no query in common; the first of each is {mine} and {theirs}")
     run = Run(found.run.cell, {query_id: found.run.hits.get(query_id, ()) for query_id in qrels})
+    # What is reported: the scores over all queries of the qrels, and the interval of the first.
     documents = _pool(found, qrels, pool)
     scores = score(run, list(qrels), qrels, relevant_grade=1)
     interval = mean_intervals(np.array([scores.values[MEASURES[0]]], np.int64), seed=seed)[0]
+    # The graded gate counts; the single-gold one stands beside it for whoever knows that.
     ones, strata = dict.fromkeys(documents, 1), dict.fromkeys(qrels, "")
     settings: dict[str, Any] = {"draws": n_trials, "tau": tau, "alpha": ALPHA, "seed": seed}
     gate = Gate.of(list(qrels), qrels, strata, lengths or ones, **settings).judge(run, ones)
@@ -119,6 +121,7 @@ def _single_gold_bench(run: Run, qrels: Qrels, documents: Sequence[str]) -> Benc
 def _reason(null: NullResult, tau: float) -> str:
     if null.verdict == "insufficient":
         return f"{null.name}: a perfect engine would not pass it either"
+    # A null is beaten by chance alone, or by too little to matter.
     if null.p > ALPHA:
         return f"{null.name}: as good by chance with p {null.p:.4g}, more than {ALPHA:g}"
     return f"{null.name}: beaten by {null.delta:.4f} only, less than tau {tau:g}"
@@ -133,6 +136,7 @@ def _warnings(found: TrecRun, run: Run, qrels: Qrels) -> Iterator[str]:
         yield f"{_queries(found.contradicted)} in which a better rank has a lower score: scores decide, as in trec_eval"
     if same := sameness(run):
         yield same
+    # Unjudged documents count as not relevant, which only a reader can tell from a bad run.
     shown = [hit.doc_id in qrels[query_id] for query_id, hits in run.hits.items() for hit in hits[:DEPTH]]
     if not all(shown):
         yield (

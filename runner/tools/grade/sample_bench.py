@@ -54,11 +54,12 @@ def sample_bench(seed: int = SEED) -> tuple[Bench, list[str]]:
     stratum_of = {label: stratum for stratum, labels in _ASKED.items() for label in labels}
     asked = [label for labels in _ASKED.values() for label, times in labels.items() for _ in range(times)]
     gold = [asked[i] for i in generator.permutation(len(asked))]
+    # So many that the engine knows; of the others its first guess is right one time in twelve.
     known = set(generator.permutation(len(gold))[:_FIRST_PLACES].tolist())
     retrieved = []
-    for place, answer in enumerate(gold):
+    for number, answer in enumerate(gold):
         drawn = [pool[i] for i in generator.permutation(len(pool))]
-        drawn.sort(key=lambda label: place in known and label != answer)
+        drawn.sort(key=lambda label: number in known and label != answer)
         retrieved.append(drawn[:DEPTH])
     return Bench(retrieved, gold, [3] * len(gold), [stratum_of[label] for label in gold]), pool
 
@@ -69,6 +70,7 @@ def write_sample(folder: Path) -> list[Path]:
     columns = zip(bench.retrieved, bench.gold, bench.rel, bench.strata or (), strict=True)
     rows = [dict(zip(("retrieved", "gold", "rel", "stratum"), row, strict=True)) for row in columns]
     contents = {"bench.jsonl": jsonl_bytes(rows), "pool.txt": "".join(f"{label}\n" for label in pool).encode()}
+    # A link that leads nowhere is somebody's file too.
     taken = [str(folder / name) for name in contents if (folder / name).exists() or (folder / name).is_symlink()]
     if taken:
         raise InputError(f"{' and '.join(taken)} would be overwritten. Give an empty folder, or remove what is there.")
@@ -142,6 +144,6 @@ def mira_story() -> str:
 
 def _row(name: str, bench: Bench, pool: list[str]) -> str:
     """Return a system's score, its deltas with a mark each, and the verdict."""
-    found = grade_bench(bench, METRIC, pool)
-    columns = (f"{signed(found['deltas'][null], 2):>5} {MARKS[found['verdicts'][null]]}" for null in "ABCD")
-    return f"{name:<{_WIDTH}}{found['real_mean']:5.2f}  {'  '.join(columns)}  {found['verdict'].upper()}"
+    graded = grade_bench(bench, METRIC, pool)
+    columns = (f"{signed(graded['deltas'][null], 2):>5} {MARKS[graded['verdicts'][null]]}" for null in "ABCD")
+    return f"{name:<{_WIDTH}}{graded['real_mean']:5.2f}  {'  '.join(columns)}  {graded['verdict'].upper()}"

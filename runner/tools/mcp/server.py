@@ -172,6 +172,7 @@ def _tool(function: Callable[Given, Found]) -> Tool:
         except (EvalError, ValueError) as error:
             raise ToolError(str(error).encode(errors="backslashreplace").decode()) from error
 
+    # The SDK coerces and passes unknown arguments over; here both are errors, as the schema says.
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     made = Tool.from_function(told, description=inspect.getdoc(function), annotations=reads)
     arguments = made.fn_metadata.arg_model
@@ -221,6 +222,7 @@ class _Files:
         version = existing_version(source, None if eval_set_path is None else self.inside(eval_set_path))
         for folder in (version.folder, version.work):
             links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
+            # A link may lead anywhere, so each file is held to the folders by where it ends.
             for path in (folder, *links):
                 if not self._is_readable(path):
                     raise self._outside(str(path))
