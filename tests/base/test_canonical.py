@@ -1,3 +1,4 @@
+import hashlib
 import json
 import math
 import os
@@ -66,8 +67,8 @@ def test_rows_come_back_one_a_line(folder, rows):
     assert [row for _, row in read_jsonl(path)] == [rounded(row) for row in rows]
 
 
-def test_negative_zero_is_written_as_zero():
-    assert json_line([-0.0, -1e-12, 0.0]) == "[0.0, 0.0, 0.0]"
+def test_floats_are_kept_to_nine_places_and_none_is_a_negative_zero():
+    assert json_line([1 / 3, 0.1 + 0.2, -0.0, -1e-12]) == "[0.333333333, 0.3, 0.0, 0.0]"
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -75,11 +76,6 @@ def test_what_json_has_no_number_for_is_never_written(value):
     for writer in (json_bytes, json_line, digest):
         with pytest.raises(ValueError, match="cannot be written as JSON"):
             writer({"a": [value]})
-
-
-def test_floats_are_kept_to_nine_places():
-    assert json_line(1 / 3) == "0.333333333"
-    assert json_line(0.1 + 0.2) == "0.3"
 
 
 LONG = ["x" * 50] * 4
@@ -101,16 +97,19 @@ def test_committed_files_end_with_a_newline_and_are_read_by_people(value, laid_o
     assert json_bytes(value) == f"{laid_out}\n".encode()
 
 
-def test_line_separators_inside_a_string_do_not_break_a_row(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (jsonl_bytes([{"a": "one\u2028two\x85three\x0bfour"}]), {1: {"a": "one\u2028two\x85three\x0bfour"}}),
+        (b'\xef\xbb\xbf{"a": 1}\r\n\r\n  \r\n{"a": 2}', {1: {"a": 1}, 4: {"a": 2}}),
+        (b'{"a": "\\uD83D\\ude00"}\n', {1: {"a": "\U0001f600"}}),
+    ],
+    ids=["line separators in a string", "as people leave files", "beyond 16 bits"],
+)
+def test_rows_are_parted_by_newlines_alone(tmp_path, content, rows):
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(jsonl_bytes([{"a": "one\u2028two\x85three\x0bfour"}]))
-    assert list(read_jsonl(path)) == [(1, {"a": "one\u2028two\x85three\x0bfour"})]
-
-
-def test_byte_order_mark_crlf_and_blank_lines_are_taken_as_people_leave_them(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\r\n  \r\n{"a": 2}')
-    assert list(read_jsonl(path)) == [(1, {"a": 1}), (4, {"a": 2})]
+    path.write_bytes(content)
+    assert dict(read_jsonl(path)) == rows
 
 
 @pytest.mark.parametrize(
@@ -151,20 +150,11 @@ def test_a_damaged_json_file_is_named(tmp_path):
             read_json(path)
 
 
-def test_digests_are_sha256():
-    assert sha256("") == sha256(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    assert sha256("é") == sha256("é".encode())
-
-
-def test_escaped_characters_beyond_16_bits_are_read(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b'{"a": "\\uD83D\\ude00"}\n')
-    assert list(read_jsonl(path)) == [(1, {"a": "\U0001f600"})]
-
-
 def test_a_files_digest_is_that_of_its_bytes(tmp_path):
-    (tmp_path / "f").write_bytes(b"abc")
-    assert file_sha256(tmp_path / "f") == sha256("abc")
+    (tmp_path / "f").write_text("é", encoding="utf-8")
+    assert (
+        file_sha256(tmp_path / "f") == sha256("é") == sha256("é".encode()) == hashlib.sha256("é".encode()).hexdigest()
+    )
     with pytest.raises(InputError, match="nowhere is missing"):
         file_sha256(tmp_path / "nowhere")
 

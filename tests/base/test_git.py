@@ -27,48 +27,32 @@ def _repository(tmp_path, monkeypatch):
     return folder / "v1"
 
 
-def test_files_that_git_does_not_hold_are_named(repository):
-    names = ("tracked.txt", "untracked.txt", "ignored.txt", "ünd spaß.txt", "missing.txt")
-    found = untracked([repository / name for name in names])
-    assert [path.name for path in found] == ["untracked.txt", "ignored.txt"]
-
-
-def test_what_git_ignores_is_named_and_without_git_nothing(repository, tmp_path):
-    assert ignored(repository) == ["ignored.txt"]
-    assert ignored(tmp_path) == []
-
-
-def test_a_tracked_file_stays_tracked_when_it_changes(repository):
+def test_files_that_git_does_not_hold_are_named_also_behind_a_link(repository, tmp_path):
     (repository / "tracked.txt").write_text("other words")
-    assert untracked([repository / "tracked.txt"]) == []
-
-
-def test_a_link_to_the_folder_leads_to_the_same_files(repository, tmp_path):
     (tmp_path / "link").symlink_to(repository)
-    found = untracked([tmp_path / "link" / name for name in ("tracked.txt", "untracked.txt")])
-    assert [path.name for path in found] == ["untracked.txt"]
+    names = ("tracked.txt", "untracked.txt", "ignored.txt", "ünd spaß.txt", "missing.txt")
+    for folder in (repository, tmp_path / "link"):
+        found = untracked([folder / name for name in names])
+        assert [path.name for path in found] == ["untracked.txt", "ignored.txt"]
+    assert ignored(repository) == ["ignored.txt"]
 
 
-def test_without_a_repository_nothing_is_said(repository, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "a.txt").write_text("a")
-    assert untracked([tmp_path / "out" / "a.txt"]) == []
-    assert untracked([]) == []
-
-
-def test_without_git_nothing_is_said(repository, monkeypatch, tmp_path):
+def test_without_git_or_a_repository_nothing_is_said(repository, monkeypatch, tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    assert untracked([tmp_path / "a.txt"]) == untracked([]) == ignored(tmp_path) == []
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    assert untracked([repository / "untracked.txt"]) == []
+    assert untracked([repository / "untracked.txt"]) == ignored(repository) == []
 
 
 def git(folder, *arguments, **more):
-    command = ["git", "-c", "protocol.file.allow=always", "-C", str(folder), *arguments]
+    settings = ("protocol.file.allow=always", "core.fsmonitor=false", "user.name=a", "user.email=a@example.org")
+    command = ["git", *(word for setting in settings for word in ("-c", setting)), "-C", str(folder), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout.strip()
 
 
 def commit_all(folder):
     git(folder, "add", "-A")
-    git(folder, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "a step")
+    git(folder, "commit", "-qm", "a step")
 
 
 def hostile(folder, program):
@@ -192,19 +176,7 @@ def test_what_is_dirty_is_what_git_calls_dirty(tmp_path, monkeypatch, seen_from,
 def test_a_submodule_at_another_commit_is_dirty_and_one_that_is_not_checked_out_is_not(tmp_path, monkeypatch):
     folder, _ = trapped(tmp_path, monkeypatch)
     module = folder / "module"
-    git(
-        module,
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@example.org",
-        "commit",
-        "-qm",
-        "x",
-        "--allow-empty",
-    )
+    git(module, "commit", "-qm", "x", "--allow-empty")
     assert git_state(folder)["dirty"] is True
     shutil.rmtree(module)
     module.mkdir()

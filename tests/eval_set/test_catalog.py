@@ -14,12 +14,6 @@ from samplers.feeds.table import FEEDS
 from samplers.registry import SAMPLERS, source_format
 from samplers.source_format import SourceFormat
 
-
-def test_every_row_stands_under_its_own_name():
-    assert all(name == spec.name for name, spec in SOURCES.items())
-    assert all(name == spec.name for name, spec in ENCODERS.items())
-
-
 EXTERNAL = [spec for spec in SOURCES.values() if spec.policy == "external"]
 EVALUATED = [spec for spec in SOURCES.values() if spec.policy != "external"]
 
@@ -75,12 +69,20 @@ def test_every_usable_encoder_is_pinned_to_a_commit():
         assert not spec.package or re.fullmatch(r"[0-9a-f]{64}", spec.weights_sha256)
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("bils", "bills"), ("us-code", "us_code"), ("gao_report", "gao_reports")])
-def test_a_misspelt_source_is_answered_with_the_near_one_and_the_whole_roster(typed, meant):
-    with pytest.raises(InputError) as caught:
-        catalog.source(typed)
-    assert f"There is no source {typed!r}; did you mean {meant!r}?" in str(caught.value)
-    assert all(name in str(caught.value) for name in SOURCES)
+@pytest.mark.parametrize(
+    ("look_up", "typed", "meant"),
+    [
+        *(
+            (catalog.source, *pair)
+            for pair in (("bils", "bills"), ("us-code", "us_code"), ("gao_report", "gao_reports"))
+        ),
+        *((catalog.encoder, *pair) for pair in (("minilm", "minilm-l6-v2"), ("arctic-l-v2", "arctic-l-v2.0"))),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_near_one_and_the_whole_roster(look_up, typed, meant):
+    with pytest.raises(InputError, match=f"did you mean '{meant}'") as caught:
+        look_up(typed)
+    assert all(name in str(caught.value) for name in (SOURCES if look_up is catalog.source else ENCODERS))
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
@@ -88,12 +90,6 @@ def test_a_refused_source_is_told_why(name):
     assert name not in SOURCES
     with pytest.raises(InputError, match=f"^{name} is not evaluated: .*(metadata|keyword)"):
         catalog.source(name)
-
-
-@pytest.mark.parametrize(("typed", "meant"), [("minilm", "minilm-l6-v2"), ("arctic-l-v2", "arctic-l-v2.0")])
-def test_a_misspelt_encoder_is_answered_with_the_near_one(typed, meant):
-    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
-        catalog.encoder(typed)
 
 
 def test_an_excluded_encoder_is_told_why_and_a_source_like_no_other_gets_no_suggestion():

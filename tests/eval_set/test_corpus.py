@@ -1,4 +1,3 @@
-import dataclasses
 import gzip
 import io
 import random
@@ -137,17 +136,6 @@ def test_a_damaged_archive_is_set_aside_and_the_folder_is_read_again(version, fo
     assert documents(version, None) == drawn
 
 
-def test_an_archive_of_other_documents_is_damaged_too(version, folder, tmp_path):
-    drawn = documents(version, folder)
-    other = make_version(tmp_path / "other")
-    write_plans(other)
-    shutil.copytree(folder, tmp_path / "fewer")
-    (tmp_path / "fewer" / "BILLS-117hr101ih.xml").unlink()
-    documents(other, tmp_path / "fewer")
-    shutil.copyfile(archive_path(other), archive_path(version))
-    assert documents(version, folder) == drawn
-
-
 def test_without_archive_and_folder_both_ways_out_are_named(version, folder):
     documents(version, folder)
     archive_path(version).unlink()
@@ -190,23 +178,6 @@ def test_documents_that_were_added_to_the_folder_later_are_not_taken(version, fo
     text = (folder / "BILLS-117hr101ih.xml").read_text()
     (folder / "BILLS-117hr999ih.xml").write_text(text.replace("117 HR 101", "117 HR 999"))
     assert documents(version, folder) == drawn
-
-
-def test_the_archive_keeps_every_field(version, folder):
-    drawn = documents(version, folder)
-    back = documents(version, None)
-    assert [dataclasses.asdict(document) for document in back] == [dataclasses.asdict(document) for document in drawn]
-    assert all(document.sections for document in back)
-
-
-def test_an_archive_comes_to_another_machine_by_a_copy(version, folder, tmp_path):
-    drawn = documents(version, folder)
-    other = make_version(tmp_path / "other")
-    write_plans(other)
-    other.corpus_path.write_bytes(version.corpus_path.read_bytes())
-    archive_path(other).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(archive_path(version), archive_path(other))
-    assert corpus_documents(other, None) == drawn
 
 
 def tarred(members: dict[str, bytes | str], folder: str = "documents") -> bytes:
@@ -264,17 +235,13 @@ def test_a_hostile_archive_is_not_taken_for_the_versions(version, folder, made):
         corpus_documents(version, None)
 
 
-@pytest.mark.parametrize("given", ["a bomb", "not zstandard", "a folder", "cut"])
+@pytest.mark.parametrize("given", ["a bomb", "a folder"])
 def test_what_is_no_archive_is_not_taken_for_the_versions(version, folder, given):
     documents(version, folder)
     path = archive_path(version)
-    if given == "cut":
-        path.write_bytes(path.read_bytes()[:-9])
     if given == "a folder":
         path.unlink()
         path.mkdir()
-    if given == "not zstandard":
-        path.write_bytes(b"PK" * 99)
     if given == "a bomb":
         with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as stream:
             for _ in range(400):

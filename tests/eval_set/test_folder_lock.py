@@ -84,16 +84,11 @@ def test_every_difference_is_named_with_both_digests(folder):
     locked = lock_folder(folder)
     fill(folder, {"bench.jsonl": "One\n", "new.txt": ""})
     (folder / "index.db").unlink()
-    digests = {name: hashlib.sha256(text).hexdigest() for name, text in {"bench": b"One\n", "new": b""}.items()}
-    assert folder_differences(folder, locked) == [
-        {
-            "path": "bench.jsonl",
-            "kind": "changed",
-            "locked": locked.files["bench.jsonl"],
-            "found": digests["bench"],
-        },
-        {"path": "index.db", "kind": "missing", "locked": locked.files["index.db"], "found": ""},
-        {"path": "new.txt", "kind": "extra", "locked": "", "found": digests["new"]},
+    edited, empty = (hashlib.sha256(text).hexdigest() for text in (b"One\n", b""))
+    assert [tuple(row.values()) for row in folder_differences(folder, locked)] == [
+        ("bench.jsonl", "changed", locked.files["bench.jsonl"], edited),
+        ("index.db", "missing", locked.files["index.db"], ""),
+        ("new.txt", "extra", "", empty),
     ]
 
 

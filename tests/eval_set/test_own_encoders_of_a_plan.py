@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-import yaml
 
 from runner.base.errors import InputError, PlanError
 from runner.base.places import CHECKOUT
@@ -73,12 +72,6 @@ def test_own_encoders_are_used_in_cells_by_their_names_and_are_frozen_with_the_r
     changed = [loaded(tmp_path, HUB.replace(old, new) + SERVICE, CELLS) for old, new in changes]
     digests = {plan_digest(plan).rule_sha256 for plan in changed}
     assert len(digests) == 5
-
-
-def test_a_plan_without_own_encoders_is_written_and_digested_as_before():
-    plan = Plan.model_validate(yaml.safe_load(PLAIN))
-    assert "encoders" not in plan.model_dump()
-    assert plan.encoders == {}
 
 
 @pytest.mark.parametrize(

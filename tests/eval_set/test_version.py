@@ -355,10 +355,3 @@ def test_a_rehearsal_that_was_not_registered_has_no_tested_family(version):
     frozen = preregister(version)
     assert frozen.rehearsal is None
     assert registered_cells(frozen, rehearsal=True) == frozenset()
-
-
-def test_a_damaged_preregistration_is_named(version):
-    preregister(version)
-    version.preregistration_path.write_bytes(version.preregistration_path.read_bytes()[:-9])
-    with pytest.raises(InputError, match=r"preregistration\.json is not JSON"):
-        preregister(version)
