@@ -307,8 +307,6 @@ def test_messages_show_no_query(site, keyed):
 
 
 MIRRORS = ["gopher://x", "https://x/path", "https://u@x", "x:80", "http://", "https://x?q", "http://[x"]
-
-
 MIRRORS += ["http://user:hunter2@x", "https://:hunter2@x", "https://@x"]
 UNKNOWN = ["gpo", "https://user:hunter2@x", ""]
 
@@ -331,7 +329,8 @@ def test_a_key_that_a_server_repeats_in_other_letters_is_not_shown(site, keyed):
     site.at("/type", Wire(b"x", type=f"application/{KEY.upper()}"))
     site.at("/host", Wire(status=302, headers=(("Location", f"https://{KEY.upper()}.example/"),)))
     site.at("/path", Wire(status=302, headers=(("Location", f"/{KEY.upper()}"),)))
-    for path in ("/type", "/host", "/path"):
+    site.at("/user", Wire(status=302, headers=(("Location", f"https://{KEY}@evil-{KEY}.example/{KEY}?{KEY}"),)))
+    for path in ("/type", "/host", "/path", "/user"):
         with pytest.raises(Refused, match=r"\[key\]") as caught:
             keyed.json(API + path)
         assert KEY not in str(caught.value).lower()

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from runner.base.places import CHECKOUT
-from samplers.corpus import outcome, parse
+from samplers.corpus import outcome
 from samplers.corpus.inputs import corpus_files
 from samplers.corpus.outcome import Outcome
-from samplers.corpus.parse import read_corpus
 from tests.support.reader_goldens import fixtures
 
 
@@ -51,15 +50,6 @@ def test_several_processes_find_what_one_finds(folder, monkeypatch, n):
     alone = found(folder)
     processors(monkeypatch, n)
     assert found(folder) == alone
-
-
-def test_a_corpus_read_by_two_processes_is_the_same_reading(folder, monkeypatch):
-    monkeypatch.setattr(parse, "QUARANTINE_LIMIT", 1)
-    alone = read_corpus(folder, "bills")
-    processors(monkeypatch, 2)
-    assert read_corpus(folder, "bills") == alone
-    assert alone.quarantined
-    assert alone.n_duplicates
 
 
 SCRIPT = """
