@@ -76,8 +76,7 @@ def _beside_grading(options: argparse.Namespace) -> str:
 
 
 def _bench(options: argparse.Namespace) -> dict[str, Any]:
-    from runner.tools.grade.bench_file import read_bench, read_pool
-    from runner.tools.grade.grade import grade_bench
+    from runner.tools.grade.grade import grade_bench, read_bench, read_pool
 
     bench, pool = read_bench(options.input), read_pool(options.pool)
     _check_trials(options, _MOST_TRIALS)
@@ -86,8 +85,7 @@ def _bench(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
     from runner.eval_set.trec import read_trec_qrels, read_trec_run
-    from runner.tools.grade.bench_file import read_pool
-    from runner.tools.grade.grade import DEPTH, grade_run
+    from runner.tools.grade.grade import DEPTH, grade_run, read_pool
 
     qrels = read_trec_qrels(options.qrels)
     _check_trials(options, min(_MOST_TRIALS, _MOST_DRAWS // len(qrels)))

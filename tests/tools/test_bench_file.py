@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runner.base import given_files as given_file
 from runner.base.errors import InputError
 from runner.base.given_files import printable
-from runner.tools.grade.bench_file import Bench, read_bench, read_pool
+from runner.tools.grade.grade import Bench, read_bench, read_pool
 
 ROW = {"retrieved": ["a", "b"], "gold": "a"}
 

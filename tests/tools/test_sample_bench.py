@@ -15,7 +15,7 @@ from runner.base.terminal import shown
 from runner.commands.main import called
 from runner.gate.cheaters import CHEATERS
 from runner.gate.single_gold import four_null_gate
-from runner.tools.grade.bench_file import read_bench, read_pool
+from runner.tools.grade.grade import read_bench, read_pool
 from runner.tools.grade.sample_bench import DEPTH, mira_story, predicted, sample_bench, write_sample
 
 SEEDS = st.integers(0, 2**32 - 1)

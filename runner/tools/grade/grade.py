@@ -1,16 +1,23 @@
 """Grading what a retriever returned: a bench with one right answer per query, or a TREC run with graded qrels.
 
 A bench goes through the single-gold gate; a run through the graded gate, whose verdict counts, and, for comparison,
-the single-gold one. Answers are dicts of plain values, ready for JSON.
+the single-gold one. Answers are dicts of plain values, ready for JSON. A bench file is one JSON object per line, and
+its pool the ids that could have been retrieved; every id becomes a string without white space around it: 1, "1" and
+the line "1 " of a text pool are one id.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from runner.base.given_files import printable
+from runner.base.errors import InputError
+from runner.base.given_files import decoded, display, numbered_lines, parsed, printable
 from runner.base.records import SCORE_UNIT, Qrels, Run
+from runner.base.schema import FrozenModel, checked
 from runner.eval_set.shapes.gate import NullResult
 from runner.eval_set.trec import TrecRun
 from runner.gate.diagnosis import sameness
@@ -18,7 +25,6 @@ from runner.gate.gate import Gate
 from runner.gate.single_gold import four_null_gate
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import score, single_gold
-from runner.tools.grade.bench_file import DEFAULT_REL, Bench
 
 ALPHA = 0.05
 TAU = 0.05
@@ -33,6 +39,84 @@ MEASURES = (f"ndcg@{DEPTH}", SINGLE_GOLD, f"mrr@{DEPTH}")
 """What is reported of a run; the graded gate is on the first."""
 
 _SHOWN = 3
+
+DEFAULT_REL = 3
+_MAX_REL = (1 << 31) - 1
+
+_ROW = 'a row such as {"retrieved": ["A", "B", "C"], "gold": "A", "rel": 3}'
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, str):
+        value.encode()  # a ValueError for half of a surrogate pair, which is no text
+        return value.strip()
+    return str(value) if type(value) is int else value
+
+
+Item = Annotated[str, BeforeValidator(_as_text), Field(min_length=1, max_length=1_000)]
+"""An id; a whole number stands for its digits, and white space around it is no part of it."""
+
+
+class Row(FrozenModel):
+    """One query of a bench; fields of other names are passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    retrieved: list[Item]
+    gold: Item
+    rel: Annotated[int, Field(ge=0, le=_MAX_REL)] = DEFAULT_REL
+    stratum: Item | None = None
+
+
+class _Pool(FrozenModel):
+    """The ids of a pool."""
+
+    pool: Annotated[list[Item], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A bench as columns, one entry per query: ids best first, the right id, its grade, its stratum or None."""
+
+    retrieved: list[list[str]]
+    gold: list[str]
+    rel: list[int]
+    strata: list[str] | None
+
+
+def read_bench(path: str | Path) -> Bench:
+    """Return the bench in a JSONL file, or on standard input for "-"; at least one row.
+
+    `rel` is 3 if a row has none, `stratum` stands in every row or in none. An empty `retrieved` and an id twice in it
+    are the gate's to judge; InputError with file and line for all else.
+    """
+    rows = []
+    for number, line in numbered_lines(path):
+        where = f"{display(path)}:{number}"
+        rows.append(checked(Row, parsed(decoded(line, where), where, f"Write {_ROW}."), where))
+        # Half a column of strata would put the others' queries into a stratum of nobody.
+        if (rows[-1].stratum is None) != (rows[0].stratum is None):
+            raise InputError(f"{where}: a stratum stands in every row or in none, and the rows above differ from this.")
+    if not rows:
+        raise InputError(f"{display(path)} has no rows. One JSON object a line is expected: {_ROW}.")
+    strata = [row.stratum for row in rows if row.stratum is not None]
+    return Bench([row.retrieved for row in rows], [row.gold for row in rows], [row.rel for row in rows], strata or None)
+
+
+def read_pool(path: str | Path) -> list[str]:
+    """Return the ids of a pool in the order of the file: one per line, or a JSON array if it begins with [.
+
+    InputError on an empty pool, and on anything that is no id.
+    """
+    name = display(path)
+    lines = [decoded(line, f"{name}:{number}").strip() for number, line in numbered_lines(path)]
+    if lines and lines[0].startswith("["):
+        ids = parsed("\n".join(lines), name, "A pool that begins with [ is an array of ids.")
+    else:
+        ids = [line for line in lines if line]
+    if not ids:
+        raise InputError(f"{name} is an empty pool. Write every id that could have been retrieved, one a line.")
+    return checked(_Pool, {"pool": ids}, name).pool
 
 
 def grade_bench(

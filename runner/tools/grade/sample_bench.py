@@ -13,8 +13,7 @@ from runner.base.figures import signed
 from runner.base.store import disk_errors
 from runner.base.terminal import MARKS
 from runner.gate.cheaters import CHEATERS, Exam, Lists, oracle
-from runner.tools.grade.bench_file import Bench
-from runner.tools.grade.grade import ALPHA, TAU, grade_bench
+from runner.tools.grade.grade import ALPHA, TAU, Bench, grade_bench
 
 DEPTH = 5
 SEED = 2026

@@ -27,8 +27,7 @@ from runner.eval_set.version import Version, existing_version
 from runner.evening.status import describe
 from runner.tools.compare import NDCG, QueryScores, compare, comparison_lines, named_means, query_values, read_scores
 from runner.tools.explain_decision import Explanation, explain
-from runner.tools.grade.bench_file import DEFAULT_REL, Bench, Item
-from runner.tools.grade.grade import TAU, TRIALS, grade_bench
+from runner.tools.grade.grade import DEFAULT_REL, TAU, TRIALS, Bench, Item, grade_bench
 
 INSTRUCTIONS = (
     "Grades retrievers against null systems, compares runs query by query, and tells which embedding model and chunker "
