@@ -49,6 +49,7 @@ def plan_requests(forwards: Sequence[list[int]], lengths: Ints, grouping: Groupi
     requests: list[list[list[int]]] = []
     n_texts = n_tokens = 0
     for forward in forwards:
+        # What a forward batch takes on the device: every text as long as its longest.
         padded = len(forward) * int(lengths[forward].max())
         fits = n_texts + len(forward) <= grouping.request_texts and n_tokens + padded <= grouping.request_tokens
         if not requests or not fits:

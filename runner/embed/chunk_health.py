@@ -32,6 +32,7 @@ def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document], limit: 
     n_characters = sum(visible(document.text) for document in documents)
     missed = sum(_missed(document.text, sorted(c.span for c in chunks_of[document.doc_id])) for document in documents)
     placed = [(chunk, document) for document in documents for chunk in chunks_of[document.doc_id]]
+    # As encoders read them, context included: one text under two headings is no repeat.
     repeats = len(chunks) - len({sha256(chunk.reading(document)) for chunk, document in placed})
     empty = sum(not document.text[chunk.span.start : chunk.span.end].strip() for chunk, document in placed)
     return ChunkHealth(

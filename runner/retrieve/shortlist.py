@@ -36,15 +36,15 @@ def shortlists(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix) -> lis
     Every core takes an equal part of the rows; a ValueError if a value is not finite.
     """
     turn = max(1, PAIRS_AT_ONCE // max(1, len(table.doc_ids)))
-    found: list[Ints] = []
+    candidates: list[Ints] = []
     # As many queries a pass as keep the pairs within memory.
     for start in range(0, len(queries), turn):
         scan = partial(_scanned, queries[start : start + turn], table, chunk_vectors)
         with ThreadPoolExecutor() as pool:
             parts = list(pool.map(scan, _parts(len(chunk_vectors), _block_rows(chunk_vectors))))
         for contenders, *others in zip(*parts, strict=True):
-            found += contenders.joined(others)
-    return found
+            candidates += contenders.joined(others)
+    return candidates
 
 
 def float32_errors(queries: Matrix, largest_norm: float) -> NDArray[np.float64]:
@@ -146,6 +146,7 @@ def _scanned(queries: Matrix, table: ChunkTable, chunk_vectors: Matrix, part: ra
         if not math.isfinite(squared):
             raise ValueError(f"chunk vectors {start} to {start + len(block)} hold a value that is not finite")
         for contenders in by_turn:
+            # The longest row of the block widens the margin before its scores are looked at.
             contenders.offer(block, table.documents[start : start + len(block)], math.sqrt(squared))
     return by_turn
 

@@ -8,7 +8,6 @@ import pytest
 from runner.base.errors import BackendError, InputError
 from runner.embed.over_http.dialects import KEY_VARIABLE, address
 from runner.embed.over_http.encoder import HttpBackend
-from runner.embed.probe import probe
 from tests.support.embedding_server import DIM, MINILM, tei_info, toy_rows
 from tests.support.fake_encoder import TEXTS
 from tests.support.http_bench import (
@@ -120,12 +119,6 @@ def test_two_models_behind_one_address_are_told_apart(server):
     with opened(server) as encoder:
         answer = one_answer(encoder, [f"text {number}" for number in range(40)])
     assert "two models answered" in answer.error
-
-
-def test_a_server_with_another_models_vectors_fails_the_probe(server):
-    server.rows = lambda texts: np.eye(DIM)[[len(text) % DIM for text in texts]]
-    with opened(server) as encoder, pytest.raises(BackendError, match="probe of minilm-l6-v2 failed"):
-        probe(encoder)
 
 
 NO_ADDRESSES = ["localhost:80", "ftp://x/", *(f"http://{rest}" for rest in ("", "x:port", "[::1", "a b", "x/\n", "é"))]

@@ -1,17 +1,15 @@
 import dataclasses
-import re
 import threading
 
 import numpy as np
 import pytest
 
-from runner.base.errors import BackendError, InputError
+from runner.base.errors import InputError
 from runner.base.store import Store
-from runner.embed import embed_chunks
 from runner.embed.embed_chunks import embed
-from runner.embed.encoder import Grouping, checked_encode
+from runner.embed.encoder import checked_encode
 from runner.embed.local_encoder import encoder_for
-from runner.embed.over_http.encoder import HttpBackend, HttpEncoder
+from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.probe import probe
 from tests.support.embedding_server import MINILM, tokenizer, toy_rows
 from tests.support.fake_encoder import TEXTS
@@ -24,7 +22,7 @@ from tests.support.http_bench import (
     planted_server,  # noqa: F401  # a fixture
     rows_of,
 )
-from tests.support.loopback import Wire, as_json
+from tests.support.loopback import Wire
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -166,16 +164,3 @@ def test_the_engine_gets_the_rows_of_a_server_that_fails_now_and_then(server, tm
     vectors = engine(server, Store(tmp_path))
     assert np.allclose(vectors.rows, toy_rows(TEXTS), atol=1e-6)
     assert vectors.facts["revision"] == "unverified"
-
-
-def test_only_the_shard_of_a_poisoned_text_is_sent_again(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(HttpEncoder, "grouping", Grouping(256))
-    monkeypatch.setattr(embed_chunks, "SHARD_TEXTS", 1)
-    server.poison = {TEXTS[12]: as_json({"error": "unreadable"}, 422)}
-    with pytest.raises(BackendError, match=r"Shard \d+ fails on .*: .*unreadable") as caught:
-        engine(server, Store(tmp_path))
-    kept = int(re.search(r"(\d+) of 60 texts are embedded and kept", str(caught.value))[1])
-    server.poison, server.log = {}, []
-    vectors = engine(server, Store(tmp_path))
-    assert np.allclose(vectors.rows, toy_rows(TEXTS), atol=1e-6)
-    assert 60 - kept == len(set(server.texts) & set(TEXTS)) < 30

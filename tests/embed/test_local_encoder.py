@@ -202,13 +202,6 @@ def test_identity_covers_everything_that_fixes_the_vectors():
         assert name in identity
 
 
-def test_unknown_and_excluded_names_are_input_errors():
-    with pytest.raises(InputError, match="did you mean 'minilm-l6-v2'"):
-        encoder_for("minilm-l6-v3")
-    with pytest.raises(InputError, match="excluded"):
-        encoder_for("arctic-m-v2.0")
-
-
 def test_a_hub_model_without_a_network_is_one_quick_clear_error(tmp_path):
     script = (
         "from runner.embed.local_encoder import encoder_for\n"

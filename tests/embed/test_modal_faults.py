@@ -103,20 +103,6 @@ def test_a_token_that_modal_refuses_is_noticed_before_anything_starts(bench, is_
     assert not made.server.functions
 
 
-def test_the_shard_of_a_poisoned_text_is_named_after_everything_else_is_kept_and_sent_by_itself_the_next_time(bench):
-    made = bench()
-    made.server.faults.fail_input(holds(TEXTS[7]), times=None, text="ValueError('no such character')")
-    with pytest.raises(BackendError, match=r"Shard \d+ fails on .*no such character") as raised:
-        made.embed()
-    assert "run the command again" in str(raised.value)
-    made.server.faults._planted.clear()
-    before = made.sent()
-    vectors = made.embed()
-    assert np.array_equal(vectors.rows, local_rows(made.folder))
-    (again,) = (made.sent() - before).items()
-    assert again[1] == 1
-
-
 def changed(**parts):
     """A fault that gives other parts to the answer about TEXTS[0]; None takes a part away."""
 

@@ -131,24 +131,19 @@ def test_a_stopped_app_ends_the_idling_at_once_and_is_charged_no_further(tmp_pat
     assert (entry.container_seconds, entry.ended) == (10, True)
 
 
-def test_sessions_that_meet_warm_containers_are_one_line_with_the_gap(tmp_path, clock):
-    rentals = quiet(tmp_path, clock, containers=2)
-    for _ in range(3):
-        with embedding(rentals):
-            clock.now += 10
-        clock.now += IDLE_SECONDS - 1
-    rentals.close()
-    assert seconds(tmp_path) == [3 * (10 + IDLE_SECONDS - 1) * 2]
-
-
-def test_sessions_after_the_containers_went_are_lines_of_their_own(tmp_path, clock):
+@pytest.mark.parametrize(
+    ("gap", "expected"), [(IDLE_SECONDS - 1, [2 * (10 + IDLE_SECONDS - 1)]), (IDLE_SECONDS, [10 + IDLE_SECONDS] * 2)]
+)
+def test_sessions_that_meet_warm_containers_are_one_line_with_the_gap_and_later_ones_are_not(
+    tmp_path, clock, gap, expected
+):
     rentals = quiet(tmp_path, clock)
     for _ in range(2):
         with embedding(rentals):
             clock.now += 10
-        clock.now += IDLE_SECONDS
+        clock.now += gap
     rentals.close()
-    assert seconds(tmp_path) == [70, 70]
+    assert seconds(tmp_path) == expected
 
 
 def test_two_cells_of_one_encoder_at_once_share_their_containers_and_encoders_do_not(tmp_path, clock):

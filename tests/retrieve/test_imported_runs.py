@@ -84,17 +84,6 @@ def test_scores_decide_where_ranks_contradict_them(version, tmp_path, capsys):
     assert f"in {len(qrels())} queries ranks contradict scores" in capsys.readouterr().err
 
 
-def test_a_document_twice_is_an_error_with_its_line(version, tmp_path):
-    path = write_run(tmp_path / "run", {"q1": [(IDS[0], 2.0), (IDS[0], 1.0)]})
-    assert "run:2: query q1 has d101-1 twice" in refused(version, path)
-
-
-@pytest.mark.parametrize("score", ["1e39", "-1e39", "1e400", "inf", "nan", "1,5"])
-def test_a_score_that_no_float_holds_is_an_error_with_its_line(version, tmp_path, score):
-    path = write_run(tmp_path / "run", {"q1": [(IDS[0], 2.0), (IDS[1], score)]})
-    assert "run:2: the score (column 5) is" in refused(version, path)
-
-
 def test_a_document_that_the_collection_does_not_have_is_an_error(version, tmp_path):
     path = write_run(tmp_path / "run", everywhere([(IDS[0], 2.0), ("stranger", 1.0)]))
     assert "names 1 documents that the collection does not have, stranger among them" in refused(version, path)

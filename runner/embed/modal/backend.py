@@ -143,6 +143,7 @@ class ModalBackend(Backend):
         with self._lock:
             self._remember()
             lock = self._fetching.setdefault(download_mark(spec), threading.Lock())
+        # Two encoders may fetch side by side; two users of one wait for a single download.
         with lock:
             if spec.name not in self._embedders:
                 self._fetch(modal_app, spec)

@@ -114,6 +114,7 @@ def address(url: str, name: str) -> Address:
 def address_at(place: Place, api: str) -> Address:
     """Return where a place is asked; its path may end in the version or in the endpoint."""
     version, name = DIALECTS[api].version, DIALECTS[api].endpoint
+    # Off the end: the endpoint, then the version, each if it was given; then both are put on again.
     base = place.path.removesuffix(name)
     if base != place.path and not base.endswith(version):
         version = ""  # infinity has /embeddings without /v1

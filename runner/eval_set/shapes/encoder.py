@@ -14,6 +14,7 @@ Config = dict[str, int | float | str | None]
 
 Api = Literal["", "openai", "cohere", "voyage"]
 
+# Pooling and config follow from the revision, and a load holds them against it; price and size change no vector.
 _PROVENANCE = ("model", "revision", "weights_sha256", "query_prompt", "document_prompt", "max_tokens", "dim")
 
 
