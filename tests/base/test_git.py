@@ -7,6 +7,7 @@ import pytest
 
 from runner.base.git import git_state, ignored, untracked
 from tests.conftest import called
+from tests.support.repository import commit_all, git
 
 
 @pytest.fixture(name="repository")
@@ -19,11 +20,11 @@ def _repository(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     folder = tmp_path / "in"
     (folder / "v1").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    git(folder, "init", "-q")
     (folder / ".gitignore").write_text("ignored.txt\n")
     for name in ("tracked.txt", "untracked.txt", "ignored.txt", "ünd spaß.txt"):
         (folder / "v1" / name).write_text(name)
-    subprocess.run(["git", "-C", str(folder), "add", "v1/tracked.txt", "v1/ünd spaß.txt"], check=True)
+    git(folder, "add", "v1/tracked.txt", "v1/ünd spaß.txt")
     return folder / "v1"
 
 
@@ -42,17 +43,6 @@ def test_without_git_or_a_repository_nothing_is_said(repository, monkeypatch, tm
     assert untracked([tmp_path / "a.txt"]) == untracked([]) == ignored(tmp_path) == []
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     assert untracked([repository / "untracked.txt"]) == ignored(repository) == []
-
-
-def git(folder, *arguments, **more):
-    settings = ("protocol.file.allow=always", "core.fsmonitor=false", "user.name=a", "user.email=a@example.org")
-    command = ["git", *(word for setting in settings for word in ("-c", setting)), "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout.strip()
-
-
-def commit_all(folder):
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "a step")
 
 
 def hostile(folder, program):

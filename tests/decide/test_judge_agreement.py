@@ -3,10 +3,9 @@ import numpy as np
 from runner.base.records import Run
 from runner.decide.judging import agreement, judging
 from runner.eval_set.shapes.judges import Judging
-from tests.eval_set.test_version import label
 from tests.support.example_results import BASELINE, BETTER, PLAN
 from tests.support.judge_cases import evening, labels_of, off_by_one, plan
-from tests.support.judge_cases import label as grade_of
+from tests.support.labels import label
 
 
 def judged(share=0.3, *, again=True):
@@ -92,7 +91,7 @@ def shared():
     ):
         grades = off_by_one(comparison.qrels, generator)
         chosen = [pair for pair in pairs if generator.random() < share]
-        second += [grade_of(*pair, grades[pair[0]][pair[1]], judge, model, round_) for pair in chosen]
+        second += [label(*pair, grades[pair[0]][pair[1]], judge, model, round=round_) for pair in chosen]
     return comparison, first, second, generator
 
 

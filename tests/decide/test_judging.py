@@ -11,7 +11,8 @@ from runner.decide.two_level import two_level
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise, NoisyCell
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import doubles
-from tests.support.judge_cases import BASELINE, evening, favouring, label, labels_of, off_by_one, plan, read_twice
+from tests.support.judge_cases import BASELINE, evening, favouring, labels_of, off_by_one, plan, read_twice
+from tests.support.labels import label
 
 CELL, OTHER = "cell-1 x whole_doc", "cell-2 x whole_doc"
 ALPHA = 0.05
@@ -92,7 +93,7 @@ def test_a_judge_who_agrees_costs_no_second_test(monkeypatch):
 def test_further_rounds_and_labels_of_the_scored_judge_are_no_other_judge():
     comparison = evening(4, n_cells=2)
     labels = labels_of(comparison.qrels, [])
-    again = label(*pairs_of(comparison)[0], 0, "first", "model-a", 2)
+    again = label(*pairs_of(comparison)[0], 0, "first", "model-a", round=2)
     assert judging(comparison, labels).seconds == judging(comparison, [*labels, again]).seconds == []
 
 

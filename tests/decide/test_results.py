@@ -17,8 +17,8 @@ from runner.eval_set.version import NOISE_FLOOR_CELL, load_cell_file, load_queri
 from runner.evening.evening import Evening
 from runner.gate.gate import Gate
 from runner.score.comparison import load_comparison
-from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run
+from tests.support.labels import label
 from tests.support.small_set import SmallEncoder, make_version, unscored
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"

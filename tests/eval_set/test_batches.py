@@ -19,7 +19,7 @@ from runner.eval_set.batches import (
     rounds,
     write_batches,
 )
-from tests.eval_set.test_version import SHA
+from tests.support.labels import SHA
 
 DOCUMENT = Document("d1", "One line.\n" * 200, "A title", "", "", "")
 

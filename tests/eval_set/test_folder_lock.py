@@ -3,7 +3,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
@@ -20,6 +19,7 @@ from runner.eval_set import door
 from runner.eval_set.door import folder_differences, is_edited, lock_folder
 from runner.eval_set.shapes.lock import Lock
 from tests.conftest import called
+from tests.support.repository import commit_all, git
 
 
 @pytest.fixture
@@ -31,12 +31,9 @@ def folder(tmp_path):
 
 @pytest.fixture
 def repo(folder, monkeypatch):
-    for name in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{name}_NAME", "a person")
-        monkeypatch.setenv(f"GIT_{name}_EMAIL", "person@example.org")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     git(folder, "init", "-q", "-b", "main")
-    commit(folder)
+    commit_all(folder)
     return folder
 
 
@@ -44,17 +41,6 @@ def fill(folder, files):
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(text.encode())
-
-
-def git(folder, *arguments):
-    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=True, text=True)
-    return done.stdout.strip()
-
-
-def commit(folder):
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "a step")
-    return git(folder, "rev-parse", "HEAD")
 
 
 def kinds(folder, locked):
@@ -264,7 +250,7 @@ def test_the_commit_is_locked_and_a_moved_one_counts_if_that_is_asked(repo, tmp_
     locked = json.loads(path.read_bytes())
     assert locked["folder"]["git"] == {"commit": first, "branch": "main", "dirty": False}
     assert not any(name.startswith(".git") for name in locked["files"])
-    second = commit(repo)
+    second = commit_all(repo)
     capsys.readouterr()
     for flags, code in (((), 0), (("--strict-git",), 4)):
         found = verified(capsys, repo, path, *flags)

@@ -12,7 +12,6 @@ from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.labels import append_labels, label_prefix, load_labels
 from runner.eval_set.preregistration import preregister, registered_cells
-from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import (
     alone,
@@ -23,22 +22,8 @@ from runner.eval_set.version import (
     open_version,
     to_read,
 )
+from tests.support.labels import label
 from tests.support.small_set import make_version, query_rows
-
-SHA = "ab" * 32
-
-
-def label(query_id="q01", doc_id="d1", grade=2, **fields) -> Label:
-    given = {"reason": "why", "judge": "j", "model": "", "round": 1, "batch": "", "spans": [], **fields}
-    return Label(
-        query_id=query_id,
-        doc_id=doc_id,
-        grade=grade,
-        prompt_sha256=SHA,
-        evidence_sha256=SHA,
-        judged_on="2026-01-31",
-        **given,
-    )
 
 
 def edit_plan(version, *, rehearsal=False, **fields):

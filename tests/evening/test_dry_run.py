@@ -26,8 +26,8 @@ from runner.evening.status import RECORDED, describe
 from runner.judge.models.api import JudgeOptions
 from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
-from tests.eval_set.test_version import SHA, label
 from tests.support.example_results import BASELINE, decision, results, row
+from tests.support.labels import SHA, label
 from tests.support.ledger_entries import entry, written
 from tests.support.small_set import begin, make_version, query_rows, write_plans
 

@@ -29,8 +29,8 @@ from runner.evening.exploration import Exploration
 from runner.evening.next_version import abandon, begin_version, open_next
 from runner.evening.status import RECORDED, describe
 from runner.judge.carried_labels import NOTHING, carry_labels
-from tests.eval_set.test_version import label
 from tests.support.evening_process import CHOICE, run
+from tests.support.labels import label
 from tests.support.small_set import fake_encoders, make_version, unscored, write_plans
 
 NEW_CELL = "minilm-static-384 x speaker_turn_v1"

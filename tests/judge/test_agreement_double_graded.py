@@ -1,7 +1,7 @@
 import pytest
 
 from runner.judge.agreement.double_graded import doubles, drifts, sign_flip_p
-from tests.eval_set.test_version import label
+from tests.support.labels import label
 
 
 def test_another_judges_grade_stands_beside_the_scored_one():

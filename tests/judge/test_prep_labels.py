@@ -10,7 +10,7 @@ from runner.eval_set.batches import BATCH_PAIRS, read_batch
 from runner.eval_set.shapes.labels import BatchRow
 from runner.judge.prep_labels import EVIDENCE_CHARS, REPEATS, evidence_spans, export_batches, passages
 from runner.retrieve.pool import pool, unjudged
-from tests.eval_set.test_version import label
+from tests.support.labels import label
 from tests.support.small_judging import everything, rows
 
 CELLS = ("minilm-l6-v2 x fixed_token_512_50", "rrf(bm25,minilm-l6-v2) x section_aware_bills_v1", "bm25 x whole_doc")

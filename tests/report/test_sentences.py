@@ -8,7 +8,6 @@ from runner.decide.judging import agreement
 from runner.eval_set.shapes.judges import Estimate
 from runner.report.sentences import agreement_lines, can_say, found, next_step, not_shown, weaknesses
 from runner.score.power import least_gain
-from tests.eval_set.test_version import label
 from tests.support import example_panel
 from tests.support.example_results import (
     BASELINE,
@@ -21,6 +20,7 @@ from tests.support.example_results import (
     results,
     row,
 )
+from tests.support.labels import label
 
 GOOD = {"p": 0.004}
 DOUBT = "is favoured by its judge (adjusted p 0.0100)"

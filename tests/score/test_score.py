@@ -8,7 +8,7 @@ from ir_measures import RR, Judged, R, nDCG
 
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
 from runner.score.score import MEASURES, qrels, score
-from tests.support.judge_cases import label
+from tests.support.labels import label
 
 HALF_UNIT = 0.5 / SCORE_UNIT + 1e-12
 
@@ -134,7 +134,7 @@ def test_no_queries_give_no_values():
 
 def test_qrels_count_the_earliest_first_round_grade_of_each_pair():
     labels = [
-        label("q1", "a", 0, "claude", "", round_=2),
+        label("q1", "a", 0, "claude", "", round=2),
         label("q1", "a", 3, "claude", ""),
         label("q1", "a", 1, "human", ""),
         label("q1", "b", 0, "human", ""),

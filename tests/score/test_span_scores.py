@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from runner.base.records import READ_TOKENS, ChunkHit, Span, merged, n_characters, n_shared
 from runner.score.span_scores import BUDGETS, characters_read, gold_spans, span_recall, span_scores
 from tests.support.example_results import BASELINE, SPARSE
-from tests.support.judge_cases import label
+from tests.support.labels import label
 from tests.support.pool_cases import comparison
 
 ENDS = st.tuples(st.integers(0, 60), st.integers(1, 20))
@@ -28,7 +28,7 @@ def characters(spans):
 
 
 def judgment(doc_id, grade, *spans, judge="first", reading=1, query_id="q"):
-    given = label(query_id, doc_id, grade, judge, "", reading)
+    given = label(query_id, doc_id, grade, judge, round=reading)
     return given.model_copy(update={"spans": [list(ends) for ends in spans]})
 
 

@@ -6,11 +6,11 @@ import yaml
 from runner.base.records import Hit, Run, Span
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
+from tests.support.labels import label
 
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 BASELINE = PLAN.baseline
@@ -101,23 +101,6 @@ def read_twice(first, second, share, rng, *, judge="second", model="model-b"):
     return tuple(
         Double(query, doc, grade, second[query][doc], "first", judge, "model-a", model)
         for grade, query, doc in (pairs[i] for i in chosen if i < len(pairs))
-    )
-
-
-def label(query_id, doc_id, grade, judge, model, round_=1):
-    return Label(
-        query_id=query_id,
-        doc_id=doc_id,
-        grade=grade,
-        reason="",
-        judge=judge,
-        model=model,
-        prompt_sha256="0" * 64,
-        evidence_sha256="0" * 64,
-        spans=[],
-        round=round_,
-        batch="",
-        judged_on="2026-01-01",
     )
 
 
