@@ -28,8 +28,6 @@ def plain(text: str) -> str:
     A blank that a mark swallowed comes back: around a link that touches another word by more than an ending such as
     the s of a plural, where a pair of marks holds nothing, and where a capital follows a small letter.
     """
-    if not _has_marks(text):
-        return text.strip()
     if "](" in text:
         text = _IMAGE.sub("", text) if "![" in text else text
         text = _NOTE.sub("", text) if "#" in text else text
@@ -38,10 +36,6 @@ def plain(text: str) -> str:
     if "*" in text or "_" in text or "\\" in text:
         text = _without_emphasis(_STARRED.sub(r"\1", text))
     return text.strip()
-
-
-def _has_marks(text: str) -> bool:
-    return "](" in text or "*" in text or "_" in text or "\\" in text
 
 
 def _without_emphasis(text: str) -> str:

@@ -60,13 +60,8 @@ def test_a_part_of_a_report_has_its_own_id() -> None:
 
 
 def test_without_contents_titles_hold_capitals_and_those_small_letters() -> None:
-    headings = (
-        "TITLE I",
-        "DEPARTMENT OF BRIDGES",
-        "Office of the Surveyor",
-        "COMMITTEE RECOMMENDATION",
-        "Bureau of Paint",
-    )
+    headings = ["TITLE I", "DEPARTMENT OF BRIDGES", "Office of the Surveyor", "COMMITTEE RECOMMENDATION"]
+    headings.append("Bureau of Paint")
     read = document("".join(f"{centred(heading)}\n\n    Words.\n\n" for heading in headings))
     assert [part(read, heading).level for heading in headings] == [1, 2, 3, 4, 3]
 
@@ -151,20 +146,8 @@ def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
 
 
 _PIECES = (
-    *(
-        "\n",
-        "\n\n",
-        "    ",
-        " " * 31,
-        "TITLE I",
-        "CONTENTS",
-        "Heading",
-        "words. ",
-        "words-",
-        "Label.--",
-        ".....",
-        "  12,345",
-    ),
+    *("\n", "\n\n", "    ", " " * 31, "TITLE I", "CONTENTS", "Heading", "words. ", "words-", "Label.--", "....."),
+    "  12,345",
     *("-" * 72, "-" * 75, "-" * 112, "=" * 30, "\\1\\", "in roman", "Changes in Existing Law", "Cost Estimate", "Page"),
     *("\x00", "\x1e", "\x1f9", "é", "&amp;", "SEC. 1. ", "[all]", "----"),
 )

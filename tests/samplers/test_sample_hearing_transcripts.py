@@ -28,17 +28,8 @@ def of_kind(document: Document, *kinds: str) -> list[tuple[str, str]]:
 
 
 def hearing(*lines: str, header: str = "[House Hearing, 110 Congress]") -> bytes:
-    body = "\n".join(
-        (
-            header,
-            "",
-            "                                HEARING",
-            "",
-            "                    COMMITTEE ON LAMPS",
-            "",
-            *lines,
-        )
-    )
+    front = (header, "", " " * 32 + "HEARING", "", " " * 20 + "COMMITTEE ON LAMPS", "")
+    body = "\n".join((*front, *lines))
     return f"<html><title> - LAMPS</title><body><pre>\n{body}\n</pre></body></html>".encode()
 
 

@@ -175,7 +175,8 @@ class Walker:
                 self.write(LINE + (child.tail or ""))
                 continue
             # A parenthesis such as "(including transfer of funds)" belongs to the heading before it.
-            is_parenthesis = opens and _first_text(child).startswith("(")
+            texts = (str(text).lstrip() for text in child.itertext())
+            is_parenthesis = opens and next(filter(None, texts), "").startswith("(")
             headings.close_before(kind, is_parenthesis)
             inner = place if place.level >= headings.level else place._replace(level=headings.level)
             begin = len(self.pieces)
@@ -203,8 +204,3 @@ def _unless_exception(element: etree._Element, handler: Handler, kind: str) -> t
     if element.get("role") == "after-quoted-block" and handler in (inline, block, cell):
         return after_quoted, kind
     return handler, kind
-
-
-def _first_text(element: etree._Element) -> str:
-    texts = (str(text).lstrip() for text in element.itertext())
-    return next(filter(None, texts), "")

@@ -103,7 +103,8 @@ def _joined(running: list[Paragraph], is_digest: bool) -> Iterator[Line]:
     """Yield the paragraphs as lines; pages in the Digest follow what they are of, and a day its heading."""
     held: Line | None = None
     for index, line in enumerate(_line(paragraph, is_digest) for paragraph in running):
-        if is_digest and index == 0 and _is_digest_title(line.text):
+        is_title = is_digest and index == 0 and len(line.text) < _TITLE_LENGTH and not line.text.endswith(".")
+        if is_title and not _MEMBER.fullmatch(line.text):
             line = line._replace(kind="heading")
         # A heading that ends in a comma or "FOR" goes on in the next one.
         if held and held.kind == line.kind == "heading" and held.text.endswith((",", " FOR")):
@@ -118,10 +119,6 @@ def _joined(running: list[Paragraph], is_digest: bool) -> Iterator[Line]:
         yield held
 
 
-def _is_digest_title(text: str) -> bool:
-    return len(text) < _TITLE_LENGTH and not text.endswith(".") and not _MEMBER.fullmatch(text)
-
-
 def _line(paragraph: Paragraph, is_digest: bool) -> Line:
     indent, is_apart, text = paragraph
     if text == _PARTING:
@@ -133,14 +130,11 @@ def _line(paragraph: Paragraph, is_digest: bool) -> Line:
         return Line("turn", text, indent, is_apart, stated)
     if _MEMBER.fullmatch(text):
         return Line("member", text, 0, is_apart)
-    if is_held or _is_headline(indent, text) or (is_digest and indent == 0 and _DIGEST_HEADING.fullmatch(text)):
+    # "JULY 22" above a list is a heading although no blank line follows.
+    is_headline = not is_held and indent >= _FAR and is_heading(" " * indent + text, takes_notes=False)
+    if is_held or is_headline or (is_digest and indent == 0 and _DIGEST_HEADING.fullmatch(text)):
         return Line("heading", text, indent, is_apart)
     return Line("flush" if indent == 0 else "spoken" if indent <= _SPOKEN else "printed", text, indent, is_apart)
-
-
-def _is_headline(indent: int, text: str) -> bool:
-    """Return whether a line is a heading although no blank line follows: "JULY 22" above a list."""
-    return indent >= _FAR and is_heading(" " * indent + text, takes_notes=False)
 
 
 def speaker(paragraph: str) -> str:

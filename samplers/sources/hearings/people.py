@@ -116,7 +116,7 @@ def speakers(openings: Mapping[int, str], names: Set[str]) -> dict[int, str]:
     labels = {key: _normal(*match.group("office", "title", "name", "others")) for key, match in matches.items()}
     counts = Counter(labels.values())
     # First the titles that are sure, then those that a name or a repeat makes so.
-    sure = {key for key, match in matches.items() if match["office"] or _is_sure(match["title"])}
+    sure = {key for key, match in matches.items() if match["office"] or _SURE_TITLE.match(match["title"])}
     known = names | {last_name(matches[key]["name"]) for key in sure if matches[key]["name"]}
     for key in matches.keys() - sure:
         label = labels[key]
@@ -147,11 +147,6 @@ def _normal(office: str | None, title: str, name: str, others: str) -> str:
     stop = "." if title.rpartition(" ")[2] in _ABBREVIATED else ""
     label = f"{title}{stop} {name}{others}"
     return f"{label}." if label.endswith((" Jr", " Sr")) else label
-
-
-@lru_cache(maxsize=NAMES)
-def _is_sure(title: str) -> bool:
-    return _SURE_TITLE.match(title) is not None
 
 
 @lru_cache(maxsize=NAMES)
