@@ -81,6 +81,7 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
     path = before.plan_path(rehearsal=before.rehearsal)
     plan = read_plan(version.plan_path(rehearsal=version.rehearsal))
     changed = settings_changed(read_plan(path), plan) if path.exists() else []
+    # The judge's prompt is no field of a plan, but grades depend on it as much.
     prompt = before.judge_path
     if prompt.exists() and file_sha256(prompt) != results.digests[version.judge_path.name]:
         changed.append(JUDGE_PROMPT)

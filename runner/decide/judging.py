@@ -173,6 +173,7 @@ def _favoured(panel: Judging) -> dict[str, float | None]:
     least: dict[str, float | None] = {}
     for second in panel.seconds:
         for row in second.by_cell:
+            # Bonferroni: every second judge is another chance to find a favour.
             p = None if row.p_for_cell is None else min(1.0, row.p_for_cell * len(panel.seconds))
             known = least.get(row.cell)
             least[row.cell] = p if known is None else known if p is None else min(p, known)

@@ -83,5 +83,6 @@ def worth_of_knowing(beliefs: Beliefs | None, challengers: Sequence[str], cells:
     of the challengers.
     """
     places = {cell: place for place, cell in enumerate(challengers)}
+    # Cells that are ruled out stay in the model, but nobody would choose them.
     left = [places[row.cell] for row in cells if row.cell in places and not_ruled_out(row)]
     return round4(beliefs.best(sorted(left))) if beliefs is not None else 0.0

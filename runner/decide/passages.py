@@ -161,6 +161,7 @@ def _passages(
     """Return the best window of what is marked, and one in each chunk that ranked the document, in text order."""
     chosen = sorted(_windows(text, asked, spans), key=lambda window: window.rank)[:1]
     for start, end in ranked:
+        # What is marked may lie in the chunk, which then needs no second passage.
         if not any(start <= window.start and window.end <= end for window in chosen):
             chosen += _windows(text, asked, [(start, end)])
     chosen.sort(key=lambda window: window.start)
@@ -192,6 +193,7 @@ def _windows(text: str, asked: Sequence[AskedWord], spans: Iterable[Sequence[int
 def _at_white_space(text: str, span: Ends, window: Ends, kept: Ends) -> Ends:
     """Return the window cut where words end, around the characters that are kept; cut hard without white space."""
     start, end = window
+    # An end inside a word moves inwards to the next gap, if one lies before what is kept.
     if start > span[0] and not text[start - 1].isspace():
         gap = re.search(r"\s", text[start : kept[0]])
         start += gap.end() if gap else 0

@@ -56,6 +56,7 @@ def measured_rate(record: Version, cells: Iterable[str]) -> float | None:
         took, parsed = times.get(cell, {}).get("embed_seconds", 0.0), parse_cell(cell)
         here = facts.backend is not None and facts.backend.name == "local"
         if took > 0 and here and facts.truncation is not None and not isinstance(parsed, WITHOUT_VECTORS):
+            # Tokens past the encoder's maximum took no time.
             read = facts.truncation.tokens - facts.truncation.lost
             gflop += read * size(parsed.encoder).gflop_per_token
             seconds += took

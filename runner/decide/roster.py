@@ -66,6 +66,7 @@ def newest_locked(*, rehearsal: bool, versions: Versions = newest_version) -> li
     for spec in in_production():
         newest = versions(spec.name)
         views = [replace(one, rehearsal=rehearsal) for one in reversed(versions_of(newest) or [newest])]
+        # A version that is open leaves the one before it in force.
         locked = [one.results_path for one in views if (one.record / LOCK_NAME).exists()]
         paths += [path for path in locked if path.exists()][:1]
     return paths

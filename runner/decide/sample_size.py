@@ -20,6 +20,7 @@ def error_for(plan: ScoredPlan, cell: str) -> float:
     """
     alpha, n_first = plan.significance.alpha, len(plan.first)
     n_others = len(plan.cells) - 1 - n_first
+    # With one group alone there is nothing to share the error with.
     if not n_first or n_others < 1:
         return alpha / max(1, n_first + n_others)
     return alpha * (FIRST_SHARE / n_first if cell in plan.first else (1 - FIRST_SHARE) / n_others)

@@ -109,6 +109,7 @@ def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
 
     The baseline if none may be chosen, or if switching to that one is not expected to lose less than keeping it.
     """
+    # Sorted by name first, so that of equal gains the first name wins everywhere.
     best = max(sorted(eligible), key=lambda cell: eligible[cell].gain, default=baseline)
     if best == baseline or round4(eligible[best].switching) >= round4(eligible[best].keeping):
         return baseline
@@ -133,6 +134,7 @@ def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, 
     chosen = least_loss(plan.baseline, eligible)
     best = max(sorted(eligible), key=lambda cell: eligible[cell].gain)
     gain, cost = eligible[best].gain, plan.switching_cost
+    # An expectation has no interval; this one gives it two places, unless the bar is nearer.
     told = figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
     chance = f"{plan.rule.min_gain:g} or more with a chance of {whole_percent(eligible[best].p_above_bar)}"
     expected = f"is expected to gain {told} nDCG@10 under the plan's prior ({chance})"

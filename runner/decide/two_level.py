@@ -91,6 +91,7 @@ def arms(comparison: Comparison, cell: str, queries: Sequence[JudgedQuery]) -> l
             for name in (cell, comparison.plan.baseline)
         )
         places = np.zeros(len(query.first), np.int64)
+        # 1 for the cell, 2 for the baseline: the sum names the place.
         places[own[own >= 0]] += 1
         places[other[other >= 0]] += 2
         codes = np.where(query.second >= 0, _KNOWN + query.second, N_GRADES * places + query.first)
@@ -243,6 +244,7 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
 
 def _percentiles(values: Floats, level: float) -> list[float]:
     """Return order statistics without interpolation, the same number from either end, as `mean_intervals` does."""
+    # In binary 1 - 0.9 is a little too small, and would lose a draw.
     outside = int(len(values) * (1 - level) / 2 + 1e-9)
     low, high = np.sort(values)[[outside, len(values) - 1 - outside]].tolist()
     return [low, high]
@@ -253,6 +255,7 @@ def _choices(gains: Floats, recalls: Floats, rule: Rule) -> NDArray[np.intp]:
 
     `gains` and `recalls` are means less the baseline's (cells, draws), compared at the four places of thresholds.
     """
+    # First to the nine places of results.json, since rounding twice is not rounding once.
     rounded_gains, rounded_recalls = (np.round(np.round(values, 9), 4) for values in (gains, recalls))
     meets = (rounded_gains >= rule.min_gain) & (rounded_recalls >= -rule.max_recall_loss)
     return np.where(meets.any(axis=0), np.where(meets, gains, -np.inf).argmax(axis=0), len(meets))

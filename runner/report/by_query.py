@@ -126,8 +126,10 @@ def matrix(results: Results, lists: RankedLists) -> Matrix:
     cells = [*shown, *(row.cell for row in results.cells if row.cell not in shown)]
     per_query = {row.cell: row.scores["ndcg@10"].per_query for row in results.cells}
     scores = list(zip(*(per_query[cell] for cell in cells), strict=True))
+    # What tells the two apart comes first, whichever of them it favours.
     parted = [abs(each[len(shown) - 1] - each[0]) for each in scores]
     order = sorted(range(len(scores)), key=lambda number: (-parted[number], results.queries[number].id))
+    # The judge of most grades goes without saying.
     judges = Counter(pair.judge for query in lists.queries for pair in query.documents if pair.judge)
     judge = max(judges, key=lambda name: (judges[name], name), default="")
     listed = {query.id: query for query in lists.queries}
@@ -266,6 +268,7 @@ def _turning(row: CellResult, base: CellResult, results: Results) -> list[str]:
         for name in ("ndcg@10", "recall@10")
     )
 
+    # Point estimates alone, as criterion 5 has them.
     def is_candidate(*left: int) -> bool:
         means = [(sum(each) - sum(each[at] for at in left)) / (n - len(left)) / SCORE_UNIT for each in (gains, recalls)]
         return meets_criterion_5(means[0], means[1], results.plan.rule)

@@ -30,6 +30,7 @@ class Axis(NamedTuple):
     def ticks(self) -> list[tuple[float, str]]:
         """The places of the multiples of `step` with what they say, signed if some are below 0."""
         digits = max(0, -math.floor(math.log10(self.step) + 1e-9))
+        # A step such as 0.25 takes a digit more than its power of ten.
         if round(self.step * 10**digits, 6) % 1:
             digits += 1
         first, last = math.ceil(self.low / self.step - 1e-9), math.floor(self.high / self.step + 1e-9)
@@ -46,8 +47,10 @@ def axis_over(values: Iterable[float]) -> Axis:
     """Return an axis that holds all values, and 0, between ends that are multiples of its step; about five ticks."""
     held = [0.0, *values]
     low, high = min(held), max(held)
+    # Values that are all 0 have an axis around them nevertheless.
     if high - low < 1e-9:
         low, high = low - 0.5, high + 0.5
+    # The least round step of which at most five fit between the ends.
     rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(size * power for size in _STEPS if size * power >= rough - 1e-12)
@@ -118,10 +121,12 @@ def dots(values: Sequence[float]) -> str:
     length, which round caps draw as dots, takes a tenth of what circles take.
     """
     columns: list[list[float]] = []
+    # A draw opens a column if it lies a column's width past the first of the last one.
     for at in map(UNIT.at, values):
         if not columns or at - columns[-1][0] >= COLUMN:
             columns.append([])
         columns[-1].append(at)
+    # Dots of a high column overlap, so that it ends below the next strip.
     step = round(min(DOT, TALLEST / max(map(len, columns), default=1)), 1)
     return "".join(
         f"M{round((column[0] + column[-1]) / 2, 2):g} {round(GROUND - step / 2, 1):g}h0"

@@ -40,6 +40,7 @@ def _cell(place: int, row: CellResult) -> Row:
     made: Row = {"place": place, "cell": row.cell, "role": row.role}
     for name, scores in row.scores.items():
         made |= {f"{name}_{part}": getattr(scores, part) for part in ("mean", "low", "high")}
+    # The baseline has no test: its columns are there, and empty.
     test = row.test
     for name, found in (row.differences if test else {}).items():
         made |= {f"difference_{name}_{part}": value for part, value in found.model_dump().items()}

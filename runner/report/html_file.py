@@ -49,6 +49,7 @@ def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, 
     if path.is_dir():
         raise InputError(f"{path} is a folder. Give {flag} the name of a file.")
     try:
+        # A mistyped path must not cost anybody a file.
         if path.exists() and not _is_earlier(path, content):
             raise InputError(f"{path} exists and is no page of this kind. Move it away, or give {flag} another place.")
         write_atomic(path, content)

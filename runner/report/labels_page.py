@@ -87,6 +87,7 @@ def _waiting(version: Version) -> list[Path]:
     pairs = {path: {(row.batch, row.query_id, row.doc_id) for row in read_batch(path)} for path in batches}
     if waiting := [path for path in batches if not pairs[path] <= answered]:
         return waiting
+    # Second readings are another judge's work, so they are on no page that did not ask for them.
     doubles = unread_doubles(version, labels)
     if not doubles:
         raise InputError(f"No batch of {version.name} waits for a judge. Name those that are to be read once more.")
@@ -104,5 +105,6 @@ def _name(rows: Sequence[BatchRow]) -> str:
 
 def _shown(text: str) -> Markup:
     """Return a text for the inside of an element; quotes stay as they are, since a page holds megabytes of them."""
+    # In pieces, since `inert` cuts what is longer.
     pieces = (text[start : start + LONGEST_TEXT] for start in range(0, len(text), LONGEST_TEXT))
     return as_is(html.escape("".join(inert(piece) for piece in pieces), quote=False))

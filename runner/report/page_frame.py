@@ -87,6 +87,7 @@ def labelled(table: str) -> Markup:
 
     def row(found: re.Match[str]) -> str:
         nonlocal taken
+        # Beside a cell that reaches down, a row begins in the second column.
         column = int(taken > 0)
         taken = max(0, taken - 1)
 
@@ -118,6 +119,7 @@ def inert(value: Given) -> Given:
 
 def _inert(value: JSON) -> JSON:
     if isinstance(value, str):
+        # Nearly all texts of a page, so they leave first.
         if len(value) <= LONGEST_TEXT and value.isprintable():
             return value
         shown = value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}… ({len(value):,} characters in all)"

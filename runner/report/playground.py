@@ -106,6 +106,7 @@ def bench(settings: Settings) -> tuple[list[str], list[str], Lists]:
     Document d answers a share of the queries as 1 / (d + 1) ** skew, and belongs to the sources in turn.
     """
     up_to = list(accumulate(rank**-settings.skew for rank in range(1, settings.labels + 1)))
+    # Each query stands in the middle of its part of the whole, and takes the label whose share reaches there.
     places = [(query + 0.5) * up_to[-1] for query in range(settings.queries)]
     answers = [next((label for label, end in enumerate(up_to) if end * settings.queries > at), 0) for at in places]
     gold, sources = (
@@ -121,6 +122,7 @@ def bench(settings: Settings) -> tuple[list[str], list[str], Lists]:
 
 def _engine(query: int, answer: int, skill: float) -> list[str]:
     """Draw a list of random documents, for a share of the queries with the answer first."""
+    # Seeded by query: moving one slider leaves the other queries' draws as they are.
     dice = iter(uniforms((2 + (query + 1) * _APART) % SEEDS, _ENOUGH).tolist())
     documents = [answer] if next(dice) < skill else []
     while len(documents) < K:

@@ -80,6 +80,7 @@ def read_chunks(results: Results) -> dict[str, Provenance]:
     """Return by encoder and chunker what the encoders read, once if several cells share it."""
     found: dict[str, Provenance] = {}
     for row in results.cells:
+        # Hybrids and shorter vectors read the same chunks as the plain cell.
         if row.provenance.encoder is not None and row.provenance.truncation is not None:
             name = f"{row.provenance.encoder['encoder']} x {row.cell.rpartition(' x ')[2]}"
             found.setdefault(name, row.provenance)

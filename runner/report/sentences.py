@@ -132,6 +132,7 @@ def dense_cells(cells: Iterable[CellResult]) -> list[DenseCell]:
 def untrained_cuts(cells: Iterable[CellResult]) -> list[str]:
     """Return the cells of fewer dimensions than their encoder makes that it was not trained to be cut to."""
     trained = {name: encoder.matryoshka for name, encoder in ENCODERS.items()}
+    # A variant in digits is a number of dimensions, any other a number format.
     cut = [cell for cell in dense_cells(cells) if cell.variant.isdigit()]
     return [str(cell) for cell in cut if int(cell.variant) not in trained.get(cell.encoder, ())]
 
@@ -145,6 +146,7 @@ def held_back(cells: Iterable[CellResult]) -> list[str]:
 def never_compared(cells: Iterable[CellResult]) -> list[EncoderSpec]:
     """Return the encoders that no plan may use, of makers whose others stand in a cell."""
     used = [ENCODERS[cell.encoder] for cell in dense_cells(cells) if cell.encoder in ENCODERS]
+    # The hub's names begin with the maker.
     makers = {encoder.model.partition("/")[0] for encoder in used}
     return [row for row in ENCODERS.values() if row.excluded and row.model.partition("/")[0] in makers]
 
@@ -157,6 +159,7 @@ def carried_by_one(results: Results) -> Iterator[tuple[CellResult, str, float]]:
             continue
         own = row.scores["ndcg@10"].per_query
         gains = [score - other for score, other in zip(own, baseline, strict=True)]
+        # Without the query of the greatest gain the mean is lowest.
         without = left_out(gains)[0].low
         if round4(without) < round4(row.differences["ndcg@10"].mean) / 2:
             yield row, results.queries[gains.index(max(gains))].id, without

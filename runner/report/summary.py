@@ -48,6 +48,7 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     """Return the cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
     head: tuple[str, ...] = ("nDCG@10", "difference", "p", "Recall@10", "recall falls", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
+    # Cells of an exploration were not preregistered, so that their column would be empty.
     if not any(row[head.index("p")] for row in rows):
         head, *rows = [(*row[:2], *row[3:]) for row in (head, *rows)]
     named = [(row.cell, *figures) for row, figures in zip(results.cells, rows, strict=True)]
@@ -120,6 +121,7 @@ def run_json(version: Version, scored: Scored | None, exit_code: int, message: s
     Without either, before scoring and after a decision by policy, figures and files are null and there are no cells.
     """
     decision = load_decision(version) if (version.record / "decision.json").exists() else None
+    # A decision of an earlier run stands, with the figures that it rests on.
     if scored is None and decision is not None and decision.kind != "policy":
         scored = load_results(version), version.record
     kind = "rehearsal" if version.rehearsal else "production"

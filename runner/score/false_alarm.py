@@ -42,5 +42,6 @@ def false_alarm(
 def _least_total(threshold: float, n_queries: int) -> int:
     """Return the least sum over the queries, in whole units, whose mean reaches `threshold` at four places."""
     most = n_queries * SCORE_UNIT
+    # Means ascend with totals, so that the first to reach the threshold is found by halving.
     totals = range(-most, most + 1)
     return bisect_left(totals, threshold, key=lambda total: round4(total / most)) - most

@@ -51,6 +51,7 @@ def flip_blocks(n_queries: int, draws: int, seed: int) -> Iterator[Floats]:
     rows, words = max(1, _FLIPS_AT_ONCE // n_queries), -(-n_queries // 64)
     for start in range(0, draws, rows):
         drawn = generator.integers(2**64, size=(min(rows, draws - start), words), dtype=np.uint64)
+        # In little-endian order, so that every machine reads the same flips from a word.
         octets = drawn.astype("<u8").view(np.uint8)
         yield np.unpackbits(octets, axis=1, count=n_queries, bitorder="little").astype(np.float64)
 
@@ -70,6 +71,7 @@ def exact_p(values: Sequence[int]) -> float:
     counted.
     """
     others = [value for value in values if value]
+    # The first value keeps its sign; every further one doubles the totals.
     totals = np.array([others.pop() if others else 0], np.int64)
     for value in others:
         totals = np.concatenate([totals + value, totals - value])
@@ -81,4 +83,5 @@ def _every_way(n_queries: int) -> Iterator[Floats]:
     rows, ways = max(1, _FLIPS_AT_ONCE // n_queries), 2 ** (n_queries - 1)
     for start in range(1, ways, rows):
         numbers = np.arange(start, min(start + rows, ways))
+        # Bit by bit: whether a way flips the query.
         yield (numbers[:, None] >> np.arange(n_queries) & 1).astype(np.float64)

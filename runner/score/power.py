@@ -34,6 +34,7 @@ def power(n_queries: int, gain: float, sd: float, alpha: float, *, bar: float = 
         return float(gain >= max(bar, 1e-12))
     critical, spread = _critical(n_queries + 1, alpha)
     shift = (n_queries * gain / sd - 1) / math.sqrt(n_queries + 1)
+    # Both conditions are on one mean, so that the harder of them decides.
     return _Z.cdf(min((shift - critical) / spread, (gain - bar) * math.sqrt(n_queries) / sd))
 
 
@@ -52,6 +53,7 @@ def least_gain(
     critical, spread = _critical(n_queries + losses, alpha)
     z, error = _Z.inv_cdf(power), sd / math.sqrt(n_queries)
     shown = sd * (losses + math.sqrt(n_queries + losses) * (critical + z * spread)) / n_queries
+    # What the test takes to reject, and what the mean takes to reach the bar.
     return max(shown, bar + z * error)
 
 

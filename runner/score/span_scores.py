@@ -38,6 +38,7 @@ def characters_read(chunks: Iterable[ChunkHit], budget: int) -> dict[str, tuple[
     for chunk in chunks:
         length = chunk.span.end - chunk.span.start
         if chunk.n_tokens > left:
+            # A reader stops within this chunk.
             length = length * left // chunk.n_tokens
         if length:
             spans.setdefault(chunk.doc_id, []).append(Span(chunk.span.start, chunk.span.start + length))
