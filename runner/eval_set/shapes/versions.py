@@ -84,3 +84,9 @@ class PreviousVersion(FrozenModel):
     labels_carried: Count
     changed: list[str]
     cells: list[Compared]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether queries, documents, judge's prompt and relevant grade are the same in both."""
+        same_grades = not {JUDGE_PROMPT, "relevant_grade"} & {*self.changed}
+        return same_grades and not any(kept.changed or kept.new or kept.gone for kept in (self.queries, self.documents))
