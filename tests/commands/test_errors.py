@@ -18,7 +18,7 @@ from runner.commands import main as cli
 from runner.commands.verbs import VERBS
 from runner.eval_set.preregistration import preregister
 from tests.support.parsers import runnable
-from tests.support.small_set import begin, make_version, write_corpus
+from tests.support.small_set import begin, write_corpus
 
 CODES = {"NegativeVerdict": 1, "InputError": 2, "PlanError": 2, "DocumentError": 2, "InputNeeded": 3}
 CODES |= {"IntegrityError": 4, "BackendError": 5, "PackageMissing": 5}
@@ -112,19 +112,9 @@ def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
     assert done.stdout == ""
 
 
-def test_an_empty_corpus_folder_is_named(tmp_path, command):
-    (tmp_path / "empty").mkdir()
-    code, _, said = command(f"--corpus-path={tmp_path / 'empty'}")
-    assert code == 2
-    assert f"{tmp_path / 'empty'} holds no .xml file" in said
-    assert not make_version(tmp_path).corpus_path.exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("choose", "bm25 x whole_doc"), "choose needs --reason TEXT and --by NAME"),
-        (("choose", "bm25 x whole_doc", "--reason", "why"), "choose needs --reason TEXT and --by NAME"),
         (("--cells", "bm25 x whole_doc"), "not preregistered yet"),
         (("view", "--passages"), "`run` makes it"),
     ],

@@ -33,6 +33,7 @@ from tests.support.small_set import begin, make_version, write_corpus
         (("labels", "withdraw"), "the following arguments are required: --judge"),
         (("--modal", "--max-usd=much"), "'much' is not an amount of dollars"),
         (("--modal", "--gpu=L5", "--dry-run"), "L5"),
+        (("--judge", "--judge-url=foo", "--dry-run"), "--judge-url is no address"),
         (("--live", "--corpus-path=x"), "goes without --corpus-path"),
     ],
 )

@@ -1,7 +1,6 @@
 """The evening from nothing to a locked decision: every state, every exit, in order."""
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,9 +20,8 @@ from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.remake import files_of
 from runner.judge.answers import Importer
-from runner.judge.prep_labels import REPEATS
 from runner.retrieve import make_runs
-from tests.support.evening_process import CHOICE, few_draws_in_plans, run
+from tests.support.evening_process import CHOICE, few_draws_in_plans, judged, run
 from tests.support.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
 from tests.support.tiny_reranker import tiny_folder, tiny_reranker
 
@@ -57,11 +55,6 @@ def waiting(waiting_evening: Path, tmp_path: Path) -> Version:
 def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:
     kind = Exploration if "cells" in more else Evening
     return kind(version, corpus, backend=LocalBackend(fake_encoders), **more)
-
-
-def judged(version: Version, only: slice = slice(None)) -> None:
-    for path in answers(version)[only]:
-        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
 def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(tmp_path, corpus, capsys):
@@ -118,16 +111,6 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert evening(bills).run() == answer
 
 
-def test_batches_hold_every_missing_pair_once_and_some_again_and_no_hint_of_a_system(waiting):
-    with pytest.raises(InputNeeded):
-        evening(waiting).run()
-    batches = sorted(waiting.judging.glob("batch-*.jsonl"))
-    rows = [json.loads(line) for path in batches for line in path.read_text().splitlines()]
-    assert len({(row["query_id"], row["doc_id"]) for row in rows}) == len(rows) - REPEATS * (len(batches) - 1)
-    assert all(len(path.read_text().splitlines()) <= 100 for path in batches)
-    assert not re.search("minilm|bm25|rrf|fixed_token|section_aware", "".join(path.read_text() for path in batches))
-
-
 @pytest.mark.slow
 def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
     version = make_version(tmp_path)
@@ -179,11 +162,6 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     assert hits[0] != hits[1]
     assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
     assert all(low <= high for low, high in (row["bounds"] for row in rows.values()))
-
-
-def test_an_exploration_needs_a_frozen_set(tmp_path, corpus):
-    with pytest.raises(InputError, match="not preregistered yet"):
-        evening(make_version(tmp_path), corpus, cells=["bm25 x recursive_v1"]).run()
 
 
 @pytest.mark.slow
@@ -264,12 +242,6 @@ def test_a_report_on_the_corpus_is_kept_beside_the_archive(waiting):
     report = json.loads((waiting.work / "readiness.json").read_bytes())
     assert (report["documents"], report["quarantined"]) == (16, [])
     assert report["near_duplicate_clusters"] == 0
-
-
-def test_without_documents_every_way_to_them_is_named(tmp_path):
-    version = make_version(tmp_path)
-    with pytest.raises(InputNeeded, match=r"(?s)a folder, a ZIP or the substrate's database.*--live"):
-        Evening(replace(version, source=replace(version.source, corpus=""))).run()
 
 
 @pytest.mark.slow

@@ -71,12 +71,12 @@ def _by_file(waiting_evening, tmp_path_factory):
     shutil.copytree(waiting_evening, folder, dirs_exist_ok=True)
     version = make_version(folder)
     for path in batch_files(version.judging):
-        give(version, path, spoken, FIRST)
+        give(version, path, spoken, FIRST, FIRST)
     from runner.eval_set.labels import version_labels
     from runner.judge.second_reading import export_doubles
 
     for path in export_doubles(version, version_labels(version), 0.1).paths:
-        give(version, path, second_opinion, SECOND)
+        give(version, path, second_opinion, SECOND, SECOND)
     return version
 
 
@@ -87,10 +87,10 @@ def with_plans(version):
     return version
 
 
-def give(version, path, said, judge):
+def give(version, path, said, judge, model):
     answers = path.with_name(f"{path.stem}.answers.jsonl")
     answers.write_text("".join(json.dumps(said(row)) + "\n" for row in reversed(read_batch(path))))
-    Importer(version).take_file(answers, judge=judge, model=judge, judged_on="2026-01-31")
+    Importer(version).take_file(answers, judge=judge, model=model, judged_on="2026-01-31")
 
 
 def hired(version, corpus, server, **more):

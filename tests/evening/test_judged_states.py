@@ -21,7 +21,7 @@ from runner.judge.models.estimate import judging_left
 from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
 from runner.tools.labels import import_files
-from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, hired, second_opinion, spoken
+from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, give, hired, second_opinion, spoken
 from tests.evening.test_judged_evening import _corpus as _corpus
 from tests.evening.test_judged_evening import _opened as _opened
 from tests.support import anthropic_server as api
@@ -31,12 +31,6 @@ from tests.support.small_set import fake_encoders, make_version
 
 def by_file(version, corpus, choice=None):
     return Evening(version, corpus, choice, backend=LocalBackend(fake_encoders))
-
-
-def give(version, path, said, judge, model=""):
-    answers = path.with_name(f"{path.stem}.answers.jsonl")
-    answers.write_text("".join(json.dumps(said(row)) + "\n" for row in read_batch(path)))
-    return Importer(version).take_file(answers, judge=judge, model=model, judged_on="2026-01-31")
 
 
 @pytest.fixture(name="judged", scope="module")

@@ -38,6 +38,8 @@ NEW_CELL = "minilm-static-384 x speaker_turn_v1"
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 TODAY = "2026-03-01"
+FIRST = "claude-sonnet-4-6"
+"""The model that the plan names as first judge."""
 
 
 @pytest.fixture(name="decided", scope="module")
@@ -345,51 +347,43 @@ def test_labels_of_every_judge_and_round_are_carried_as_they_are(version, tmp_pa
     assert opened(following).previous_root_sha256 is None
 
 
-def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path):
+def other_words(version):
+    """One query in other words and one document in another text."""
+    edit(version.queries_path, "dredging of a harbor channel", "deepening of a harbor channel")
+    replace_corpus(version, lambda rows: [rows[0].model_copy(update={"sha256": "0" * 64}), *rows[1:]])
+
+
+def fewer(version):
+    """One query and one document are gone."""
+    edit(version.queries_path, "id: q01", "id: q99")
+    replace_corpus(version, lambda rows: [row for row in rows if row.doc_id != "BILLS-117hr102ih"])
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (other_words, {"whose document changed": 2, "whose query changed": 2}),
+        (fewer, {"whose query is gone": 3, "whose document is gone": 2}),
+        (lambda version: version.judge_path.write_text("Grade otherwise.\n"), {"whose judge prompt changed": 5}),
+        (
+            lambda version: edit(version.plan_path(rehearsal=False), FIRST, "another-model"),
+            {"first graded by another model than the plan's": 5},
+        ),
+    ],
+)
+def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path, change, left):
     frozen(version)
-    following = follow(version, tmp_path)
-    edit(following.queries_path, "dredging of a harbor channel", "deepening of a harbor channel")
-    other = {"sha256": "0" * 64}
-    replace_corpus(following, lambda rows: [rows[0].model_copy(update=other), *rows[1:]])
-    preregister(following)
-    carried = carry_labels(following)
-    assert carried.sentence == (
-        "1 of 5 labels of demo v1 carried; 4 left: 2 whose document changed, 2 whose query changed"
-    )
-    (kept,) = load_labels(following.labels_path)
-    assert (kept.query_id, kept.doc_id) == ("q01", "BILLS-117hr102ih")
-
-
-def test_labels_of_queries_and_documents_that_are_gone_are_left(version, tmp_path):
-    frozen(version)
-    following = follow(version, tmp_path)
-    edit(following.queries_path, "id: q01", "id: q99")
-    replace_corpus(following, lambda rows: [row for row in rows if row.doc_id != "BILLS-117hr102ih"])
-    preregister(following)
-    carried = carry_labels(following)
-    assert carried.left == {"whose query is gone": 3, "whose document is gone": 2}
-    assert not following.labels_path.exists()
-
-
-def test_another_wording_of_the_prompt_carries_no_label(version, tmp_path):
-    frozen(version)
-    following = follow(version, tmp_path)
-    following.judge_path.write_text("Grade otherwise.\n")
-    preregister(following)
-    assert carry_labels(following).left == {"whose judge prompt changed": 5}
-    assert not following.labels_path.exists()
-
-
-def test_first_grades_of_another_model_than_the_plan_names_are_left(version, tmp_path):
-    frozen(version)
-    model = version.plan().judges.first.model
-    labels = [one.model_copy(update={"model": model}) for one in load_labels(version.labels_path)]
+    labels = [row.model_copy(update={"model": FIRST}) for row in load_labels(version.labels_path)]
     version.labels_path.unlink()
     append_labels(version.labels_path, labels)
     following = follow(version, tmp_path)
-    edit(following.plan_path(rehearsal=False), model, "another-model")
+    change(following)
     preregister(following)
-    assert carry_labels(following).left == {"first graded by another model than the plan's": 5}
+    carried = carry_labels(following)
+    assert (carried.left, carried.carried) == (left, 5 - sum(left.values()))
+    kept = load_labels(following.labels_path) if carried.carried else []
+    assert [(row.query_id, row.doc_id) for row in kept] == [("q01", "BILLS-117hr102ih")] * carried.carried
+    assert following.labels_path.exists() == bool(carried.carried)
 
 
 def test_nothing_is_carried_from_a_v1_that_is_not_what_v2_was_opened_from(v1, tmp_path):
@@ -454,12 +448,15 @@ def test_a_choice_in_v2_that_is_not_locked_yet_leaves_v1_in_force(v2):
     assert lines[-2].startswith("in force: demo v1")
 
 
-def test_a_slip_in_the_open_version_does_not_take_v1s_decision_away(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    edit(make_version(tmp_path).plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 1")
-    lines, recorded = describe(make_version(tmp_path))
+@pytest.mark.parametrize(("is_frozen", "said"), [(False, "pool_depth: 1; at least 10"), (True, "froze demo v2")])
+def test_a_slip_in_the_open_version_does_not_take_v1s_decision_away(v1, tmp_path, is_frozen, said):
+    version = follow(v1, tmp_path)
+    if is_frozen:
+        preregister(version)
+    edit(version.plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 1")
+    lines, recorded = describe(version)
     assert recorded
-    assert any("pool_depth: 1; at least 10" in line for line in lines)
+    assert any(said in line for line in lines)
     assert lines[-1] == RECORDED
 
 

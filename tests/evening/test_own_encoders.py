@@ -22,13 +22,13 @@ from runner.evening.exploration import Exploration
 from runner.evening.needs import Needs
 from runner.evening.next_version import open_next
 from runner.evening.status import describe
-from runner.judge.answers import Importer
 from runner.report.results_page import own_encoders
 from runner.report.sentences import weaknesses
 from runner.tools.replay import replay
+from tests.support.evening_process import judged
 from tests.support.loopback import served
 from tests.support.service_server import KEY, MODEL, VARIABLE, ServiceServer, block
-from tests.support.small_set import answers, fake_encoders, make_version
+from tests.support.small_set import fake_encoders, make_version
 
 CELL = "own x section_aware_bills_v1"
 CUT = "own@24 x section_aware_bills_v1"
@@ -68,8 +68,7 @@ def _decided(waiting_evening, tmp_path_factory):
         lines, _ = describe(version)
         with pytest.raises(InputNeeded):
             evening(version)
-        for path in answers(version):
-            Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
+        judged(version)
         evening(version)
         yield version, server, lines
 

@@ -23,7 +23,7 @@ from runner.evening.status import FREEZES, doubts, missing_documents, next_step
 from runner.evening.trial import tried
 from runner.judge.answers import Importer
 from runner.queries.reading_pack import reading_folder
-from tests.support.evening_process import few_draws_in_plans
+from tests.support.evening_process import few_draws_in_plans, judged
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows, write_corpus
 
 DAY = "2026-01-31"
@@ -44,11 +44,6 @@ def contents(folder):
 def run(version, **given):
     with few_draws_in_plans():
         return Evening(version, backend=LocalBackend(fake_encoders), **given).run()
-
-
-def judged(version, judge="words", model=""):
-    for path in answers(version):
-        Importer(version).take_file(path, judge=judge, model=model, judged_on=DAY)
 
 
 @pytest.mark.slow
@@ -118,7 +113,7 @@ def test_a_withdrawn_judge_counts_no_more_and_every_line_stays(waiting, command)
     path, other = answers(waiting)[:2]
     command("labels", "import", str(path), "--judge=ann", "--person")
     command("labels", "import", str(other), "--judge=bob", "--person")
-    before = waiting.labels_path.read_bytes()
+    before, given = waiting.labels_path.read_bytes(), load_labels(waiting.labels_path)
     n_ann = sum(label.judge == "ann" for label in version_labels(waiting))
     code, out, _ = command("labels", "withdraw", "--judge=ann", "--reason=made up")
     assert (code, f"{n_ann} labels of ann are void" in out) == (0, True)
@@ -133,13 +128,7 @@ def test_a_withdrawn_judge_counts_no_more_and_every_line_stays(waiting, command)
         run(waiting)
     assert command("labels", "import", str(path), "--judge=ann", "--person")[0] == 0
     assert sum(label.judge == "ann" for label in version_labels(waiting)) == n_ann
-    assert load_labels(waiting.labels_path, before.count(b"\n")) == load_labels_of(before, waiting)
-
-
-def load_labels_of(content, version):
-    path = version.folder / "before.jsonl"
-    path.write_bytes(content)
-    return load_labels(path)
+    assert load_labels(waiting.labels_path, before.count(b"\n")) == given
 
 
 def test_a_row_that_takes_back_nothing_is_an_error(waiting):

@@ -1,6 +1,5 @@
 """The files that run the checks elsewhere agree with pyproject.toml, which holds the pins."""
 
-import configparser
 import json
 import os
 import re
@@ -99,22 +98,3 @@ def test_the_citation_names_this_version_and_licence() -> None:
     assert citation["license"] == PYPROJECT["project"]["license"]
     assert citation["title"] == PYPROJECT["project"]["name"]
     assert {"cff-version", "message", "authors"} <= set(citation)
-
-
-def test_editors_break_lines_where_the_linter_does() -> None:
-    text = (CHECKOUT / ".editorconfig").read_text(encoding="utf-8")
-    editor = configparser.ConfigParser()
-    editor.read_string(f"[top]\n{text}")
-    assert editor.getint("*.py", "max_line_length") == PYPROJECT["tool"]["ruff"]["line-length"]
-
-
-def test_a_long_module_is_a_warning_and_no_failure(tmp_path) -> None:
-    command = re.search(r"^\t@(find .*)$", MAKEFILE, re.MULTILINE)
-    assert command is not None
-    for folder in ("runner", "chunkers", "samplers"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "runner" / "long.py").write_text("\n" * 401)
-    (tmp_path / "runner" / "short.py").write_text("\n" * 400)
-    shell = ["bash", "-c", command[1].replace("$$", "$")]
-    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert re.findall(r"\w+\.py", done.stdout) == ["long.py"]

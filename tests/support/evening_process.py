@@ -49,8 +49,13 @@ def run(
             except InputNeeded:
                 with exclusive(version.work / "version.lock", "a test"):
                     verify_version(version)
-                    for path in answers(version):
-                        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
+                    judged(version)
+
+
+def judged(version: Version, only: slice = slice(None)) -> None:
+    """Import the small set's grades of the batches that wait, or of some of them."""
+    for path in answers(version)[only]:
+        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
 def run_to_judges(folder: Path) -> None:
