@@ -170,7 +170,7 @@ def test_what_tei_says_of_itself_is_recorded_and_still_unverified(server, api):
     assert facts["model_dtype"] == "float16"
     assert facts["server"] == "text-embeddings-inference 1.8.2"
     assert facts["revision"] == "unverified"
-    assert server.gets == ["/info"]
+    assert [request.path for request in server.requests if request.method == "GET"] == ["/info"]
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_tei_that_takes_fewer_texts_a_request_gets_fewer(server):
 @pytest.mark.parametrize("api", APIS)
 def test_tei_that_adds_a_prompt_of_its_own_is_found_out_by_its_token_count(server, api):
     def prompted(server, request):
-        with_prompt = dataclasses.replace(request, texts=[f"query: {text}" for text in request.texts])
-        return server.right(with_prompt)
+        longer = request.body | {"inputs": [f"query: {text}" for text in request.texts]}
+        return server.right(dataclasses.replace(request, data=json.dumps(longer).encode()))
 
     server.info = tei_info()
     server.faults = [prompted]

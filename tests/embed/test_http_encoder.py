@@ -68,8 +68,7 @@ def test_the_identity_is_the_local_one_but_for_its_backend_and_sends_nothing(ser
     assert identity.items() >= MINILM.provenance.items()
     assert backend["url"] == f"{server.url}/v1/embeddings"
     assert (backend["name"], backend["api"], backend["revision"]) == ("http", "openai", "unverified")
-    assert not server.log
-    assert not server.gets
+    assert not server.requests
 
 
 def test_prompts_are_sent_with_the_texts(server):

@@ -68,7 +68,7 @@ def test_a_file_comes_to_a_request_that_names_the_tool_and_what_it_accepts(site,
     site.at("/list", as_json({}))
     assert get(client) == (XML, "")
     client.json(GOVINFO + "/list")
-    (_, file_headers), (_, list_headers) = site.log
+    file_headers, list_headers = (request.headers for request in site.requests)
     assert file_headers["user-agent"].startswith(f"per-source-eval/{__version__}")
     assert "application/xml" in file_headers["accept"]
     assert list_headers["accept"] == "application/json"
@@ -110,7 +110,7 @@ def test_a_server_that_stays_busy_or_asks_for_too_much_ends_the_run(site, client
         get(client)
     assert not isinstance(caught.value, Refused)
     assert waits in (clock.waits, len(clock.waits))
-    assert len(site.log) == len(clock.waits) + 1
+    assert len(site.requests) == len(clock.waits) + 1
     assert sum(clock.waits) < LONGEST_ANSWER
 
 
@@ -124,7 +124,7 @@ def test_a_wait_is_announced_without_the_query(site, client, capsys):
 def test_a_body_that_ends_early_is_asked_for_again(site, client, cut):
     site.at("/a.xml", cut, as_xml(XML))
     assert get(client).data == XML
-    assert len(site.log) == 2
+    assert len(site.requests) == 2
 
 
 def led_to(location):
@@ -158,7 +158,7 @@ def test_an_answer_that_is_not_the_file_is_refused(site, client, kind, reply, me
     site.at("/a", reply)
     with pytest.raises(Refused, match=message):
         get(client, "/a", kind)
-    assert len(site.log) == n_asked
+    assert len(site.requests) == n_asked
 
 
 @pytest.mark.parametrize("location", ["/b.xml", "http://www.govinfo.gov/b.xml"])
@@ -267,9 +267,9 @@ def test_a_key_goes_to_its_service_as_a_header_and_nowhere_else(site, keyed, con
     site.at("/published", as_json({}))
     keyed.json(API + "/published?pageSize=10")
     connect().json(GOVINFO + "/published")
-    (path, headers), (_, elsewhere) = site.log
-    assert headers["x-api-key"] == KEY
-    assert KEY not in path + str(elsewhere)
+    first, elsewhere = site.requests
+    assert first.headers["x-api-key"] == KEY
+    assert KEY not in first.path + str(elsewhere.headers)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_a_missing_key_is_named_and_what_cannot_be_one_is_not_shown(site, connec
     with pytest.raises(InputError, match=message) as caught:
         connect("govinfo-api").json(API + "/published")
     assert not key or key not in str(caught.value)
-    assert not site.log
+    assert not site.requests
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -157,9 +157,9 @@ def test_a_status_that_cannot_be_had_is_noted_and_the_bill_stays(run, site, tmp_
 
 def test_a_second_run_asks_for_nothing_but_what_was_altered_or_lost_since(run, site, tmp_path):
     run()
-    site.log.clear()
+    site.requests.clear()
     report = run()
-    assert not site.log
+    assert not site.requests
     assert (report.n_fetched, report.n_kept) == (0, 5)
     (tmp_path / "out" / NAMES[0]).write_bytes(b"<bill/>")
     (tmp_path / "out" / NAMES[1]).unlink()
@@ -167,7 +167,7 @@ def test_a_second_run_asks_for_nothing_but_what_was_altered_or_lost_since(run, s
     assert sorted(asked(site)) == sorted(NAMES[:2])
     assert (report.n_fetched, report.n_kept) == (2, 3)
     assert files(tmp_path / "out")[NAMES[0]] == content(NAMES[0])
-    site.log.clear()
+    site.requests.clear()
     run(documents=digests(NAMES[2]))  # which has another address there
     assert asked(site) == [NAMES[2]]
 
@@ -193,10 +193,10 @@ def test_a_folder_of_another_draw_or_with_other_files_is_refused(run, tmp_path, 
         run(size=2)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.xml").write_text("<x/>")
-    site.log.clear()
+    site.requests.clear()
     with pytest.raises(InputError, match=r"files that no fetch brought \(notes\.xml\)"):
         run("other")
-    assert not site.log
+    assert not site.requests
 
 
 def test_what_a_killed_run_left_half_written_is_mended(run, tmp_path):
@@ -369,7 +369,7 @@ def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site,
     assert killed.wait(30) == -9
     released.set()
     assert [row["path"] for row in rows(tmp_path / "out")] == list(NAMES[:2])
-    site.log.clear()
+    site.requests.clear()
     report = run()
     assert files(tmp_path / "out") == files(tmp_path / "whole")
     assert report.n_kept == 2
@@ -378,7 +378,7 @@ def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site,
 
 def test_two_runs_at_once_fetch_each_file_once(run, site, tmp_path):
     run("whole")
-    site.log.clear()
+    site.requests.clear()
     with ThreadPoolExecutor(2) as pool:
         reports = list(pool.map(lambda _: run(), range(2)))
     assert sorted((report.n_fetched, report.n_kept) for report in reports) == [(0, 5), (5, 0)]
@@ -403,9 +403,9 @@ def test_a_manifest_s_documents_come_again_are_verified_and_then_checked_where_t
     assert (report.n_listed, report.n_fetched) == (3, 3)
     assert sorted(asked(site)) == sorted(NAMES[:3])
     assert {path.name for path in (tmp_path / "out").glob("BILLS-*")} == set(NAMES[:3])
-    site.log.clear()
+    site.requests.clear()
     report = run(documents=digests(*NAMES[:3]))
-    assert not site.log
+    assert not site.requests
     assert (report.n_kept, report.n_fetched) == (3, 0)
 
 
@@ -543,8 +543,8 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch, 
         for name in ("CHRG-118hhrg1", "CHRG-118hhrg2"):
             site.at(f"/content/pkg/{name}/html/{name}.htm", as_htm("A HEARING"))
         assert called("fetch", *given, f"--to={tmp_path / 'out'}") == (0, "")
-    assert all(headers["x-api-key"] == KEY for _, headers in api.log)
-    assert not any(KEY in str(headers) or KEY in path for path, headers in site.log)
+    assert all(request.headers["x-api-key"] == KEY for request in api.requests)
+    assert not any(KEY in f"{request.headers} {request.path}" for request in site.requests)
     said = capfd.readouterr()
     assert KEY.lower() not in (said.out + said.err).lower()
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]

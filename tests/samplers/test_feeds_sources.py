@@ -118,7 +118,7 @@ def test_bills_are_listed_folder_by_folder_and_one_version_of_each_is_drawn(draw
     assert bill.url == f"{GOVINFO}/bulkdata/BILLS/119/1/hr/BILLS-119hr888ih.xml"
     assert (bill.stratum, bill.family) == ("119/house/introduced", "119-hr-888")
     assert not any("resources" in path for path in drawing.site.paths)
-    assert {headers["accept"] for _, headers in drawing.site.log} == {"application/json"}
+    assert {request.headers["accept"] for request in drawing.site.requests} == {"application/json"}
 
 
 def test_one_congress_is_listed_alone_and_one_that_is_not_there_leaves_nothing(drawing, bills):
@@ -253,14 +253,14 @@ def test_hearings_are_listed_page_by_page(drawing):
     assert draw.items[0].url == f"{GOVINFO}/content/pkg/CHRG-118hhrg50001/html/CHRG-118hhrg50001.htm"
     assert {item.stratum for item in draw.items} == {"118/hhrg", "118/shrg"}
     assert drawing.site.paths == [PUBLISHED] * 5
-    assert "collection=CHRG" in drawing.site.log[0][0]
+    assert "collection=CHRG" in drawing.site.requests[0].path
 
 
 def test_dates_and_congresses_narrow_the_listing(drawing):
     packages(drawing.site, ["CRPT-118srpt62"], path="/published/2023-01-01/2023-12-31")
     fields = {"since": date(2023, 1, 1), "until": date(2023, 12, 31), "congresses": (117, 118)}
     assert paths(drawing.draw("committee_reports", "govinfo-api", **fields)) == ["CRPT-118srpt62.htm"]
-    assert [query.partition("congress=")[2] for query, _ in drawing.site.log] == ["117", "118"]
+    assert [request.path.partition("congress=")[2] for request in drawing.site.requests] == ["117", "118"]
 
 
 @pytest.mark.parametrize("following", ["https://evil.example/published", f"{GOVINFO}/published", "//x/y"])
@@ -268,7 +268,7 @@ def test_a_following_page_on_another_host_is_not_followed(drawing, following):
     drawing.site.at(PUBLISHED, as_json({"count": 2, "nextPage": following, "packages": ONE}))
     with pytest.raises(Refused):
         drawing.draw("hearing_transcripts", "govinfo-api")
-    assert len(drawing.site.log) == 1
+    assert len(drawing.site.requests) == 1
 
 
 def test_a_key_in_a_following_page_is_not_sent_on(drawing):
@@ -276,8 +276,8 @@ def test_a_key_in_a_following_page_is_not_sent_on(drawing):
     rows = {"packages": ONE, "count": 2}
     drawing.site.at(PUBLISHED, as_json(rows | {"nextPage": following}), as_json(rows | {"nextPage": None}))
     drawing.draw("hearing_transcripts", "govinfo-api")
-    assert len(drawing.site.log) == 2
-    assert not any("SECRET" in path for path, _ in drawing.site.log)
+    assert len(drawing.site.requests) == 2
+    assert not any("SECRET" in request.path for request in drawing.site.requests)
 
 
 def test_the_record_is_drawn_by_days_and_then_by_granules(drawing):
@@ -352,9 +352,9 @@ def test_a_day_with_more_than_a_window_shows_ends_the_run(drawing):
 def test_notices_are_listed_only_where_the_options_ask_for_them(drawing):
     register(drawing.site, many(1, 1))
     for options in (frozenset(), frozenset(("notices",))):
-        drawing.site.log.clear()
+        drawing.site.requests.clear()
         drawing.draw("federal_register", "federal-register", options=options, **YEAR)
-        assert {"NOTICE" in path for path, _ in drawing.site.log} == {bool(options)}
+        assert {"NOTICE" in request.path for request in drawing.site.requests} == {bool(options)}
 
 
 # --- eCFR -------------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from runner.base.records import READ_TOKENS, ChunkHit, Span, merged, n_characters, n_shared
 from runner.score.span_scores import BUDGETS, characters_read, gold_spans, span_recall, span_scores
 from tests.support.example_results import BASELINE, SPARSE
+from tests.support.judge_cases import comparison_of
 from tests.support.labels import label
-from tests.support.pool_cases import comparison
 
 ENDS = st.tuples(st.integers(0, 60), st.integers(1, 20))
 SPANS = st.lists(ENDS.map(lambda ends: Span(ends[0], ends[0] + ends[1])), max_size=6)
@@ -127,7 +127,7 @@ def scored(readings, judgments, queries=("p", "q"), cells=(BASELINE, SPARSE)):
     qrels = {}
     for one in judgments:
         qrels.setdefault(one.query_id, {})[one.doc_id] = one.grade
-    whole = comparison({cell: {q: [] for q in queries} for cell in cells}, qrels)
+    whole = comparison_of({cell: {q: [] for q in queries} for cell in cells}, qrels)
     return span_scores(whole, judgments, readings)
 
 

@@ -156,7 +156,6 @@ class Scripted(Loopback):
     faults: list[Fault] = field(default_factory=list)
     by_text: dict[str, list[Fault]] = field(default_factory=dict)
     always: dict[str, Fault] = field(default_factory=dict)
-    requests: list[Request] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     answering: Callable[[Request], None] = lambda request: None
     """Called when an answer is about to be sent."""
@@ -178,8 +177,6 @@ class Scripted(Loopback):
         return next((fault for word, fault in self.always.items() if word in user), None)
 
     def answer(self, request: Request) -> Wire:
-        with self.lock:
-            self.requests.append(request)
         wire = self.right(request)
         self.answering(request)
         return wire

@@ -43,15 +43,7 @@ def toy_rows(texts: Sequence[str], limit: int = 512, prompt: str = "") -> np.nda
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@dataclass
-class Asked:
-    path: str
-    headers: dict[str, str]
-    texts: list[str]
-    body: dict[str, object]
-
-
-Tamper = Callable[["Server", Asked], Wire]
+Tamper = Callable[["Server", Request], Wire]
 
 
 @dataclass
@@ -65,9 +57,12 @@ class Server(Loopback):
     info: Wire | None = None
     paths: tuple[str, ...] = ("/v1/embeddings", "/embed")
     model: str = MINILM.model
-    log: list[Asked] = field(default_factory=list)
-    gets: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def log(self) -> list[Request]:
+        """The requests for rows, in order."""
+        return [request for request in self.requests if request.method == "POST"]
 
     @property
     def texts(self) -> list[str]:
@@ -76,26 +71,8 @@ class Server(Loopback):
 
     def answer(self, request: Request) -> Wire:
         if request.method == "GET":
-            self.gets.append(request.path)
             return (self.info if request.path.endswith("/info") else None) or NOTHING_HERE
-        body = request.body
-        return self.reply(Asked(request.path, request.headers, body.get("inputs") or body["input"], body))
-
-    def right(self, request: Asked) -> Wire:
-        return self.with_rows(request, self.rows(request.texts).tolist())
-
-    def with_rows(self, request: Asked, rows: object) -> Wire:
-        """An answer with these rows, in the shape that the path has."""
-        n_tokens = sum(len(encoding.ids) for encoding in tokenizer().encode_batch(request.texts))
-        if request.path.endswith("/embed"):
-            return as_json(rows, headers=(("x-compute-tokens", str(n_tokens)),))
-        data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
-        usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
-        return as_json({"object": "list", "data": data, "model": self.model, "usage": usage})
-
-    def reply(self, request: Asked) -> Wire:
         with self.lock:
-            self.log.append(request)
             fault = self.faults.pop(0) if self.faults else None
         if request.path not in self.paths:
             return NOTHING_HERE
@@ -105,6 +82,18 @@ class Server(Loopback):
         if fault is None:
             return self.right(request)
         return fault(self, request) if callable(fault) else fault
+
+    def right(self, request: Request) -> Wire:
+        return self.with_rows(request, self.rows(request.texts).tolist())
+
+    def with_rows(self, request: Request, rows: object) -> Wire:
+        """An answer with these rows, in the shape that the path has."""
+        n_tokens = sum(len(encoding.ids) for encoding in tokenizer().encode_batch(request.texts))
+        if request.path.endswith("/embed"):
+            return as_json(rows, headers=(("x-compute-tokens", str(n_tokens)),))
+        data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
+        usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
+        return as_json({"object": "list", "data": data, "model": self.model, "usage": usage})
 
 
 def tei_info(**more: object) -> Wire:

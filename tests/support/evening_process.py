@@ -89,18 +89,18 @@ def few_draws_in_plans() -> Iterator[None]:
 def run_counting(folder: Path, total: Path, encoders: Callable[[str], Encoder] = fake_encoders) -> None:
     """`run`, and how often it opened or placed a file of version and work, written to the file `total`."""
     steps: list[int] = []
-    _before_each_step(_prepared(folder), steps.append)
+    before_each_step(_prepared(folder), steps.append)
     run(folder, encoders=encoders)
     total.write_text(str(len(steps)))
 
 
 def run_until(folder: Path, last: int, encoders: Callable[[str], Encoder] = fake_encoders) -> None:
     """`run`, killed just before its step number `last`."""
-    _before_each_step(_prepared(folder), lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == last else None)
+    before_each_step(_prepared(folder), lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == last else None)
     run(folder, encoders=encoders)
 
 
-def _before_each_step(version: Version, call: Callable[[int], None]) -> None:
+def before_each_step(version: Version, call: Callable[[int], None]) -> None:
     """`call` with 1, 2, ... before any file of version and work is opened for writing, renamed or linked.
 
     It lasts as long as the process.

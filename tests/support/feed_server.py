@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from tests.support.loopback import NOTHING_HERE, Loopback, Request, Wire, as_json
 
@@ -42,13 +42,9 @@ Answerer = Callable[[dict[str, list[str]]], Wire]
 
 @dataclass
 class Site(Loopback):
-    """One service: replies by path, in turn and the last one for good; a function gets the query.
-
-    The log has every request's path and headers, names in lower case.
-    """
+    """One service: replies by path, in turn and the last one for good; a function gets the query."""
 
     routes: dict[str, list[Wire] | Answerer] = field(default_factory=dict)
-    log: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def at(self, path: str, *replies: Wire) -> None:
         self.routes[path] = list(replies)
@@ -59,14 +55,10 @@ class Site(Loopback):
     @property
     def paths(self) -> list[str]:
         """Paths asked for, in order, without queries."""
-        return [urlsplit(path).path for path, _ in self.log]
+        return [urlsplit(request.path).path for request in self.requests]
 
     def answer(self, request: Request) -> Wire:
-        self.log.append((request.path, request.headers))
-        return self.found(urlsplit(request.path))
-
-    def found(self, parts: SplitResult) -> Wire:
-        """Return what there is at an address."""
+        parts = urlsplit(request.path)
         replies = self.routes.get(parts.path, [NOTHING_HERE])
         if callable(replies):
             return replies(parse_qs(parts.query))

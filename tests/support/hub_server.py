@@ -45,17 +45,10 @@ class HubServer(Loopback, ExitStack):
     def __init__(self, models: Models) -> None:
         super().__init__()
         self.models = dict(models)
-        self.requests: list[tuple[str, str]] = []
-        """(method, path) in order of arrival."""
-        self.authorizations: list[str] = []
-        """What clients sent as Authorization, in order; clients without one leave nothing."""
         self.enter_context(served(self))
 
     def answer(self, request: Request) -> Wire:
         path = unquote(urlsplit(request.path).path)
-        self.requests.append((request.method, path))
-        if "authorization" in request.headers:
-            self.authorizations.append(request.headers["authorization"])
         for (hub_id, revision), folder in self.models.items():
             info, tree = f"/api/models/{hub_id}/revision/{revision}", f"/api/models/{hub_id}/tree/{revision}"
             if path in (info, f"/api/models/{hub_id}"):

@@ -1,20 +1,14 @@
 """Made-up evenings whose truth is known: cells that rank by true grades and luck, and judges that err as told."""
 
 import numpy as np
-import yaml
 
-from runner.base.records import Hit, Run, Span
-from runner.eval_set.catalog import SOURCES
-from runner.eval_set.plan import default_plan_text
-from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
+from tests.support.example_results import BASELINE, PLAN
+from tests.support.graded_sets import run_of
 from tests.support.labels import label
 
-PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
-BASELINE = PLAN.baseline
-SPAN = Span(0, 1)
 DEPTH = 15
 """Documents that every cell retrieves; the pool is the union of them."""
 
@@ -24,21 +18,13 @@ def plan(draws=999, **fields):
     return PLAN.model_copy(update={"significance": significance, **fields})
 
 
-def queries(n_queries):
-    return [QueryRow(id=f"q{i:03}", text="words", kind="topic", origin="person") for i in range(n_queries)]
-
-
 def comparison_of(rankings, qrels, *, settings=None):
     """A comparison of cells given as {cell: {query: documents, best first}}; all of them are preregistered."""
-    runs = {
-        cell: Run(cell, {q: tuple(Hit(d, 1.0 - i / 1000, SPAN) for i, d in enumerate(docs)) for q, docs in by.items()})
-        for cell, by in rankings.items()
-    }
     first = next(iter(rankings.values()))
     return Comparison(
         plan=settings or plan(),
         queries=[QueryRow(id=query_id, text="words", kind="topic", origin="person") for query_id in first],
-        runs=runs,
+        runs={cell: run_of(ranked, cell) for cell, ranked in rankings.items()},
         qrels=qrels,
         facts={},
         registered=frozenset(rankings),

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from itertools import count
 from pathlib import Path
 
 from runner.base.http_client import Patience
@@ -17,6 +16,7 @@ from runner.judge.models.claude_batches import ClaudeBatches
 from runner.judge.models.client import JudgeClient, Way
 from runner.judge.models.judging import Judged, judge_batches
 from runner.judge.models.openai_chat import OpenAIChat
+from tests.support.evening_process import before_each_step
 from tests.support.small_set import make_version
 
 MODEL = "claude-sonnet-4-6"
@@ -46,22 +46,13 @@ def judge_in(folder: Path, how: str, url: str, last: int | None, total: Path) ->
     """`judge` in this process, killed just before its file step number `last`; how many steps it took, into `total`."""
     os.environ["ANTHROPIC_API_KEY"] = KEY
     version = make_version(folder)
-    steps = _before_each_step(version, last)
-    judge(version, how, url)
-    total.write_text(str(next(steps) - 1))
+    steps: list[int] = []
 
-
-def _before_each_step(version: Version, last: int | None) -> "count[int]":
-    """Numbers that grow whenever a file of the version is opened for writing or renamed; the process dies at `last`."""
-    numbers = count(1)
-    root = str(version.folder.parent)
-
-    def hook(event: str, arguments: tuple[object, ...]) -> None:
-        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-        if (writes or event == "os.rename") and str(arguments[0]).startswith(root) and next(numbers) == last:
+    def counted(step: int) -> None:
+        steps.append(step)
+        if step == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    import sys
-
-    sys.addaudithook(hook)
-    return numbers
+    before_each_step(version, counted)
+    judge(version, how, url)
+    total.write_text(str(len(steps)))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 DRIPS, PAUSE = 300, 0.02
 
@@ -26,6 +26,11 @@ class Request:
     @cached_property
     def body(self) -> Any:
         return json.loads(self.data)
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded, by either API."""
+        return self.body.get("inputs") or self.body["input"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,14 @@ class Loopback:
 
     port = 0
 
+    requests: list[Request]
+    """All that arrived, in order."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        made = super().__new__(cls)
+        made.requests = []
+        return made
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
@@ -89,8 +102,10 @@ def served(server: _Server) -> Iterator[_Server]:
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             data = self.rfile.read(int(headers.get("content-length", 0)))
+            request = Request(self.command, self.path, headers, data)
+            server.requests.append(request)
             try:
-                _send(self, server.answer(Request(self.command, self.path, headers, data)))
+                _send(self, server.answer(request))
             except OSError:
                 self.close_connection = True
 
