@@ -46,9 +46,9 @@ class Importer:
         # What was asked, in which batch and at which place: an answer is held against its row.
         rows = list(all_rows(version.judging))
         self._rounds = rounds((row.batch, row.pair) for row in rows)
-        for place, row in enumerate(rows):
+        for number, row in enumerate(rows):
             self._exported[row.pair].append(row)
-            self._places[row.batch, row.pair] = place
+            self._places[row.batch, row.pair] = number
         self._known: dict[tuple[str, str, str, int], Label] = {}
         self._answered: dict[tuple[str, Pair, str], int] = {}
         self._first_judge: dict[Pair, str] = {}
@@ -131,8 +131,8 @@ class Importer:
 
     def _in_its_round(self, label: Label) -> Label:
         """Return the label with its round as the batches have it; one given before keeps its, though they are gone."""
-        place = label.batch, label.pair
-        round_ = label.round or self._answered.get((*place, label.judge)) or self._rounds[place]
+        asked = label.batch, label.pair
+        round_ = label.round or self._answered.get((*asked, label.judge)) or self._rounds[asked]
         return label.model_copy(update={"round": round_, "host": self._host})
 
     def _check_judge(self, label: Label, where: str) -> None:
@@ -212,8 +212,8 @@ class Importer:
         meant = [row for row in rows if row.batch == wanted] or ([] if answer.batch else rows)
         pair = f"query {answer.query_id} and {answer.doc_id}"
         if not meant:
-            place = f"{answer.batch} does not hold" if answer.batch else "no batch holds"
-            raise InputError(f"{where}: {place} {pair}. {_NOTHING} Was it exported for another version?")
+            where_not = f"{answer.batch} does not hold" if answer.batch else "no batch holds"
+            raise InputError(f"{where}: {where_not} {pair}. {_NOTHING} Was it exported for another version?")
         if len(meant) > 1:
             names = ", ".join(row.batch for row in meant)
             raise InputError(
@@ -230,13 +230,13 @@ class Importer:
                 f"{where}: {row.batch} was exported for {row.version} with another judge prompt or version than "
                 f"{name} has now. {_NOTHING}"
             )
-        for what, said, true in (
+        for what, claimed, true in (
             ("version", answer.version, name),
             ("judge prompt", answer.prompt_sha256, self._prompt),
             ("evidence", answer.evidence_sha256, row.evidence_sha256),
         ):
-            if said and said != true:
+            if claimed and claimed != true:
                 raise InputError(
-                    f"{where}: it answers another {what} ({said[:40]}) than {row.batch} of {name} has ({true[:40]}). "
-                    f"{_NOTHING}"
+                    f"{where}: it answers another {what} ({claimed[:40]}) than {row.batch} of {name} has "
+                    f"({true[:40]}). {_NOTHING}"
                 )

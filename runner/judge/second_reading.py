@@ -65,16 +65,16 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
             "this machine. Take the second reading where the batches are."
         )
     # Those exported earlier count towards the share, and a pair that two have read needs no third.
-    place = {row.pair: path for path in batch_files(folder, "double") for row in read_batch(path)}
-    wanted = [pair for pair in chosen_pairs(known, share) if pair not in place and len(judges[pair]) < 2]
+    file_of = {row.pair: path for path in batch_files(folder, "double") for row in read_batch(path)}
+    wanted = [pair for pair in chosen_pairs(known, share) if pair not in file_of and len(judges[pair]) < 2]
     fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
     # Numbers go on after those of labels, whose batches may be gone.
     above = max((number_of(label.batch) for label in labels if label.batch.startswith("double-")), default=0)
     for path in write_batches(folder, fresh, "double", above=above):
-        place.update({row.pair: path for row in read_batch(path)})
+        file_of.update({row.pair: path for row in read_batch(path)})
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
-    waiting = [pair for pair in place if len(judges[pair]) < 2]
-    return SecondReadings(len(known), len(place), len(waiting), sorted({place[pair] for pair in waiting}))
+    waiting = [pair for pair in file_of if len(judges[pair]) < 2]
+    return SecondReadings(len(known), len(file_of), len(waiting), sorted({file_of[pair] for pair in waiting}))
 
 
 def judges_of(labels: Iterable[Label]) -> dict[Pair, set[str]]:

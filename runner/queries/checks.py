@@ -102,9 +102,9 @@ def check(
     lexical = lexical_run(documents, [row.text for row in rows])
     queries: list[CheckedQuery] = []
     findings = repeats(rows)
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows):
         document = by_id.get(row.source_document)
-        query = _beside_its_document(row, document, lexical, place)
+        query = _beside_its_document(row, document, lexical, number)
         queries.append(query)
         findings += [Finding(rule, [row.id], f"{row.id}: {what}.") for rule, what in _oddities(query, document)]
     findings += [*_counts([*rows, *beside]), *_leaning(queries), *_spread(source, rows)]
@@ -112,9 +112,9 @@ def check(
 
 
 def lexical_run(documents: Sequence[Document], texts: Sequence[str]) -> Run:
-    """Return BM25's first 100 documents for each text, whose place is its query id."""
+    """Return BM25's first 100 documents for each text, whose number is its query id."""
     chunks = [Chunk(document.doc_id, 0, Span(0, len(document.text)), document.title, 1) for document in documents]
-    queries = {str(place): text for place, text in enumerate(texts)}
+    queries = {str(number): text for number, text in enumerate(texts)}
     return bm25_run("bm25 x whole_doc", "bm25", queries, chunks, [reading(document) for document in documents]).run
 
 
@@ -139,11 +139,11 @@ def refuse_errors(findings: Iterable[Finding], what: str) -> None:
         raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")
 
 
-def _beside_its_document(row: QueryRow, document: Document | None, lexical: Run, place: int) -> CheckedQuery:
-    """Return the query's figures; `place` is its query id in the run."""
+def _beside_its_document(row: QueryRow, document: Document | None, lexical: Run, number: int) -> CheckedQuery:
+    """Return the query's figures; `number` is its query id in the run."""
     if document is None:
         return CheckedQuery(row)
-    ranked = [hit.doc_id for hit in lexical.hits[str(place)]]
+    ranked = [hit.doc_id for hit in lexical.hits[str(number)]]
     rank = ranked.index(document.doc_id) + 1 if document.doc_id in ranked else 0
     return CheckedQuery(row, document.title, overlap(stems(row.text), stems(reading(document))), rank)
 
@@ -198,7 +198,7 @@ def mean_overlap(queries: Iterable[CheckedQuery]) -> float | None:
 
 def _leaning(queries: Sequence[CheckedQuery]) -> list[Finding]:
     """Return a warning for each model whose queries share too many words with their documents."""
-    found = []
+    findings = []
     for origin in filter(by_model, origin_counts(query.row.origin for query in queries)):
         mean = mean_overlap(q for q in queries if q.row.origin == origin and q.row.kind not in LITERAL_KINDS)
         if mean is not None and mean > MOST_OVERLAP:
@@ -206,8 +206,8 @@ def _leaning(queries: Sequence[CheckedQuery]) -> list[Finding]:
                 f"Queries of the origin {origin} share {mean:.2f} of their words with their documents, citations and "
                 f"quotes left out; above {MOST_OVERLAP:g} they favour retrieval by words."
             )
-            found.append(Finding("close to documents", [], message))
-    return found
+            findings.append(Finding("close to documents", [], message))
+    return findings
 
 
 def _counts(rows: Sequence[QueryRow]) -> list[Finding]:
@@ -228,15 +228,16 @@ def _spread(source: str, rows: Sequence[QueryRow]) -> list[Finding]:
     ids: dict[str, list[str]] = {kind: [] for kind in wanted}
     for row in rows:
         ids.setdefault(row.kind, []).append(row.id)
-    found = []
+    findings = []
     for kind, named in ids.items():
         share = wanted.get(kind, 0)
         if kind not in KINDS:
-            found.append(Finding("unknown kind", named, f"{kind!r} is not a known kind. Known: {', '.join(KINDS)}."))
+            findings.append(Finding("unknown kind", named, f"{kind!r} is not a known kind. Known: {', '.join(KINDS)}."))
         # Two too few or two too many: a set of 25 is too small to be held to shares closely.
         elif share >= 2 and not named:
-            found.append(Finding("spread", [], f"No query is of the kind {kind}; the source's share is {share:.0f}."))
+            message = f"No query is of the kind {kind}; the source's share is {share:.0f}."
+            findings.append(Finding("spread", [], message))
         elif len(named) > 2 * share + 2 and catalog.source(source).queries:
             message = f"{len(named)} queries are of the kind {kind}; the source's share is {share:.0f}."
-            found.append(Finding("spread", [], message))
-    return found
+            findings.append(Finding("spread", [], message))
+    return findings

@@ -79,7 +79,8 @@ def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
 def origin_counts(origins: Iterable[str]) -> dict[str, int]:
     """Return how many queries are of each origin: first people's, then models', then those of a log."""
     counts = Counter(origins)
-    return {one: counts[one] for one in sorted(counts, key=lambda one: (one in ASKED, by_model(one), one))}
+    in_order = sorted(counts, key=lambda origin: (origin in ASKED, by_model(origin), origin))
+    return {origin: counts[origin] for origin in in_order}
 
 
 def count_line(rows: Sequence[QueryRow]) -> str:
@@ -147,8 +148,8 @@ def _check_says(path: Path, content: bytes, expected: Sequence[QueryRow], troubl
         trial = Path(folder) / path.name
         trial.write_bytes(content)
         try:
-            found = read_queries(trial)
+            read_back = read_queries(trial)
         except InputError:
-            found = []
-    if found != list(expected):
+            read_back = []
+    if read_back != list(expected):
         raise InputError(f"{path}: {trouble}")

@@ -52,32 +52,32 @@ def read_counts(path: Path) -> list[Asked]:
 
 def bands(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
     """Return the queries of each band, given the most asked first; queries asked equally often are in one band."""
-    total = sum(one.times for one in asked)
+    total = sum(query.times for query in asked)
     alike: dict[int, list[Asked]] = defaultdict(list)
-    for one in asked:
-        alike[one.times].append(one)
-    found: dict[str, list[Asked]] = {band: [] for band in BANDS}
+    for query in asked:
+        alike[query.times].append(query)
+    by_band: dict[str, list[Asked]] = {band: [] for band in BANDS}
     # A group of equally frequent queries lies where the middle of its weight lies.
     before = 0
     for times, group in alike.items():
         weight = times * len(group)
         third = 3 * (2 * before + weight) // (2 * total)  # of the middle of the group
-        found[BANDS[-1] if times == 1 else BANDS[third]] += group
+        by_band[BANDS[-1] if times == 1 else BANDS[third]] += group
         before += weight
-    return found
+    return by_band
 
 
 def drawn(asked: Sequence[Asked], size: int, seed: int) -> list[QueryRow]:
     """Return a third of `size` from each band, by chance within it; a band with too few hands its places on."""
-    total, rows = sum(one.times for one in asked), list[QueryRow]()
-    for place, (band, group) in enumerate(bands(asked).items()):
-        order = np.random.default_rng(np.random.PCG64([seed, place])).permutation(len(group))
+    total, rows = sum(query.times for query in asked), list[QueryRow]()
+    for number, (band, group) in enumerate(bands(asked).items()):
+        order = np.random.default_rng(np.random.PCG64([seed, number])).permutation(len(group))
         # So many by the end of this band, less what is drawn: places that a band lacks go to the next.
-        wanted = size * (place + 1) // len(BANDS) - len(rows)
-        for one in (group[index] for index in order[:wanted]):
-            note = f"asked {one.times:,} of {total:,} times"
+        wanted = size * (number + 1) // len(BANDS) - len(rows)
+        for query in (group[index] for index in order[:wanted]):
+            note = f"asked {query.times:,} of {total:,} times"
             row = QueryRow(
-                id=f"t{len(rows) + 1:02d}", text=one.text, kind="topic", origin=TRAFFIC, stratum=band, note=note
+                id=f"t{len(rows) + 1:02d}", text=query.text, kind="topic", origin=TRAFFIC, stratum=band, note=note
             )
             rows.append(row)
     return rows

@@ -90,7 +90,7 @@ def alike_in_words(texts: Sequence[str]) -> list[Alike]:
     from rapidfuzz import fuzz, process, utils
 
     shown = [utils.default_process(text) for text in texts]
-    found = []
+    alike = []
     # Each pair once, in blocks of rows: the whole table would not fit into memory.
     for start in range(0, len(shown), _AT_ONCE):
         block = process.cdist(
@@ -106,8 +106,8 @@ def alike_in_words(texts: Sequence[str]) -> list[Alike]:
                 score = float(block[first - start, second - start])
                 ordered = fuzz.token_sort_ratio(shown[first], shown[second])
                 is_same = score >= SAME_WORDS and ordered >= SAME_ORDERED_WORDS
-                found.append(Alike(first, second, score, is_same))
-    return found
+                alike.append(Alike(first, second, score, is_same))
+    return alike
 
 
 def _upper(block: NDArray[np.floating], start: int) -> Iterator[tuple[int, int]]:

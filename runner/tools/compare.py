@@ -380,13 +380,13 @@ def comparison_lines(compared: Compared) -> list[str]:
         lines.append(f"  {row.score:.3f}  {row.name:<28}  {difference}  [{label}]")
     if (paired := compared.paired) is not None:
         lines.append(f"paired with {paired.other}: this run is {paired.verdict}")
-        told = f"  Δ={signed(paired.difference, 4)}, 95 % interval {_signed(paired.interval)}"
+        difference_line = f"  Δ={signed(paired.difference, 4)}, 95 % interval {_signed(paired.interval)}"
         if isinstance(paired, RufloPaired):
-            lines.append(f"{told} (bootstrap), one-sided p (Δ ≤ 0) {paired.p_one_sided:.4f}")
+            lines.append(f"{difference_line} (bootstrap), one-sided p (Δ ≤ 0) {paired.p_one_sided:.4f}")
         else:
             p = f"{paired.p:.4f}" if paired.p >= 0.0001 else "below 0.0001"
             lines += [
-                f"{told}, two-sided p {p} ({'all' if paired.exact else 'random'} sign flips)",
+                f"{difference_line}, two-sided p {p} ({'all' if paired.exact else 'random'} sign flips)",
                 f"  bootstrap interval {_signed(paired.bootstrap_interval)}",
                 f"  with one query left out {_signed(paired.left_out)}; {paired.influential} moves it most",
             ]

@@ -148,7 +148,7 @@ def evaluate(
     asked = given_queries(queries)
     collection = given_collection(documents, asked, qrels, name)
     ids = frozenset(document.doc_id for document in collection.documents)
-    runs = [given_run(each, found, collection.queries, asked, ids) for each, found in (retrievers or {}).items()]
+    runs = [given_run(cell, given, collection.queries, asked, ids) for cell, given in (retrievers or {}).items()]
     if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):
         raise InputError(f"Two retrievers have the name {repeated[0]}. Give each one of its own.")
     # The record is that of `run beir`, so that both give the same figures.

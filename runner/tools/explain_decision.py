@@ -83,13 +83,13 @@ def _evidence(results: Results, decision: Decision | None) -> list[str]:
 
 def _of_cell(row: CellResult, results: Results) -> str:
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
-    said = (
+    sentence = (
         f"{row.cell}: nDCG@10 {ndcg.mean:.4f} ({100 * results.plan.bootstrap.confidence:g} % interval "
         f"{ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}, null gate {row.gate.verdict}"
     )
     # Its own scores, then the test against the baseline, then whether it is confirmed.
     if row.test is None or row.recall_bound is None:
-        return f"{said}; the baseline."
+        return f"{sentence}; the baseline."
     low, high = interval_of(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
     claimed = "no p" if row.test.p_gain is None else f"p of no gain {p_text(row.test.p_gain)}"
@@ -97,8 +97,8 @@ def _of_cell(row: CellResult, results: Results) -> str:
         claimed += f", {p_text(row.test.p_step)} in its own step"
     level = 100 * (1 - results.plan.significance.alpha)
     fall = recall_words(row, len(results.queries), results.plan.rule)
-    said += (
+    sentence += (
         f"; {row.differences['ndcg@10'].mean:+.4f} nDCG@10 to the baseline ({kind}{level:g} % interval {low:+.4f} "
         f"to {high:+.4f}, {claimed}); Recall@10: {fall}"
     )
-    return f"{said}; confirmed." if row.confirmed else f"{said}; it {', '.join(row.short_of)}."
+    return f"{sentence}; confirmed." if row.confirmed else f"{sentence}; it {', '.join(row.short_of)}."

@@ -48,8 +48,8 @@ def withdraw_judge(version: Version, judge: str, *, reason: str, today: str) -> 
             judges = sorted({label.judge for label in labels})
             raise InputError(f"{version.name} has no labels of {judge!r}. Judges: {', '.join(judges) or 'none yet'}.")
         # Append-only: a row of the same key voids the one before it.
-        said = {"void": True, "reason": reason, "judged_on": today}
-        append_labels(version.labels_path, [label.model_copy(update=said) for label in own])
+        voided = {"void": True, "reason": reason, "judged_on": today}
+        append_labels(version.labels_path, [label.model_copy(update=voided) for label in own])
     return len(own)
 
 

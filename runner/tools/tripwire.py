@@ -297,8 +297,8 @@ def check_lines(
     """Return what a check found: that nothing fell, or every fall with the documents before and after."""
     means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
     if diff.ok:
-        kept = f"nothing fell by more than {tolerance:g} below {snapshot}"
-        return [printable(f"✓ {len(report.queries)} golden queries: {means}; {kept}", LONGEST_LINE)]
+        nothing_fell = f"nothing fell by more than {tolerance:g} below {snapshot}"
+        return [printable(f"✓ {len(report.queries)} golden queries: {means}; {nothing_fell}", LONGEST_LINE)]
     lines = [f"✗ the tripwire fired: {means}; against {snapshot}, tolerance {tolerance:g}"]
     lines += [f"  {text.replace('->', '→')}" for text in diff.regressions]
     for row in fallen:

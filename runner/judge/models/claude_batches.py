@@ -79,16 +79,16 @@ class BatchRecord(FrozenModel):
 
 def records(folder: Path) -> list[BatchRecord]:
     """Return all records, oldest first; a BackendError names a damaged one, since it may stand for money."""
-    kept = []
+    found = []
     for path in sorted(folder.glob("*.json")):
         try:
-            kept.append(checked(BatchRecord, read_json(path), path).model_copy(update={"path": path}))
+            found.append(checked(BatchRecord, read_json(path), path).model_copy(update={"path": path}))
         except InputError as error:
             raise BackendError(
                 f"{path} is the record of a message batch and is damaged. Look the batch up in the service's console; "
                 "delete the file to have its requests sent, and paid, again."
             ) from error
-    return kept
+    return found
 
 
 def under_way(folder: Path) -> list[BatchRecord]:

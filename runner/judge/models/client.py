@@ -237,11 +237,11 @@ def token_count(value: JSON) -> int | None:
 
 def judge_address(url: str) -> Place:
     """Return the parts of an address; an InputError, which repeats nothing of it, for a bad one."""
-    place = plain_address(url, URL_FLAG, f"{ANTHROPIC_KEY} or {JUDGE_KEY}")
+    address = plain_address(url, URL_FLAG, f"{ANTHROPIC_KEY} or {JUDGE_KEY}")
     for variable in (ANTHROPIC_KEY, JUDGE_KEY):
         key = os.environ.get(variable, "").strip()
         if any(without_keys(text, key) != text for text in (url, unquote(url))):
             raise InputError(
                 f"{URL_FLAG} holds the key of {variable}. Give the address without it: the key is sent in a header."
             )
-    return place
+    return address

@@ -125,14 +125,14 @@ def whole_bills() -> "list[Chunk]":
     return chunk_corpus(tiny_set().documents, "whole_doc")
 
 
-def _xml(place: int, title: str, order: str) -> bytes:
+def _xml(bill: int, title: str, order: str) -> bytes:
     sections = (("Duty", order), ("Report", _COMMON))
     body = "".join(
         f"<section><enum>{number}.</enum><header>{header}</header><text>{text}</text></section>"
         for number, (header, text) in enumerate(sections, start=1)
     )
     return (
-        f'<bill bill-stage="Introduced-in-House"><metadata><dublinCore><title>41 HR {101 + place} IH: {title}</title>'
+        f'<bill bill-stage="Introduced-in-House"><metadata><dublinCore><title>41 HR {101 + bill} IH: {title}</title>'
         f"</dublinCore></metadata><form/><legis-body>{body}</legis-body></bill>"
     ).encode()
 

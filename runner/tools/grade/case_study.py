@@ -78,8 +78,8 @@ def _run(name: str, query_ids: list[str], lists: Lists) -> Run:
     """Make a run of lists, of a repeated document the first place."""
     hits = {}
     for query_id, documents in zip(query_ids, lists, strict=True):
-        once = list(dict.fromkeys(documents))[:RUN_DEPTH]
-        hits[query_id] = tuple(Hit(doc_id, float(-place), WHOLE) for place, doc_id in enumerate(once))
+        distinct = list(dict.fromkeys(documents))[:RUN_DEPTH]
+        hits[query_id] = tuple(Hit(doc_id, float(-rank), WHOLE) for rank, doc_id in enumerate(distinct))
     return Run(name, hits)
 
 

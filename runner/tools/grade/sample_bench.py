@@ -84,7 +84,7 @@ def predicted(bench: Bench, pool: list[str], lists: Callable[[Exam], Lists], see
     strata = bench.strata or [""] * len(bench.gold)
     grades = [{gold: rel} for gold, rel in zip(bench.gold, bench.rel, strict=True)]
     exam = Exam(grades, sorted(pool), strata, bench.retrieved, depth=DEPTH, seed=seed)
-    return replace(bench, retrieved=[found[:DEPTH] for found in lists(exam)])
+    return replace(bench, retrieved=[ranking[:DEPTH] for ranking in lists(exam)])
 
 
 _WIDTH = 37

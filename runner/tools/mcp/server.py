@@ -134,16 +134,16 @@ def make_server(root: Path) -> MCPServer[Any]:
             raise InputError("run or run_file is missing: give the scores, or the file that holds them.")
         if baselines is not None:
             own = replace(own, baselines=named_means(baselines, "baselines"))
-        found = compare(own, files.scores(other, other_file, other_cell, "other"))
-        return _answer(asdict(found), "\n".join(comparison_lines(found)))
+        comparison = compare(own, files.scores(other, other_file, other_cell, "other"))
+        return _answer(asdict(comparison), "\n".join(comparison_lines(comparison)))
 
     def explain_decision(source: Name, eval_set_path: EvalSet = None) -> Annotated[CallToolResult, Explanation]:
         """Tell which cell was chosen for a source, by whom, on what evidence, and what that does not show.
 
         If nothing is decided, the answer says what is outstanding. Locks are verified first.
         """
-        found = explain(files.version(source, eval_set_path))
-        return _answer(found.model_dump(), "\n".join(found.lines()))
+        explanation = explain(files.version(source, eval_set_path))
+        return _answer(explanation.model_dump(), "\n".join(explanation.lines()))
 
     def dry_run(source: Name, eval_set_path: EvalSet = None) -> Annotated[CallToolResult, DryRun]:
         """Tell what exists of a source's evaluation, what is missing and what it would cost.
@@ -232,17 +232,17 @@ class _Files:
         for base in (self.root, Path.cwd()):
             try:
                 if self._is_readable(base / path):
-                    found = (base / path).resolve()
-                    found.stat()
-                    return found
+                    target = (base / path).resolve()
+                    target.stat()
+                    return target
             except (OSError, RuntimeError, ValueError):  # nothing there, links in a circle, no path
                 continue
         raise self._outside(path)
 
     def _is_readable(self, path: Path) -> bool:
-        found = Path(os.path.realpath(path))
+        target = Path(os.path.realpath(path))
         folders = (self.root, EVAL_SETS.resolve(), (WORKPLACE / ".work").resolve())
-        return any(found.is_relative_to(folder) for folder in folders)
+        return any(target.is_relative_to(folder) for folder in folders)
 
     def _outside(self, path: str) -> InputError:
         return InputError(
