@@ -28,7 +28,10 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
     `judged_by` says who judges what a Python program gave; it is empty for a published collection.
     """
     documents = kept_documents(collection, plan)
-    write_atomic(version.queries_path, _queries_bytes(collection.queries, "given" if judged_by else "published"))
+    common = {"kind": "given" if judged_by else "published", "origin": "harvested"}
+    rows = [{"id": query_id, "text": text, **common} for query_id, text in collection.queries.items()]
+    listed = yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False, width=1_000_000)
+    write_atomic(version.queries_path, listed.encode())
     # The archive is written on the way: the header names its digest.
     header = CorpusHeader(
         schema_version=1,
@@ -142,9 +145,3 @@ def _facts(collection: "Collection", judged_by: str) -> CollectionFile:
         queries_sha256=collection.sha256.queries,
         qrels_sha256=collection.sha256.qrels,
     )
-
-
-def _queries_bytes(queries: dict[str, str], kind: str) -> bytes:
-    rows = [{"id": query_id, "text": text, "kind": kind, "origin": "harvested"} for query_id, text in queries.items()]
-    document = {"schema_version": 1, "queries": rows}
-    return yaml.safe_dump(document, sort_keys=False, width=1_000_000).encode()

@@ -155,6 +155,7 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
     )
     rows = []
     for document in drawn.documents:
+        # Where one file of govinfo is one document, the manifest says which, so that it can be fetched again.
         published = package_file(version.source.name, document.doc_id)
         read_from = drawn.reading.files[document.doc_id]
         rows.append(manifest_row(document, published and SourceFile(**published._asdict(), sha256=read_from)))

@@ -25,6 +25,7 @@ def load_labels(path: Path, n_lines: int | None = None) -> tuple[Label, ...]:
 @lru_cache(maxsize=1)
 def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, ...]:
     """Return the labels of a file with that content; an evening asks for the same ones five times."""
+    # Appending would join half a line to the next label, and neither could be read.
     if content and not content.endswith(b"\n"):
         raise InputError(
             f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "

@@ -86,6 +86,7 @@ def verified_preregistration(version: Version) -> Preregistration:
 
 
 def _is_under_judgment(version: Version) -> bool:
+    # A batch on its way counts too: its answers may exist where nobody here can see them.
     labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
     return labelled or any(version.judging.glob("batch-*.jsonl"))
 

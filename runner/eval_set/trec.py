@@ -107,6 +107,7 @@ def _read(path: str | Path, form: str, keep: Callable[[bytes], None]) -> None:
             raise InputError(f"{display(path)}:{number}: an id is not UTF-8. Save the file as UTF-8.") from error
         except ValueError as error:
             raise InputError(f"{display(path)}:{number}: {error}.") from error
+    # A file without lines is a failed export rather than a run without hits.
     if not number:
         raise InputError(f"{display(path)} has no lines. Lines of {form!r} are expected.")
 

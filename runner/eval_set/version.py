@@ -237,6 +237,7 @@ def open_version(eval_set: Path, work: Path, cache: Path, source: SourceSpec, *,
     """
     numbers = version_numbers(eval_set)
     elsewhere = source.imported.version if source.imported else 0
+    # What was given up stays on disk, as evidence, and is never opened again.
     usable = [number for number in numbers if not is_abandoned(eval_set / f"v{number}")]
     number = max(usable) if usable else max([elsewhere, *numbers]) + 1
     own_work = work / source.name / f"v{number}"

@@ -152,6 +152,7 @@ class Label(Sparse):
     @classmethod
     def answering(cls, row: BatchRow, **fields: Any) -> Self:  # noqa: ANN401  # the other fields
         """Return the label of an exported row, bound to what was shown; a round of 0 is still to be found."""
+        # From the row and not from the answer, so that a label binds what was shown.
         bound = {
             name: getattr(row, name) for name in ("query_id", "doc_id", "prompt_sha256", "evidence_sha256", "batch")
         }
