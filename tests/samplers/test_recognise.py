@@ -60,9 +60,7 @@ def test_an_unknown_file_is_of_no_source(data):
 def test_a_file_of_another_source_is_named_with_what_gave_it_away():
     assert named_elsewhere(b"<RULE>", "a", "bills") == "this is a federal_register file (root <RULE>), not one of bills"
     said = named_elsewhere(PRE + b"[House Hearing, 199 Congress]", "a", "committee_reports")
-    assert (
-        said == 'this is a hearing_transcripts file (it begins with "[House Hearing, 1"), not one of committee_reports'
-    )
+    assert said.startswith('this is a hearing_transcripts file (it begins with "[House Hearing, 1")')
     assert named_elsewhere(b"<bill>", "a", "bills") == ""
 
 
