@@ -1,10 +1,8 @@
 """Defects planted in the demo: each is caught, and by name. The demo's own bills, queries and judgments; no weights."""
 
-import hashlib
 import json
 import shutil
 from collections import Counter
-from functools import cache
 
 import numpy as np
 import pytest
@@ -20,7 +18,8 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import open_version
 from runner.evening.evening import Evening
 from runner.retrieve import make_runs as cell_runs
-from tests.support.small_set import _TOPICS, LOOSE, SmallEncoder, _words, few_draws, unscored
+from tests.support.fake_encoder import TOPICS, direction
+from tests.support.small_set import LOOSE, SmallEncoder, _words, few_draws, unscored
 
 INPUTS = ("corpus.jsonl", "judge-v1.md", "plan.yaml", "queries.yaml", "rehearsal/plan.yaml")
 CHOICE = Choice("recommended", "", "test")
@@ -51,8 +50,11 @@ class Words(SmallEncoder):
 
     def _row(self, text):
         counts = Counter(_words(text))
-        row = sum((_wide(word) * weight(word) * count**0.5 for word, count in counts.items()), _wide("") * 0.1)
-        return row + 400 * _wide(f"topic {_TOPICS[text]}") if text in _TOPICS else row
+        row = sum(
+            (direction(word, DIM) * weight(word) * count**0.5 for word, count in counts.items()),
+            direction("", DIM) * 0.1,
+        )
+        return row + 400 * direction(f"topic {TOPICS[text]}", DIM) if text in TOPICS else row
 
 
 DIM = 1024
@@ -60,12 +62,6 @@ DIM = 1024
 
 def weight(word):
     return 0.05 if word in LOOSE else min(len(word), 9) + 4 * word.isdigit()
-
-
-@cache
-def _wide(word):
-    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
-    return np.random.default_rng(np.random.PCG64(seed)).standard_normal(DIM)
 
 
 def evening(version, encoders=Words):

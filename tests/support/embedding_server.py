@@ -1,6 +1,5 @@
 """A loopback server of embeddings, OpenAI's API and TEI's, that can be told to fail in every way that servers do."""
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from tokenizers import Tokenizer
 from runner.embed.probe import PARAPHRASES
 from runner.embed.weights import tokenizer_folder
 from runner.eval_set import catalog
+from tests.support.fake_encoder import direction
 from tests.support.loopback import NOTHING_HERE, Loopback, Request, Wire, as_json
 
 MINILM = catalog.encoder("minilm-l6-v2")
@@ -26,20 +26,14 @@ def tokenizer() -> Tokenizer:
     return found
 
 
-@cache
-def _noise(word: str) -> np.ndarray:
-    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
-    return np.random.default_rng(np.random.PCG64(seed)).standard_normal(DIM)
-
-
 def toy_rows(texts: Sequence[str], limit: int = 512, prompt: str = "") -> np.ndarray:
     """Unit rows (texts, DIM): the mean of one random vector a token, read to the server's own limit, not ours."""
     ids = [encoding.ids[:limit] for encoding in tokenizer().encode_batch([prompt + text for text in texts])]
-    rows = np.array([np.mean([_noise(f"token {i}") for i in some], axis=0) for some in ids])
+    rows = np.array([np.mean([direction(f"token {i}", DIM) for i in some], axis=0) for some in ids])
     for row, text in zip(rows, texts, strict=True):
         for topic, pair in enumerate(PARAPHRASES):
             if any(sentence in text for sentence in pair):
-                row += 4 * _noise(f"topic {topic}")
+                row += 4 * direction(f"topic {topic}", DIM)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 

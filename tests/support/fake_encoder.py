@@ -3,6 +3,7 @@
 import hashlib
 import random
 import time
+from functools import cache
 
 import numpy as np
 
@@ -10,14 +11,20 @@ from runner.embed.encoder import InProcessEncoder
 from runner.embed.probe import PARAPHRASES
 from runner.eval_set.catalog import EncoderSpec
 
-_TOPICS = {sentence: number for number, pair in enumerate(PARAPHRASES) for sentence in pair}
+TOPICS = {sentence: number for number, pair in enumerate(PARAPHRASES) for sentence in pair}
 WORDS = ["grant", "bridge", "veteran", "smoke", "cod", "bank", "report", "state", "river", "court", "budget", "tax"]
 TEXTS = [" ".join(random.Random(seed).choices(WORDS, k=5 + seed % 40)) + f" {seed}" for seed in range(60)]
 
 
-def _noise(word):
+@cache
+def direction(word, dim):
+    """A random vector (dim,), always the same of one word."""
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
-    return np.random.default_rng(np.random.PCG64(seed)).standard_normal(16).astype(np.float32)
+    return np.random.default_rng(np.random.PCG64(seed)).standard_normal(dim)
+
+
+def _noise(word):
+    return direction(word, 16).astype(np.float32)
 
 
 class FakeEncoder(InProcessEncoder):
@@ -55,4 +62,4 @@ class FakeEncoder(InProcessEncoder):
     def _row(self, text, side):
         words = self._words(text, side)[: self.spec.max_tokens or None]
         row = np.mean([_noise(word) for word in words], axis=0) if words else _noise("")
-        return row + 4 * _noise(f"topic {_TOPICS[text]}") if text in _TOPICS else row
+        return row + 4 * _noise(f"topic {TOPICS[text]}") if text in TOPICS else row

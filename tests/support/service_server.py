@@ -12,8 +12,9 @@ from runner.base.http_client import Patience
 from runner.embed.cost.ledger import Budget
 from runner.embed.over_http.service import ServiceEncoder
 from runner.eval_set.catalog import EncoderSpec
+from tests.support.fake_encoder import direction
 from tests.support.loopback import NOTHING_HERE, Loopback, Request, Wire, as_json
-from tests.support.small_set import SmallEncoder, _direction
+from tests.support.small_set import SmallEncoder
 
 KEY = "vk-0123456789abcdef/SECRET"
 VARIABLE = "OWN_ENCODER_KEY"
@@ -83,7 +84,7 @@ def rows_of(texts: Sequence[str], side: str = "") -> Any:
     words = SmallEncoder("minilm-static-384")
     rows = np.array([words._row(text) for text in texts])
     if side == "query":
-        rows += 0.04 * np.linalg.norm(rows, axis=1, keepdims=True) * _direction("?")
+        rows += 0.04 * np.linalg.norm(rows, axis=1, keepdims=True) * direction("?", 48)
     return 3 * rows
 
 

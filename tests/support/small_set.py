@@ -1,9 +1,7 @@
 """A whole eval set that is small enough for every test: sixteen short bills, 25 queries, encoders without weights."""
 
-import hashlib
 import json
 import re
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +9,11 @@ import yaml
 
 from runner.base.places import CHECKOUT
 from runner.embed.encoder import Encoder, InProcessEncoder
-from runner.embed.probe import PARAPHRASES
 from runner.eval_set.catalog import SOURCES, EncoderSpec, encoder
 from runner.eval_set.corpus import keep_sample, sample_of, sample_to_draw
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.version import Version, open_version
+from tests.support.fake_encoder import TOPICS, direction
 
 _WRITTEN = yaml.safe_load((CHECKOUT / "tests" / "data" / "small_set.yaml").read_bytes())
 BILLS = tuple((bill["number"], bill["title"], bill["purpose"], *bill["orders"]) for bill in _WRITTEN["bills"])
@@ -145,21 +143,13 @@ class SmallEncoder(InProcessEncoder):
 
     def _row(self, text: str):
         words = _words(text)[: self.spec.max_tokens or None]
-        row = sum((_direction(word) * (0.1 if word in LOOSE else 1.0) for word in words), _direction("") * 0.1)
-        return row + 40 * _direction(f"topic {_TOPICS[text]}") if text in _TOPICS else row
-
-
-_TOPICS = {sentence: number for number, pair in enumerate(PARAPHRASES) for sentence in pair}
+        weighted = (direction(word, 48) * (0.1 if word in LOOSE else 1.0) for word in words)
+        row = sum(weighted, direction("", 48) * 0.1)
+        return row + 40 * direction(f"topic {TOPICS[text]}", 48) if text in TOPICS else row
 
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
-
-
-@cache
-def _direction(word: str):
-    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
-    return np.random.default_rng(np.random.PCG64(seed)).standard_normal(48)
 
 
 def fake_encoders(name: str) -> Encoder:

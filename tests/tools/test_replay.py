@@ -1,6 +1,5 @@
 """A version embedded once more: what rounding moves holds, what a broken backend moves does not; nothing is written."""
 
-import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -16,7 +15,8 @@ from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.eval_set.corpus import archive_path
 from runner.tools.replay import noise, replay
-from tests.support.small_set import _TOPICS, SmallEncoder, _words, fake_encoders, make_version
+from tests.support.fake_encoder import TOPICS, direction
+from tests.support.small_set import SmallEncoder, _words, fake_encoders, make_version
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 
@@ -34,8 +34,7 @@ class There(SmallEncoder):
     def _row(self, text):
         row = super()._row(text)
         read = " ".join(_words(text)[: self.spec.max_tokens or None])
-        seed = int.from_bytes(hashlib.sha256(read.encode()).digest()[:8], "big")
-        return row + self.noise * np.linalg.norm(row) * np.random.default_rng(seed).standard_normal(48)
+        return row + self.noise * np.linalg.norm(row) * direction(read, 48)
 
 
 class Remote(LocalBackend):
@@ -122,7 +121,7 @@ def spoiled(read):
 
     class Spoiled(There):
         def _row(self, text):
-            is_probe = text in _TOPICS or "The agency may issue rules" in text
+            is_probe = text in TOPICS or "The agency may issue rules" in text
             return super()._row(text if is_probe else read(text))
 
     return Spoiled
