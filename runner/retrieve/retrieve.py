@@ -147,9 +147,9 @@ class ExactScores:
         exact_query = query.astype(np.float64)
         for start in range(0, len(rows), EXACT_ROWS):
             part = rows[start : start + EXACT_ROWS]
-            found, products = self._gathered[: len(part)], self._products[: len(part)]
+            vectors, products = self._gathered[: len(part)], self._products[: len(part)]
             # Row by row in float64: neither BLAS nor the block's size has a part in the last bit.
-            np.multiply(gathered(self._vectors, part, found), exact_query, out=products)
+            np.multiply(gathered(self._vectors, part, vectors), exact_query, out=products)
             products.sum(axis=1, out=scores[start : start + EXACT_ROWS])
         return quantised(scores)
 

@@ -76,13 +76,14 @@ class Clip:
         first = mask.index(0)
         n_special = first + mask[::-1].index(0)  # those that open a text, and those that close it
         allowed = limit - n_special
-        kept, step = allowed, 1
-        while kept > allowed // 2:
-            opening = text[: encoding.offsets[first + kept - 1][1]]
+        # Give up tokens, ever more at a time, until what is left tokenizes as it did in the whole text.
+        n_own, step = allowed, 1
+        while n_own > allowed // 2:
+            opening = text[: encoding.offsets[first + n_own - 1][1]]
             again = self._tokenizer.encode(opening)
-            if again.ids[first : first + kept] == ids[first : first + kept] and len(again.ids) == kept + n_special:
+            if again.ids[first : first + n_own] == ids[first : first + n_own] and len(again.ids) == n_own + n_special:
                 return Clipped(opening, len(again.ids))
-            kept -= step
+            n_own -= step
             step *= 2
         raise Unusable(
             f"the text with sha256 {sha256(text)} cannot be cut to {limit} tokens: its opening tokenizes otherwise"
