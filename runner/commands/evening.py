@@ -141,6 +141,7 @@ def _answer(session: Session, options: argparse.Namespace) -> None:
 
     As JSON, verdicts and what is outstanding are printed before they are raised.
     """
+    # Both are answers, not failures: what was scored is printed with them.
     outcome: NegativeVerdict | InputNeeded | None = None
     said = ""
     try:

@@ -105,7 +105,7 @@ def _redirected(folder: Path) -> Path | None:
         written = os.fstat(sys.stdout.fileno())
     except (OSError, ValueError):
         return None
-    if not stat.S_ISREG(written.st_mode):
+    if not stat.S_ISREG(written.st_mode):  # a terminal or a pipe
         return None
     below = (folder / name for name in names_below(folder))
     return next((path for path in below if os.path.samestat(path.lstat(), written)), None)

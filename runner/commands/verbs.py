@@ -508,7 +508,7 @@ def one_screen() -> str:
     lines = []
     for title, verbs in GROUPS.items():
         lines.append(title)
-        own = [verb for verb in verbs if " " not in verb.name]
+        own = [verb for verb in verbs if " " not in verb.name]  # actions stand in their verb's help
         if title in _COMPACT:
             lines.append(f"  {', '.join(verb.name for verb in own)}")
         else:
@@ -521,6 +521,7 @@ def _form(verb: Verb) -> str:
     """Return what stands behind a verb: its arguments that are no flags."""
     if not verb.function:
         return "ACTION SOURCE"
+    # Positional arguments are written in capitals, flags and headings are not.
     forms = (line.strip().partition("   ")[0] for line in verb.arguments.splitlines())
     return " ".join(form.replace("...]", "]").removesuffix("...") for form in forms if form.strip("[]. ").isupper())
 
@@ -554,6 +555,7 @@ def found_verb(words: Sequence[str]) -> tuple[str, Sequence[str]]:
         raise InputError(f"There is no verb {name!r}{near(name, known)} All of them: {DRIVER} --help")
     if VERBS[name].function:
         return name, rest
+    # A verb without a function has actions, of which the next word names one.
     own = actions(name)
     if not rest or rest[0] not in own:
         given = f"no action {rest[0]!r}{near(rest[0], list(own))}" if rest else "no action without its name."

@@ -86,6 +86,7 @@ def export(options: argparse.Namespace) -> None:
             raise InputError(f"--version: {options.source} has no version {options.version}; there: {named}.")
         version = there[options.version]
     verify_version(version)
+    # A table written into a record would be a stranger to its lock.
     outside_records(options.output, version.work, version.folder.parent)
     if not version.results_path.exists():
         raise InputError(f"{version.results_path} does not exist; `run` makes it. Or name another --version.")

@@ -56,12 +56,7 @@ def test_a_pack_twice_is_the_same_pack_and_takes_nothing_else_away(unwritten, qu
     before = contents(folder)
     queries("sample")
     assert contents(folder) == before
-
-
-def test_the_pack_of_the_command_is_the_evening_s(unwritten, queries):
-    queries("sample")
-    folder = reading_folder(unwritten)
-    before = contents(folder)
+    # The evening writes the same one by itself.
     documents = corpus_documents(unwritten, None)
     assert write_reading_pack(unwritten, documents, unwritten.plan(rehearsal=False).sample.seed) == folder
     assert contents(folder) == before

@@ -13,8 +13,7 @@ from runner.base.errors import InputError, InputNeeded, IntegrityError, Negative
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
 from runner.base.records import SCORE_UNIT, parse_cell
 from runner.commands import main as cli
-from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import load_queries
+from runner.eval_set.version import load_queries, load_results
 from runner.report.sentences import found, weaknesses
 from tests.conftest import called
 from tests.support.outline import Outline
@@ -23,15 +22,11 @@ from tests.support.small_collection import CELLS, documents, evaluate, external_
 TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "recall@100": "recall_100", "mrr": "recip_rank"}
 
 
-def results_of(version) -> Results:
-    return Results.model_validate_json((version.folder / "results.json").read_bytes())
-
-
 def trec_scores(version, cell):
     """What trec_eval makes of the exported files."""
-    with (version.folder / "trec" / "qrels.txt").open() as stream:
+    with (version.folder / "trec" / "qrels.txt").open(encoding="utf-8") as stream:
         judged = pytrec_eval.parse_qrel(stream)
-    with version.trec_path(cell).open() as stream:
+    with version.trec_path(cell).open(encoding="utf-8") as stream:
         run = pytrec_eval.parse_run(stream)
     return pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10", "recall.10,100", "recip_rank"}).evaluate(run)
 
@@ -48,7 +43,7 @@ def evaluated(tmp_path_factory):
 
 def test_every_cell_is_scored_as_trec_eval_scores_its_exported_run(evaluated):
     version, _ = evaluated
-    results = results_of(version)
+    results = load_results(version)
     assert {row.cell for row in results.cells} == set(CELLS)
     for row in results.cells:
         expected = trec_scores(version, row.cell)
@@ -62,8 +57,8 @@ def test_importing_the_exported_runs_reproduces_every_figure(evaluated, tmp_path
     version, collection = evaluated
     again = external_version(tmp_path, cells=["bm25 x whole_doc"])
     evaluate(again, collection, *(version.trec_path(cell) for cell in CELLS[1:]))
-    own = {row.cell: row for row in results_of(version).cells}
-    imported = {row.cell: row for row in results_of(again).cells}
+    own = {row.cell: row for row in load_results(version).cells}
+    imported = {row.cell: row for row in load_results(again).cells}
     assert set(imported) == {CELLS[0], *(f"trec:{slug(cell)}" for cell in CELLS[1:])}
     assert imported[CELLS[0]] == own[CELLS[0]]
     for cell in CELLS[1:]:
@@ -78,7 +73,7 @@ def test_importing_the_exported_runs_reproduces_every_figure(evaluated, tmp_path
 
 def test_nothing_is_decided(evaluated):
     version, _ = evaluated
-    results = results_of(version)
+    results = load_results(version)
     assert results.outcome.tier == "compared"
     assert "nothing is decided" in found(results)
     assert not (version.folder / "decision.json").exists()
@@ -125,7 +120,7 @@ def test_a_sample_keeps_every_judged_document_and_says_so(tmp_path):
     assert len(judged) < 40
     version = external_version(tmp_path, cells=CELLS[:1], size=46)
     evaluate(version, write_collection(tmp_path / "c", judged=best))
-    results = results_of(version)
+    results = load_results(version)
     kept = {json.loads(line)["doc_id"] for line in (version.folder / "corpus.jsonl").read_text().splitlines()[1:]}
     assert judged <= kept
     assert results.corpus.documents == len(kept) == 46
@@ -144,14 +139,14 @@ def test_a_baseline_that_knows_nothing_gives_no_comparison(tmp_path):
     version = external_version(tmp_path, cells=CELLS[:2])
     with pytest.raises(NegativeVerdict, match="null gate says"):
         evaluate(version, write_collection(tmp_path / "c", judged=judged))
-    assert results_of(version).outcome.tier == "no decision"
+    assert load_results(version).outcome.tier == "no decision"
 
 
 def test_queries_without_an_answer_stay_in_every_mean(tmp_path):
     judged = qrels() | {"q21": {documents()[0]["_id"]: 0}}
     version = external_version(tmp_path, cells=CELLS[:2])
     evaluate(version, write_collection(tmp_path / "c", judged=judged))
-    results = results_of(version)
+    results = load_results(version)
     place = [query.id for query in results.queries].index("q21")
     for row in results.cells:
         values = row.scores["ndcg@10"].per_query
@@ -310,7 +305,7 @@ def test_a_link_in_a_circle_is_one_error(tmp_path, capsys):
 def test_public_collections_agree_with_reference_runs_of_bm25s(shared, tmp_path, name, stemmed, plain):
     version = external_version(tmp_path, cells=CELLS[:2])
     evaluate(version, shared / "bench" / name)
-    means = {row.cell: row.scores["ndcg@10"].mean for row in results_of(version).cells}
+    means = {row.cell: row.scores["ndcg@10"].mean for row in load_results(version).cells}
     assert means == pytest.approx({"bm25 x whole_doc": stemmed, "bm25-plain x whole_doc": plain}, abs=0.003)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.base.canonical import file_sha256, read_json
+from runner.base.canonical import file_sha256
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.places import OWN_FILES
 from runner.decide.compared import previous_version
@@ -21,9 +21,8 @@ from runner.eval_set.labels import append_labels, load_labels
 from runner.eval_set.lock import verify_lock, verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import preregister
-from runner.eval_set.shapes.results import Results
 from runner.eval_set.shapes.versions import JUDGE_PROMPT
-from runner.eval_set.version import corpus_bytes, load_corpus, newest_version
+from runner.eval_set.version import corpus_bytes, load_corpus, load_results, newest_version
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.evening.next_version import abandon, begin_version, open_next
@@ -122,10 +121,6 @@ def plan_of(version):
     return read_plan(version.plan_path(rehearsal=False))
 
 
-def results_of(version):
-    return Results.model_validate(read_json(version.record / "results.json"))
-
-
 def replace_corpus(version, change):
     """The manifest with its rows as `change` makes them."""
     header, rows = load_corpus(version.corpus_path)
@@ -159,7 +154,7 @@ def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_an
     labels = load_labels(version.labels_path)
     assert labels[: len(before)] == before
     assert {(one.query_id, one.doc_id) for one in labels} == known | fresh
-    roles = {row.cell: row.role for row in results_of(version).cells}
+    roles = {row.cell: row.role for row in load_results(version).cells}
     assert roles[NEW_CELL] == "preregistered"
     assert verify_lock(v1.folder)
     assert last_line(version) == RECORDED
@@ -540,7 +535,7 @@ def test_after_a_decision_by_policy_the_next_version_begins_from_the_catalog(tmp
 
 
 def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):
-    found = results_of(v2).previous
+    found = load_results(v2).previous
     assert (found.version, found.tier) == (1, "candidate")
     assert found.results_sha256 == file_sha256(v1.folder / "results.json")
     assert found.queries.model_dump() == {"common": 24, "changed": 1, "new": 0, "gone": 0}
@@ -549,11 +544,11 @@ def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):
     assert found.labels_carried == n_kept
     assert found.changed == []
     assert [row.cell for row in found.cells if not row.before] == [NEW_CELL]
-    assert [row.cell for row in found.cells] == [row.cell for row in results_of(v2).cells]
+    assert [row.cell for row in found.cells] == [row.cell for row in load_results(v2).cells]
 
 
 def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_words(v1, v2):
-    old, new = results_of(v1), results_of(v2)
+    old, new = load_results(v1), load_results(v2)
     place = [query.id for query in new.queries].index("q03")
     for row in new.previous.cells:
         if row.cell == NEW_CELL:
@@ -574,14 +569,14 @@ def test_a_rule_that_changed_is_named_and_the_same_queries_stay_comparable(v1, t
     version = follow(v1, tmp_path)
     edit(version.plan_path(rehearsal=False), "pool_depth: 10", "pool_depth: 12")
     run(tmp_path)
-    found = results_of(version).previous
+    found = load_results(version).previous
     assert found.changed == ["pool_depth"]
     assert all("run_sha256" not in row.changed for row in found.cells)
     assert found.queries.common == 25
 
 
 def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2):
-    whole = results_of(v2)
+    whole = load_results(v2)
     (v2.folder / "lock.json").unlink()
     v2.judge_path.write_text("Grade otherwise.\n")
     otherwise = whole.model_copy(update={"digests": whole.digests | {v2.judge_path.name: file_sha256(v2.judge_path)}})
@@ -594,7 +589,7 @@ def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2)
 
 
 def test_recall_by_another_relevant_grade_is_not_set_off_against_the_old_one(v1, v2):
-    whole = results_of(v2)
+    whole = load_results(v2)
     strict = whole.model_copy(update={"plan": whole.plan.model_copy(update={"relevant_grade": 3})})
     found = previous_version(v2, strict)
     assert found.changed == ["relevant_grade"]
@@ -603,7 +598,7 @@ def test_recall_by_another_relevant_grade_is_not_set_off_against_the_old_one(v1,
 
 
 def test_the_comparison_is_a_pure_function_of_both_versions_files(v2):
-    whole = results_of(v2)
+    whole = load_results(v2)
     assert previous_version(v2, whole) == whole.previous
     before = (v2.folder / "results.json").read_bytes()
     for name in ("lock.json", "decision.json", "results.json", "lists.json", "results.html", "receipt.json"):
@@ -613,7 +608,7 @@ def test_the_comparison_is_a_pure_function_of_both_versions_files(v2):
 
 
 def test_results_that_are_not_what_v1_was_locked_with_are_compared_with_nothing(v1, v2):
-    whole = results_of(v2)
+    whole = load_results(v2)
     first = earlier(v2)
     edit(first.folder / "results.json", '"tier": "candidate"', '"tier": "confirmed"')
     with pytest.raises(IntegrityError, match=r"results\.json: changed"):
@@ -621,11 +616,11 @@ def test_results_that_are_not_what_v1_was_locked_with_are_compared_with_nothing(
 
 
 def test_an_exploration_on_v2_is_compared_with_no_version(v2):
-    assert previous_version(v2, results_of(v2).model_copy(update={"kind": "exploration"})) is None
+    assert previous_version(v2, load_results(v2).model_copy(update={"kind": "exploration"})) is None
 
 
 def test_a_version_opened_from_an_undecided_one_tells_what_was_kept_and_no_scores(v1, second, tmp_path):
-    scored = results_of(make_version(second))
+    scored = load_results(make_version(second))
     open_next(unscored(v1), today=TODAY)
     found = previous_version(make_version(tmp_path), scored)
     assert (found.chosen, found.cells, found.queries.common) == ("", [], 25)

@@ -5,15 +5,15 @@ import re
 from urllib.parse import unquote
 
 import pytest
-import pytrec_eval
 
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
 from runner.commands import matrix
-from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import load_results
 from runner.report import sentences
 from runner.report.by_query import anchor, fragment
+from tests.evening.test_external import trec_scores
 from tests.support.small_collection import documents, evaluate, external_version, qrels, write_collection
 from tests.support.small_set import QUERIES
 
@@ -50,19 +50,12 @@ def _odd(tmp_path_factory):
     return version, judged
 
 
-def results_of(version) -> Results:
-    return Results.model_validate_json(version.results_path.read_bytes())
-
-
 def test_odd_ids_are_kept_as_they_are_and_scored_as_trec_eval_scores_them(odd):
     version, judged = odd
-    found = results_of(version)
+    found = load_results(version)
     assert {query.id for query in found.queries} == set(judged) > set(ODD)
-    with (version.record / "trec" / "qrels.txt").open(encoding="utf-8") as stream:
-        evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(stream), {"ndcg_cut.10"})
     for row in found.cells:
-        with version.trec_path(row.cell).open(encoding="utf-8") as stream:
-            expected = evaluator.evaluate(pytrec_eval.parse_run(stream))
+        expected = trec_scores(version, row.cell)
         for query, units in zip(found.queries, row.scores["ndcg@10"].per_query, strict=True):
             value = expected.get(query.id, {}).get("ndcg_cut_10", 0.0)
             assert units / SCORE_UNIT == pytest.approx(value, abs=1e-9), (row.cell, query.id)
@@ -73,12 +66,12 @@ def test_renaming_queries_and_documents_moves_no_figure_of_a_cell(odd, tmp_path)
     _, texts = names()
     rows = [row | {"_id": f"\u00fc:{row['_id']}"} for row in documents()]
     plain = {f"q{place}": {f"\u00fc:{d}": g for d, g in grades.items()} for place, grades in enumerate(judged.values())}
-    asked = dict(zip(plain, (query.text for query in results_of(version).queries), strict=True))
+    asked = dict(zip(plain, (query.text for query in load_results(version).queries), strict=True))
     assert set(asked.values()) <= set(texts.values())
     other = external_version(tmp_path, cells=CELLS)
     evaluate(other, write_collection(tmp_path / "plain", rows=rows, judged=plain, queries=asked))
-    own = {row.cell: row for row in results_of(version).cells}
-    for row in results_of(other).cells:
+    own = {row.cell: row for row in load_results(version).cells}
+    for row in load_results(other).cells:
         for figures in ("scores", "differences", "gate", "single_gold", "bounds"):
             assert getattr(row, figures) == getattr(own[row.cell], figures), (row.cell, figures)
 
@@ -96,12 +89,12 @@ def test_every_query_s_link_leads_to_its_lists(odd):
 
 def test_blind_systems_are_named_and_no_side_is_said_of_one_that_fails(odd):
     version, judged = odd
-    found = {row.cell: row for row in results_of(version).cells}
+    found = {row.cell: row for row in load_results(version).cells}
     constant, mostly = found["trec:constant"], found["trec:mostly-constant"]
     assert constant.gate.verdict == "fail"
     assert "ignores the query" in constant.diagnosis
     assert f"of {len(judged)} queries get the same" in mostly.diagnosis
-    sentence = sentences.found(results_of(version)).split(". ", 1)[1]
+    sentence = sentences.found(load_results(version)).split(". ", 1)[1]
     failed = [cell for cell, row in found.items() if row.gate.verdict != "pass"]
     assert all(cell in sentence.split("not passing the null gate")[1] for cell in failed)
 

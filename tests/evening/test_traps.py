@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from runner.base.records import SCORE_UNIT
-from runner.eval_set.shapes.results import Results
+from runner.eval_set.version import load_results
 from runner.report.sentences import weaknesses
 from samplers.corpus.language import language_of
 from tests.support.small_collection import documents, evaluate, external_version
@@ -20,7 +20,7 @@ def trapped(tmp_path_factory):
     place = tmp_path_factory.mktemp("traps")
     version = external_version(place, cells=CELLS)
     evaluate(version, write_traps(place / "collection"))
-    return version, Results.model_validate_json((version.folder / "results.json").read_bytes())
+    return version, load_results(version)
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
@@ -61,7 +61,7 @@ def test_files_in_nfc_say_nothing_of_it(trapped):
 def test_german_is_said_on_the_terminal_and_on_the_page(tmp_path, capsys):
     version = external_version(tmp_path, cells=CELLS[:1])
     evaluate(version, write_german(tmp_path / "collection"))
-    results = Results.model_validate_json((version.folder / "results.json").read_bytes())
+    results = load_results(version)
     assert results.collection is not None
     assert results.collection.language == "german"
     assert "bm25@de x whole_doc" in capsys.readouterr().err
