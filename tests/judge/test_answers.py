@@ -213,15 +213,6 @@ def test_a_file_without_answers_is_refused(judged, content):
         Importer(judged).take_file(path, judge="j", model="", judged_on="2026-01-31")
 
 
-def test_damaged_labels_stop_an_import(judged):
-    give(judged, answer())
-    judged.labels_path.write_bytes(judged.labels_path.read_bytes()[:-20])
-    before = judged.labels_path.read_bytes()
-    with pytest.raises(InputError, match=r"labels\.jsonl ends in the middle of a line"):
-        give(judged, answer("q02"))
-    assert judged.labels_path.read_bytes() == before
-
-
 @pytest.fixture(name="exported", scope="module")
 def _exported(ready, tmp_path_factory):
     """A folder with a version whose pairs of the first two documents are with a judge, in one batch."""

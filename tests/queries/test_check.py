@@ -67,6 +67,7 @@ def test_ids_of_two_files_may_be_the_same_and_are_told_apart_and_equal_texts_are
             "what license does a lighthouse dog need for work on an island",
             "similar words",
         ),
+        ("zeppelin moorings", "who pays for zeppelin moorings on lighthouses when fog has come", "similar words"),
         ("license for lighthouse dogs", "moorings for zeppelins", None),
         ("section 12 of the ferry code", "section 21 of the ferry code", None),
         ("H.R. 12", "H.R. 12, 118th Congress", None),

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from runner.base.errors import InputError
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.version import load_queries
 from runner.queries.additions import add_queries
 from runner.queries.query_file import (
     MOST_QUERIES,
@@ -188,20 +187,6 @@ def test_repeats_are_refused_and_nothing_is_added(version, tmp_path, texts, said
         add_queries(version, write(tmp_path / "more.yaml", *texts))
     assert str(refused.value).startswith(f"Nothing of {tmp_path / 'more.yaml'} was added:\n  - ")
     assert version.queries_path.read_bytes() == before
-
-
-def test_a_longer_question_with_all_words_of_a_shorter_one_may_be_added(version, tmp_path):
-    add_queries(version, write(tmp_path / "a.yaml", "zeppelin moorings"))
-    add_queries(version, write(tmp_path / "b.yaml", "who pays for zeppelin moorings on lighthouses when fog has come"))
-    assert [query.text for query in load_queries(version.queries_path)][-2:] == [
-        "zeppelin moorings",
-        "who pays for zeppelin moorings on lighthouses when fog has come",
-    ]
-
-
-def test_queries_that_differ_in_a_number_are_two(version, tmp_path):
-    add_queries(version, write(tmp_path / "a.yaml", "section 12 of the ferry code", "section 21 of the ferry code"))
-    assert {query.text[:10] for query in load_queries(version.queries_path)} >= {"section 12", "section 21"}
 
 
 def test_frozen_queries_take_no_more(version, tmp_path):
