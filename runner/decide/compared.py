@@ -79,7 +79,8 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
     lock = verify_lock(before.record)
     decision = None if lock is None else load_decision(before)
     path = before.plan_path(rehearsal=before.rehearsal)
-    plan = read_plan(version.plan_path(rehearsal=version.rehearsal))
+    # Scored was with what the results say; judges and encoders of the plan's own stand in its file alone.
+    plan = read_plan(version.plan_path(rehearsal=version.rehearsal)).model_copy(update=dict(results.plan))
     changed = settings_changed(read_plan(path), plan) if path.exists() else []
     # The judge's prompt is no field of a plan, but grades depend on it as much.
     prompt = before.judge_path

@@ -114,7 +114,9 @@ def chosen_cell(name: str, standing: Standing, measured: Mapping[str, Any] | Non
     retrieval: Retrieval = "rerank" if isinstance(cell, CrossCell) else "bm25"
     if not isinstance(cell, WITHOUT_VECTORS):
         encoder = cell.encoder
-        revision = measured["revision"] if measured else catalog.encoder(encoder).revision
+        # An encoder of the plan's own is in no catalog; one of a package need not say its revision.
+        said = (measured or {}).get("revision")
+        revision = catalog.encoder(encoder).revision if said is None else said
         retrieval = cell.method if isinstance(cell, HybridCell) else "dense"
     return Chosen(
         cell=name,
