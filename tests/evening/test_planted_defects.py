@@ -129,7 +129,7 @@ def test_an_encoder_that_returns_one_constant_vector_is_refused_by_its_probe(tmp
 
 
 def test_an_encoder_that_turns_constant_after_its_probe_ends_the_run_at_the_batch(tmp_path):
-    with pytest.raises(BackendError, match="minilm-l6-v2: .*one and the same vector for all of"):
+    with pytest.raises(BackendError, match=r"minilm-l6-v2: .*one and the same vector for all of"):
         evening(demo_copy(tmp_path), ConstantOnceProbed).run()
 
 
