@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from chunkers.contract import chunk_fault, from_spans
-from chunkers.registry import CHUNKERS, chunker, limit_of
+from chunkers.registry import chunker
 from runner.base.errors import InputError
 from runner.base.records import Document, Span
-from tests.chunkers.test_chunkers import fixtures
 
 pytest_plugins = ["tests.support.installed"]
 
@@ -52,13 +51,6 @@ def test_a_limit_holds_of_every_chunk():
     longest = max(chunk.n_tokens for chunk in CHUNKS)
     assert not chunk_fault(DOCUMENT, CHUNKS, longest)
     assert chunk_fault(DOCUMENT, CHUNKS, longest - 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CHUNKERS)
-def test_every_chunker_of_our_own_keeps_it(name):
-    for document in fixtures():
-        assert not chunk_fault(document, chunker(name)(document), limit_of(name))
 
 
 def test_spans_become_chunks_in_text_order_each_once_and_none_blank():

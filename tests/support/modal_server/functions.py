@@ -25,8 +25,6 @@ class Functions:
         self.records: dict[str, FunctionRecord] = {}
         self.bound: dict[str, FunctionRecord] = {}
         self.handles: dict[str, api_pb2.FunctionHandleMetadata] = {}
-        self.classes: dict[str, str] = {}
-        """Class id -> app id."""
         self._variants: dict[bytes, str] = {}
         self._numbers = count(1)
 
@@ -63,7 +61,6 @@ class Functions:
     @answers("ClassCreate")
     async def create_class(self, request: api_pb2.ClassCreateRequest, caller: Caller) -> Any:
         class_id = request.existing_class_id or f"cs-{next(self._numbers):04d}"
-        self.classes[class_id] = request.app_id
         return api_pb2.ClassCreateResponse(class_id=class_id, handle_metadata=api_pb2.ClassHandleMetadata())
 
     @answers("FunctionBindParams")
@@ -78,7 +75,7 @@ class Functions:
         function_id = f"fu-{next(self._numbers):04d}"
         gpus = [definition.resources.gpu_config.gpu_type]
         record = self._recorded(function_id, base.app_id, definition, gpus)
-        record.base_id, record.serialized_params = base.function_id, request.serialized_params
+        record.serialized_params = request.serialized_params
         if base.definition.class_parameter_info.schema:
             record.parameters = deserialize_proto_params(request.serialized_params)
         self.bound[function_id] = record

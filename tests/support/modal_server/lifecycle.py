@@ -19,12 +19,11 @@ class Lifecycle:
 
     @answers("AppClientDisconnect")
     async def leave(self, request: api_pb2.AppClientDisconnectRequest, caller: Caller) -> Any:
-        reason = api_pb2.AppDisconnectReason.Name(request.reason).removeprefix("APP_DISCONNECT_REASON_")
-        self.stop(self.objects.app(request.app_id), reason, request.exception)
+        self.stop(self.objects.app(request.app_id))
         return Empty()
 
-    def stop(self, app: AppRecord, reason: str, exception: str = "") -> None:
+    def stop(self, app: AppRecord) -> None:
         """Ends an app's containers; what it had waiting is forgotten."""
         if not app.stopped:
-            app.stopped, app.state, app.reason, app.exception = True, "stopped", reason, exception
+            app.stopped = True
             self.scheduler.stop_app(app.app_id)

@@ -89,7 +89,6 @@ class Objects:
     @answers("AppCreate")
     async def app_create(self, request: api_pb2.AppCreateRequest, caller: Caller) -> Any:
         app = AppRecord(f"ap-{len(self.apps) + 1:04d}", request.description, dict(request.tags))
-        app.state = "created"
         self.apps[app.app_id] = app
         return api_pb2.AppCreateResponse(app_id=app.app_id, app_page_url=f"http://127.0.0.1/apps/{app.app_id}")
 
@@ -101,9 +100,7 @@ class Objects:
     @answers("AppPublish")
     async def app_publish(self, request: api_pb2.AppPublishRequest, caller: Caller) -> Any:
         app = self.app(request.app_id)
-        app.state = "running"
         app.tags.update(request.tags)
-        app.function_ids.update(request.function_ids)
         app.class_ids.update(request.class_ids)
         return api_pb2.AppPublishResponse(url=f"http://127.0.0.1/apps/{app.app_id}")
 

@@ -16,16 +16,12 @@ _LET_GO = api_pb2.FunctionGetOutputsItem()
 
 @dataclass
 class AppRecord:
-    """An app as it was announced. `reason` is the client's reason for leaving, such as KEYBOARD_INTERRUPT."""
+    """An app as it was announced."""
 
     app_id: str
     name: str
     tags: dict[str, str]
-    state: str = ""
     stopped: bool = False
-    reason: str = ""
-    exception: str = ""
-    function_ids: dict[str, str] = field(default_factory=dict)
     class_ids: dict[str, str] = field(default_factory=dict)
 
 
@@ -53,7 +49,6 @@ class FunctionRecord:
     """Container paths of every uploaded file."""
     dockerfile: tuple[str, ...]
     """Lines of all layers, base first."""
-    base_id: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
     serialized_params: bytes = b""
 

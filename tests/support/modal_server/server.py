@@ -38,7 +38,7 @@ Key = Callable[[Input], Hashable]
 class ModalServer:
     """Modal's service on this machine, for the pinned client. A context: it serves from enter to exit.
 
-    `objects` is for the executor "inprocess" alone, `environment` for containers of the executor "container".
+    `environment` is that of containers of the executor "container".
     Failed inputs are tried again by the policy, but at once.
     """
 
@@ -47,12 +47,12 @@ class ModalServer:
         folder: Path,
         *,
         executor: Literal["container", "inprocess"] = "container",
-        objects: Mapping[str, Callable[..., Any]] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.folder, self.port = folder, 0
         self.faults = Faults()
-        self._executor, self._plain = executor, dict(objects or {})
+        self._executor: str = executor
+        self._plain: dict[str, Callable[..., Any]] = {}
         self._more = environment or {}
         self._blobs = Blobs()
         self._objects = Objects(self._blobs)
@@ -97,7 +97,7 @@ class ModalServer:
 
     async def _stop(self) -> None:
         for app in self._objects.apps.values():
-            self._lifecycle.stop(app, "SERVER_ENDED")
+            self._lifecycle.stop(app)
         for container in self._scheduler.containers:
             container.stop()
         await self._scheduler.executor.ended(_END_SECONDS)
@@ -198,7 +198,7 @@ class ModalServer:
 
         async def stop() -> None:
             for app in self.apps:
-                self._lifecycle.stop(app, "HEARTBEATS_ENDED")
+                self._lifecycle.stop(app)
 
         self._on_loop(stop())
 
