@@ -96,7 +96,7 @@ def chunk_health(results: Results) -> dict[str, ChunkHealth]:
     return found
 
 
-def own_encoders(results: Results) -> dict[str, dict[str, Any]]:
+def uncatalogued(results: Results) -> dict[str, dict[str, Any]]:
     """Return what cell files say of the encoders that the catalog does not have; a service has no revision."""
     made = (row.provenance.encoder for row in results.cells)
     return {spec["encoder"]: spec for spec in made if spec is not None and spec["encoder"] not in ENCODERS}
@@ -170,7 +170,7 @@ _ASKED: dict[str, object] = {
         drawings.recall_axis,
         drawings.standing,
         fragment,
-        own_encoders,
+        uncatalogued,
         ranked,
         read_chunks,
         recall_words,

@@ -22,7 +22,7 @@ from runner.evening.exploration import Exploration
 from runner.evening.needs import Needs
 from runner.evening.next_version import open_next
 from runner.evening.status import describe
-from runner.report.results_page import own_encoders
+from runner.report.results_page import uncatalogued
 from runner.report.sentences import weaknesses
 from runner.tools.replay import replay
 from tests.support.evening_process import judged
@@ -90,7 +90,7 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     results, decision = load_results(version), load_decision(version)
     assert {CELL, CUT} <= {row.cell for row in results.cells}
     assert any(CUT in weakness for weakness in weaknesses(results))
-    assert list(own_encoders(results)) == ["own"]
+    assert list(uncatalogued(results)) == ["own"]
     facts = load_cell_file(version.cell_path(CELL))
     assert (facts.backend.name, facts.backend.served["model"]) == ("http", MODEL)
     assert facts.probe["refuses_above"] == 400
@@ -100,7 +100,7 @@ def test_a_service_of_the_plan_is_evaluated_like_any_other_to_the_decision(decid
     assert np.corrcoef(facts.chunks_per_document, [row.n_chars for row in documents])[0, 1] > 0.9
     assert moved_on(Standing(version.source, version, "decided", decision, "", ())) == []
     page = (version.record / "results.html").read_text()
-    assert f"<code>own</code> is the plan's own: <bdi>{MODEL}" in page
+    assert f"<code>own</code> is not of the catalog: <bdi>{MODEL}" in page
 
 
 def test_what_a_service_was_paid_is_in_the_receipt(decided):
