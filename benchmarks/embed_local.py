@@ -27,7 +27,7 @@ WANTED = {"fixed_token_512_50": "1.05x", "section_aware_bills_v1": "1.25x"}
 
 
 def chunk_texts(name: str) -> list[str]:
-    """At most N_CHUNKS distinct chunks, evenly spread over the documents."""
+    """Return at most N_CHUNKS distinct chunks, evenly spread over the documents."""
     split = chunker(name)
     documents = read_corpus(bills_folder(), "bills").documents
     distinct = list(dict.fromkeys(chunk.reading(document) for document in documents for chunk in split(document)))

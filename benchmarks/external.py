@@ -53,7 +53,7 @@ def is_kept(encoder: str, folder: Path) -> bool:
 
 
 def values_of(folder: Path) -> dict[str, float]:
-    """nDCG@10 of the cells that can be had without embedding."""
+    """Return nDCG@10 of the cells that can be had without embedding."""
     encoders = [name for name in ("minilm-l6-v2", "mpnet-base-v2") if is_kept(name, folder)]
     with tempfile.TemporaryDirectory() as scratch:
         version = newest_version("beir", Path(scratch))

@@ -56,7 +56,7 @@ def fastest(
 
 def grown_mb(call: Callable[[], object]) -> float:
     """Return by how much the call's peak of resident memory exceeds what was resident before it; Linux alone."""
-    gc.collect()
+    gc.collect()  # what earlier calls left must not be counted as resident
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before = _resident_mb("VmRSS")
     call()

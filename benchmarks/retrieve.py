@@ -42,7 +42,7 @@ def compare(n_chunks: int, dim: int, per_document: int, path: Path) -> None:
     mapped, table = np.load(path, mmap_mode="r"), chunk_table(chunks)
     arm = DenseArm([f"q{i}" for i in range(N_QUERIES)], queries, chunks, mapped, table)
     grown = grown_mb(lambda: dense_run("cell", arm))
-    vectors = np.load(path)
+    vectors = np.load(path)  # the peers have all of it in memory
     index = faiss.IndexFlatIP(dim)
     index.add(vectors)
     calls = (

@@ -16,7 +16,7 @@ def benchmarks() -> list[Path]:
 
 
 def main() -> int:
-    """0 when every benchmark ran to its end; a benchmark's figures are for reading, not for passing."""
+    """Return 0 when every benchmark ran to its end; a benchmark's figures are for reading, not for passing."""
     failed = []
     print(HEAD, flush=True)
     for path in benchmarks():

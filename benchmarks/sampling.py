@@ -18,7 +18,7 @@ WORDS = [f"word{n}" for n in range(30_000)]
 
 
 def documents() -> Iterator[Document]:
-    """Texts of about 5 kB; every tenth is an earlier one with eight words changed."""
+    """Yield texts of about 5 kB; every tenth is an earlier one with eight words changed."""
     rng = random.Random(2)
     words = ["first"] * 560
     for number in range(N_DOCUMENTS):

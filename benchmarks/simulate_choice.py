@@ -96,6 +96,7 @@ def chosen(evening: Evening, prior: Prior | None, cost: float) -> int | None:
     eligible = [i for i, gain in enumerate(means) if meets_criterion_5(gain, evening.recalls[i], RULE)]
     if prior is None:
         return max(eligible, key=lambda cell: means[cell], default=None)
+    # What is believed needs the scores as a run keeps them.
     units = np.rint(evening.gains * SCORE_UNIT).astype(np.int64)
     losses = expected_losses(beliefs(units, prior), PLAN.model_copy(update={"switching_cost": cost}))
     found = least_loss("", {str(cell): losses[cell] for cell in eligible})
@@ -134,6 +135,7 @@ class Planted(NamedTuple):
         """Return an evening whose first cell gains so much."""
         if self.level is None:
             own, shared = rng.normal(size=(1 + self.n_others, n_queries)), rng.normal(size=n_queries)
+            # Half of the variance is the query's, so that cells correlate by .5.
             drawn = 0.2 * (own + shared) / 2**0.5
         else:
             drawn = self.level[:, rng.integers(self.level.shape[1], size=n_queries)]
@@ -150,6 +152,7 @@ def tier_of(evening: Evening, seed: int) -> tuple[str, bool]:
         unmet_criteria(CellFigures(mean, 0.0, p, "pass", 1.0), RULE, PLAN.significance.alpha)
         for mean, p in zip(means, ps, strict=True)
     ]
+    # The ladder of tiers: a cell that falls short of nothing, one that meets criterion 5, then what knowing is worth.
     if not all(short):
         return "confirmed", not short[0]
     if any(meets_criterion_5(mean, 0.0, RULE) for mean in means):

@@ -50,7 +50,7 @@ Draw = Callable[[np.random.Generator, int], Evening]
 
 
 def real(means: Floats | None = None, *, ties: float = 0.0, sign: int = 1) -> Draw:
-    """Evenings of real queries, weighted so that cells have these mean gains; a share of them made ties."""
+    """Return evenings of real queries, weighted so that cells have these mean gains; a share of them made ties."""
     gains, recall = sign * differences("scifact"), sign * differences("scifact", "recall10")
     weights = None if means is None else tilted(gains, means)
 
@@ -66,17 +66,19 @@ def permuted(rng: np.random.Generator, n_queries: int) -> Evening:
     """Return every query's scores dealt out to the cells at random."""
     both = [np.array(list(scores("scifact", measure).values())) for measure in ("ndcg10", "recall10")]
     chosen = rng.integers(both[0].shape[1], size=n_queries)
+    # One deal a query, the same for both measures.
     order = rng.permuted(np.tile(np.arange(len(both[0]))[:, None], n_queries), axis=0)
     dealt = [np.take_along_axis(values[:, chosen], order, axis=0) for values in both]
     return Evening(*(units(values[1:] - values[0]) for values in dealt))
 
 
 def skewed(shape: float, *, ties: float = 0.0) -> Draw:
-    """Cells that gain a little on most queries and lose much on few, correlated by .5."""
+    """Return cells that gain a little on most queries and lose much on few, correlated by .5."""
 
     def draw(rng: np.random.Generator, n_queries: int) -> Evening:
         def noise() -> Floats:
             own, shared = (rng.gamma(shape, size=(rows, n_queries)) - shape for rows in (9, 1))
+            # Scaled to variance 1 after ties, each query's share common to all cells.
             return (own + shared) / (2 * shape * (1 - ties)) ** 0.5
 
         kept = rng.random((9, n_queries)) >= ties

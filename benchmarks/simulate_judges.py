@@ -72,6 +72,7 @@ WITH_SECOND = ("other judge", "by cell", "two-level", "all three")
 def graded(truth: Comparison, judges: Judges, seed: int) -> tuple[Comparison, Qrels, np.random.Generator]:
     """Return the evening as the first judge grades it, what the second judge would say, and what goes on drawing."""
     rng = np.random.default_rng(np.random.PCG64(seed + TEST_SEED))
+    # Either judge errs at random first; a favour is laid over the first one's grades.
     first = second = truth.qrels
     if judges.errs:
         first, second = off_by_one(truth.qrels, rng), off_by_one(truth.qrels, rng)
@@ -112,6 +113,7 @@ def run(kind: str, gain: float, seed: int, found: Counter[str]) -> None:
     if not confirmed:
         return
     found["confirmed"] += 1
+    # Safeguards can only take a confirmation away, so evenings without one end here.
     for share in SHARES:
         doubles = read_twice(comparison.qrels, second, share, rng)
         for name, remains in left(comparison, doubles, confirmed, seed).items():

@@ -57,6 +57,7 @@ def print_power(runs: int) -> None:
     for cell in COMPARED:
         place = list(PLAN.cells).index(cell) - 1
         for gain in GAINS:
+            # This cell alone gains; all others are tilted to equal the baseline.
             weights = tilted(world, np.where(np.arange(len(world)) == place, gain, 0.0))
             sd = math.sqrt(float(weights @ (world[place] - gain) ** 2))
             ties = f"{100 * float(weights @ (world[place] == 0)):.0f}"

@@ -27,7 +27,7 @@ MEANS, SDS = (0.0, 0.03, 0.05), (0.20, 0.25)
 
 
 def sources(rng: np.random.Generator, mean: float, sd: float) -> list[SourceGains]:
-    """Eight sources with one cell each."""
+    """Return eight sources with one cell each."""
     found = []
     for number in range(SOURCES):
         differences = mean + TAU * rng.standard_normal() + sd * rng.standard_normal(QUERIES)

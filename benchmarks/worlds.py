@@ -36,16 +36,18 @@ def differences(collection: str, measure: str = "ndcg10") -> Floats:
 
 
 def tilted(values: Floats, means: Floats) -> Floats:
-    """Weights of the queries under which every row of (cells, queries) has its mean; those of least relative entropy.
+    """Return weights of the queries under which every row of (cells, queries) has its mean; those of least relative entropy.
 
     ValueError if no weights give these means.
     """
+    # Newton's method on the dual: the tilt of least relative entropy is exponential in the rows' values.
     slopes = np.zeros(len(values))
     for _ in range(200):
         weights = np.exp(slopes @ values)
         weights /= weights.sum()
         found = values @ weights
         spread = (values * weights) @ values.T - np.outer(found, found)
+        # A clipped step cannot overshoot into weights that underflow.
         slopes += np.clip(np.linalg.solve(spread + 1e-9 * np.eye(len(slopes)), means - found), -2, 2)
     if not np.allclose(values @ weights, means, atol=1e-6):
         raise ValueError("no weights of these queries give these means")
@@ -53,7 +55,7 @@ def tilted(values: Floats, means: Floats) -> Floats:
 
 
 def units(values: Floats) -> Ints:
-    """Differences as the tests take them."""
+    """Return differences as the tests take them."""
     return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
 
 
