@@ -36,7 +36,7 @@ def differences(collection: str, measure: str = "ndcg10") -> Floats:
 
 
 def tilted(values: Floats, means: Floats) -> Floats:
-    """Return weights of the queries under which every row of (cells, queries) has its mean; those of least relative entropy.
+    """Return the weights of queries, of least relative entropy, under which each row of (cells, queries) has its mean.
 
     ValueError if no weights give these means.
     """
