@@ -130,7 +130,8 @@ class SmallEncoder(InProcessEncoder):
         )
 
     def identity(self) -> dict[str, object]:
-        return {"encoder": self.spec.name, "max_tokens": self.spec.max_tokens, "backend": {"name": "local"}}
+        row = {"encoder": self.spec.name, "revision": self.spec.revision, "max_tokens": self.spec.max_tokens}
+        return {**row, "backend": {"name": "local"}}
 
     def token_counts(self, texts, side):
         return np.array([len(_words(text)) for text in texts], dtype=np.int64)
