@@ -12,6 +12,7 @@ from runner.decide.tiers import (
     criteria,
     interval_of,
     meets_criterion_5,
+    reaches_gain,
     recommendation,
     unmet_criteria,
 )
@@ -185,3 +186,11 @@ def test_a_cell_outside_of_the_family_has_the_interval_of_its_own_test():
     tested = row(BETTER, 0.03).test
     assert interval_of(tested) == tested.simultaneous
     assert interval_of(tested.model_copy(update={"simultaneous": None})) == tested.interval
+
+
+@pytest.mark.parametrize(("high", "reached"), [(0.02, True), (0.01996, True), (0.0199, False)])
+def test_an_interval_reaches_the_gain_that_it_ends_at(high, reached):
+    tested = row(BETTER, 0.01)
+    test = tested.test.model_copy(update={"simultaneous": [-0.01, high]})
+    assert reaches_gain(tested.model_copy(update={"test": test}), RULE) is reached
+    assert not reaches_gain(row(BASELINE), RULE)
