@@ -392,7 +392,7 @@ def first_three(run: Run, qrels: Qrels, relevant_grade: int) -> float:
     path = "runner/decide/cell_results.py"
     checkout.insert(path, "from runner.score.score", "from runner.score.first_three import first_three\n")
     line = "        first_three=first_three(run, comparison.qrels, plan.relevant_grade),\n"
-    checkout.insert(path, "        provenance=_provenance(", line)
+    checkout.insert(path, "        provenance=part(Provenance, ", line)
     template = "templates/_why.html.j2"
     checkout.insert(template, '<th scope="col" class="num">MRR@10</th>', '<th scope="col" class="num">First three</th>')
     cell = '<td class="num">{% if row.first_three is not none %}{{ row.first_three | percent }}{% endif %}</td>\n'

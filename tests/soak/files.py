@@ -76,8 +76,8 @@ def flips(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
 def _taken(folder: Path, command: Sequence[str], name: str) -> str:
     """What is wrong with a command's answer to a version with a changed file of that name; "" if it refuses it."""
     words = [word.format(folder=folder) for word in command]
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code, _ = called(*words, "--source=demo", f"--eval-set-path={folder / 'eval-sets' / 'demo'}")
-    refused = code == IntegrityError.exit_code and name in err.getvalue() and not out.getvalue()
-    return "" if refused else f"{' '.join(command) or 'the evening'}: exit {code}, {err.getvalue()[-200:]}"
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(io.StringIO()):
+        code, message = called(*words, "--source=demo", f"--eval-set-path={folder / 'eval-sets' / 'demo'}")
+    refused = code == IntegrityError.exit_code and name in message and not out.getvalue()
+    return "" if refused else f"{' '.join(command) or 'the evening'}: exit {code}, {message[-200:]}"
