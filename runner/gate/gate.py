@@ -9,7 +9,7 @@ from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.gate.bench import Floats, bench_of, permutation_groups
-from runner.gate.nulls import BY_NAME, GATES, GRADED, Drawn, Fixed, Judged, Null, Trials
+from runner.gate.nulls import BY_NAME, GATES, GRADED, Drawn, Judged, Null, Trials
 from runner.score.comparison import Comparison
 from runner.score.score import units
 
@@ -133,19 +133,19 @@ class Gate:
             mean, real, differences = float(drawn.expected.sum()) / n, float(own.sum()) / n, own - drawn.expected
         return self._result(null, (mean, low, high), dots, real - mean, n_as_good), differences
 
-    def _fixed(self, null: Null, own: Floats, fixed: Fixed) -> tuple[NullResult, Floats]:
+    def _fixed(self, null: Null, own: Floats, scores: Floats) -> tuple[NullResult, Floats]:
         """Set the scores against one system: the one-sided sign-flip test of the differences to it.
 
         Flipping the signs of some differences leaves a sum at least as great where those flipped do not add up to
         more than 0.
         """
-        real, theirs = units(own), units(fixed.scores)
+        real, theirs = units(own), units(scores)
         flipped = np.zeros(self.trials.draws, np.int64)
         for difference, flips in zip(real - theirs, self.trials.flips, strict=True):
             flipped += difference * flips
         mean = int(theirs.sum()) / self._whole
         delta = int(real.sum()) / self._whole - mean
-        return self._result(null, (mean, mean, mean), [], delta, int((flipped <= 0).sum())), own - fixed.scores
+        return self._result(null, (mean, mean, mean), [], delta, int((flipped <= 0).sum())), own - scores
 
     def _result(
         self, null: Null, spread: tuple[float, float, float], dots: list[float], delta: float, n_as_good: int

@@ -70,12 +70,6 @@ class Drawn(NamedTuple):
     expected: Floats | None = None
 
 
-class Fixed(NamedTuple):
-    """One system's score by query (queries,)."""
-
-    scores: Floats
-
-
 class Judged(NamedTuple):
     """What stands before a null: `rankings` to be beaten, the `run` in question and the chunks of each document.
 
@@ -87,8 +81,8 @@ class Judged(NamedTuple):
     chunks: Ints
 
 
-Outcome = Callable[[Trials, Judged], Drawn | Fixed]
-"""What a null scores: by chance, or as one system."""
+Outcome = Callable[[Trials, Judged], Drawn | Floats]
+"""What a null scores: by chance, or as one system with a score by query (queries,)."""
 
 Predictor = Callable[[Trials], Iterable[Ints]]
 """Rankings (queries, depth) of a system that ignores the query; several where it is drawn."""
@@ -138,9 +132,10 @@ def _shuffled(trials: Trials, judged: Judged) -> Drawn:
     return Drawn(shuffled_totals(trials.bench, judged.rankings, trials.draws, generator))
 
 
-def _for_all(trials: Trials, documents: Ints) -> Fixed:
+def _for_all(trials: Trials, documents: Ints) -> Floats:
     """Return the same list for every query."""
-    return Fixed(trials.bench.scores(documents[None])[0])
+    scores: Floats = trials.bench.scores(documents[None])[0]
+    return scores
 
 
 def _single_labels(bench: Bench, group: Ints) -> tuple[Ints, Ints]:

@@ -264,7 +264,7 @@ def test_a_null_is_a_row_and_a_new_name_of_the_gate(checkout, tmp_path):
     checkout.insert(
         path,
         "GRADED: ",
-        '''def _first_by_name(trials: Trials, judged: Judged) -> Fixed:
+        '''def _first_by_name(trials: Trials, judged: Judged) -> Floats:
     """The first ten documents by name."""
     return _for_all(trials, trials.bench.corpus[: trials.bench.depth])
 
