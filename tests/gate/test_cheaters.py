@@ -143,3 +143,8 @@ def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
         *("hr201-school-lunch", "hr202-reading-rooms", "hr203-chalk-dust", "hr204-bell-times", "hr205-swim-lessons"),
     ]
     assert all(items == by_stratum[stratum] for items, stratum in zip(lists, bench.strata, strict=True))
+
+
+def test_the_worst_first_reverses_the_engine_s_own_first_ten():
+    given = exam()
+    assert CHEATERS["worst first"].lists(given) == [own[: given.depth][::-1] for own in given.engine]

@@ -9,7 +9,7 @@ from runner.score.bootstrap import (
     resampled_totals,
     score_matrix,
 )
-from runner.score.comparison import paired_differences, planned_intervals
+from runner.score.comparison import paired_differences, planned_intervals, wins_ties_losses
 from tests.support.example_results import PLAN
 
 
@@ -95,3 +95,7 @@ def test_a_matrix_is_made_only_of_cells_over_the_same_queries():
     other = Scores("c", ("q2", "q1"), {"ndcg@10": (3, 4)})
     with pytest.raises(ValueError, match="different queries: a, c"):
         score_matrix([first, other], "ndcg@10")
+
+
+def test_queries_are_won_lost_or_tied_and_0_is_a_tie():
+    assert wins_ties_losses(np.array([3, 0, -1, 0, 2])) == (2, 2, 1)
