@@ -39,8 +39,9 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
     eligible = test is not None and not comparison.published
     if eligible and test is not None:
-        figures = CellFigures(gain, recall, test.p_gain, gate.verdict, scores["judged@10"].mean)
-        unmet = unmet_criteria(figures, plan.rule, plan.significance.alpha) or blockers(cell)
+        tested, judged = comparison.gain_tests.get(cell), scores["judged@10"].mean
+        figures = CellFigures(gain, recall, len(comparison.queries), tested, gate.verdict, judged)
+        unmet = unmet_criteria(figures, plan.rule) or blockers(cell)
     return CellResult(
         cell=cell,
         role=_role(cell, comparison),

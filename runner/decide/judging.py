@@ -109,12 +109,10 @@ def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[Ce
 
 def cell_under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """Return what the test says of a cell with the grades that the comparison has."""
-    plan, gain_test = comparison.plan, comparison.gain_tests.get(cell)
-    p_gain = gain_test and gain_test.p
-    gain, recall = _differences(comparison, cell)
-    figures = CellFigures(gain, recall, p_gain, "pass", 1.0)
-    holds = not unmet_criteria(figures, plan.rule, plan.significance.alpha)
-    return CellUnderJudge(cell=cell, gain=gain, p_gain=p_gain, holds=holds)
+    test, (gain, recall) = comparison.gain_tests.get(cell), _differences(comparison, cell)
+    figures = CellFigures(gain, recall, len(comparison.queries), test, "pass", 1.0)
+    holds = not unmet_criteria(figures, comparison.plan.rule)
+    return CellUnderJudge(cell=cell, gain=gain, p_gain=test and test.p, holds=holds)
 
 
 def _differences(comparison: Comparison, cell: str) -> tuple[float, float]:

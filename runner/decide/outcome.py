@@ -1,19 +1,17 @@
 """The tier of a complete result; templates/sentences/outcome.j2 says it in words.
 
 A candidate meets criterion 5, on point estimates; it is confirmed if its gain holds up (runner/decide/tiers.py).
-Without a candidate the baseline is recorded by criterion 6: "baseline kept" if even somebody who knew the best choice
-would not be expected to gain more than a switch costs, else "inconclusive".
+Without a candidate the baseline is recorded by criterion 6: "baseline kept".
 """
 
 from collections.abc import Sequence
 
 from runner.base.figures import round4
 from runner.decide.sample_size import detectable
-from runner.decide.tiers import not_ruled_out, recommendation
+from runner.decide.tiers import recommendation
 from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.results import Bar, CellResult, NoiseFloor, Outcome, Tier
 from runner.score.comparison import Comparison
-from runner.score.expected_loss import Beliefs
 
 CHOSEN: tuple[Tier, ...] = ("confirmed", "candidate")
 """Tiers in which a person chooses."""
@@ -34,7 +32,6 @@ def outcome(
     plan = comparison.plan
     candidates = [row for row in cells if row.meets_criterion_5]
     barred_by = bar(comparison, cells, controls, noise_floor, unjudged)
-    worth = worth_of_knowing(comparison.beliefs, comparison.challengers, cells)
     tier: Tier = "baseline kept"
     if barred_by:
         tier = "no decision"
@@ -42,13 +39,10 @@ def outcome(
         tier = "compared"
     elif candidates:
         tier = "confirmed" if any(row.confirmed for row in candidates) else "candidate"
-    elif worth > plan.switching_cost:
-        tier = "inconclusive"
     return Outcome(
         tier=tier,
         barred_by=barred_by,
         recommended=plan.baseline if barred_by else recommendation(cells, plan)[0],
-        worth_of_knowing=worth,
         false_alarm=comparison.false_alarm(),
         detectable=detectable(plan, len(comparison.queries), cells),
     )
@@ -74,15 +68,3 @@ def bar(
     if noise_floor is not None and abs(round4(noise_floor.difference.mean)) >= plan.rule.min_gain:
         return "noise"
     return None
-
-
-def worth_of_knowing(beliefs: Beliefs | None, challengers: Sequence[str], cells: Sequence[CellResult]) -> float:
-    """Return what the best choice is expected to gain over the baseline, at four places, if somebody knew which it is.
-
-    Of the cells that could be chosen; 0 if there are none, or nothing is believed of them. `beliefs` are in the order
-    of the challengers.
-    """
-    places = {cell: place for place, cell in enumerate(challengers)}
-    # Cells that are ruled out stay in the model, but nobody would choose them.
-    left = [places[row.cell] for row in cells if row.cell in places and not_ruled_out(row)]
-    return round4(beliefs.best(sorted(left))) if beliefs is not None else 0.0

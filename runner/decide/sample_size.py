@@ -5,7 +5,7 @@ Every figure on the subject, in the dry run, on the page and in the terminal, is
 
 from collections.abc import Sequence
 
-from runner.decide.tiers import cell_in_question
+from runner.decide.tiers import MIN_CONFIRMED, cell_in_question
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult
 from runner.score.gain_test import FIRST_SHARE
@@ -15,8 +15,7 @@ from runner.score.power import DEFAULT_SD, POWER, least_gain
 def error_for(plan: ScoredPlan, cell: str) -> float:
     """Return the error that is left for the one-sided test of one cell of the plan.
 
-    The first challengers share FIRST_SHARE of it, the others the rest, by Bonferroni: a little less than max-T and
-    its steps leave.
+    The first challengers share FIRST_SHARE of it, the others the rest: the bar before any cell is shown.
     """
     alpha, n_first = plan.significance.alpha, len(plan.first)
     n_others = len(plan.cells) - 1 - n_first
@@ -27,9 +26,12 @@ def error_for(plan: ScoredPlan, cell: str) -> float:
 
 
 def detectable(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult]) -> float | None:
-    """Return the gain of the cell in question that so many queries confirm, at its scatter; None if there is none."""
+    """Return the gain of the cell in question that so many queries confirm, at its scatter; None if they confirm none.
+
+    Also None without such a cell, and if it does not scatter.
+    """
     row = cell_in_question(cells)
-    if row is None or row.test is None or not row.test.sd:
+    if n_queries < MIN_CONFIRMED or row is None or row.test is None or not row.test.sd:
         return None
     return least_gain(n_queries, row.test.sd, error_for(plan, row.cell), bar=plan.rule.min_gain)
 
@@ -43,10 +45,18 @@ def detectable_first(plan: ScoredPlan, n_queries: int, sd: float) -> float:
     return least_gain(n_queries, sd, FIRST_SHARE * plan.significance.alpha, bar=plan.rule.min_gain)
 
 
-def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
-    """Return what so many queries show, in words: of the cell in question, without results of the first challenger.
+def too_few(n_queries: int) -> str:
+    """Return that so many queries confirm nothing; "" if they are enough."""
+    if n_queries >= MIN_CONFIRMED:
+        return ""
+    return f"{n_queries} queries confirm no gain, whatever its size: that takes {MIN_CONFIRMED}"
 
-    Without results, at the plan's scatter. "" if the baseline stands alone, or differences do not scatter.
+
+def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:
+    """Return what so many queries confirm, in words: of the cell in question, without results of the first challenger.
+
+    Without results, at the plan's scatter. If they are too few to confirm anything, what the least number would.
+    "" if the baseline stands alone, or differences do not scatter.
     """
     if len(plan.cells) < 2:
         return ""
@@ -57,8 +67,7 @@ def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ())
         cell, sd = row.cell, row.test.sd
     if not sd:
         return ""
-    gain = least_gain(n_queries, sd, error_for(plan, cell), bar=plan.rule.min_gain)
-    return (
-        f"{n_queries} queries show a true gain of {gain:.2f} nDCG@10 of {cell} with {100 * POWER:.0f} % power (SD of "
-        f"differences {sd:.2f})"
-    )
+    few, enough = too_few(n_queries), max(n_queries, MIN_CONFIRMED)
+    gain = least_gain(enough, sd, error_for(plan, cell), bar=plan.rule.min_gain)
+    shown = f"{enough} queries confirm a true gain of {gain:.2f} nDCG@10 of {cell} with {100 * POWER:.0f} % power"
+    return "; ".join(filter(None, [few, f"{shown} (SD of differences {sd:.2f})"]))

@@ -6,23 +6,28 @@ Every threshold is compared at the four places that a page shows.
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
-from runner.base.figures import figure_beside_bar, p_beside_alpha, round4, whole_percent
+from runner.base.figures import figure_beside_bar, p_and_bar, round4, whole_percent
 from runner.base.records import Verdict
 from runner.eval_set.shapes.paired import ExpectedLoss, PairedTest
 from runner.eval_set.shapes.plan import Rule, ScoredPlan
 from runner.eval_set.shapes.results import CellResult
+from runner.score.gain_test import GainTest
 from runner.score.sign_flip import Side
+
+MIN_CONFIRMED = 50
+"""Queries that `confirmed` takes: with fewer, skewed differences pass the test too often (docs/statistics.md)."""
 
 
 class CellFigures(NamedTuple):
-    """What the rule looks at: differences to the baseline, p of "it does not gain", gate, and Judged@10.
+    """What the rule looks at: differences to the baseline over so many queries, their test, gate, and Judged@10.
 
-    A cell that was not preregistered has no p.
+    A cell that was not preregistered has no test.
     """
 
     gain: float
     recall: float
-    p_gain: float | None
+    n_queries: float
+    test: GainTest | None
     gate: Verdict
     judged: float
 
@@ -31,10 +36,12 @@ class CellFigures(NamedTuple):
         """Return the figures of a tested cell; ValueError for the baseline."""
         if row.test is None:
             raise ValueError(f"{row.cell} is the baseline, which is held against nothing")
+        p, bar = row.test.p_gain, row.test.bar
         return cls(
             row.differences["ndcg@10"].mean,
             row.differences["recall@10"].mean,
-            row.test.p_gain,
+            len(row.scores["ndcg@10"].per_query),
+            None if p is None or bar is None else GainTest(p, bar),
             row.gate.verdict,
             row.scores["judged@10"].mean,
         )
@@ -46,7 +53,7 @@ class Criterion(NamedTuple):
     `lacks` is what "it" does or is if the condition is not met.
     """
 
-    name: Literal["gain", "chance", "recall", "gate", "judged"]
+    name: Literal["gain", "chance", "recall", "gate", "judged", "queries"]
     met: bool | None
     figure: float | str | None
     bound: float | str
@@ -62,20 +69,28 @@ def criterion_5(gain: float, recall_change: float, rule: Rule) -> list[Criterion
     ]
 
 
-def criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[Criterion]:
+def criteria(cell: CellFigures, rule: Rule) -> list[Criterion]:
     """Return every condition of a confirmed cell, in the order of `Criterion.name`.
 
-    Criterion 5, an adjusted p of at most `alpha`, a null gate passed, and every hit that counts judged.
+    Criterion 5, a p of at most the cell's bar, a null gate passed, every hit that counts judged, and queries enough.
     """
     gain, recall = criterion_5(cell.gain, cell.recall, rule)
-    chance = Criterion("chance", None, None, alpha, "was not preregistered, and so has no p")
-    if (p := cell.p_gain) is not None:
-        lacks = f"is not told from chance (p {p_beside_alpha(p, alpha)})"
-        chance = Criterion("chance", round4(p) <= alpha, round4(p), alpha, lacks)
+    chance = Criterion("chance", None, None, "none", "was not preregistered, and so has no p")
+    if cell.test is not None:
+        p, bar = cell.test
+        chance = Criterion("chance", p <= bar, p, bar, f"is not told from chance (p {p_and_bar(p, bar)})")
     passed = {"pass": True, "insufficient": None, "fail": False}[cell.gate]
     gate = Criterion("gate", passed, cell.gate, "pass", f"does not pass the null gate ({cell.gate})")
-    judged = round4(cell.judged)
-    return [gain, chance, recall, gate, Criterion("judged", judged >= 1, judged, 1.0, "has unjudged hits")]
+    judged, n = round4(cell.judged), cell.n_queries
+    few = f"was asked fewer than {MIN_CONFIRMED} queries"
+    return [
+        gain,
+        chance,
+        recall,
+        gate,
+        Criterion("judged", judged >= 1, judged, 1.0, "has unjudged hits"),
+        Criterion("queries", n >= MIN_CONFIRMED, n, MIN_CONFIRMED, few),
+    ]
 
 
 def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
@@ -83,20 +98,15 @@ def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
     return all(one.met for one in criterion_5(gain, recall_change, rule))
 
 
-def unmet_criteria(cell: CellFigures, rule: Rule, alpha: float) -> list[str]:
+def unmet_criteria(cell: CellFigures, rule: Rule) -> list[str]:
     """Return what the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores."""
-    return [one.lacks for one in criteria(cell, rule, alpha) if not one.met]
+    return [one.lacks for one in criteria(cell, rule) if not one.met]
 
 
 def not_ruled_out(row: CellResult) -> bool:
     """Return whether a challenger neither is shown to lose Recall@10 nor fails the null gate."""
     bound = row.recall_bound
     return bound is not None and bound.state != "shown to fall" and row.gate.verdict != "fail"
-
-
-def regret_of_keeping(row: CellResult) -> float:
-    """Return what keeping the baseline instead of the cell is expected to lose; 0 if it is ruled out."""
-    return round4(row.loss.keeping) if row.loss is not None and not_ruled_out(row) else 0.0
 
 
 def reaches_gain(row: CellResult, rule: Rule) -> bool:
@@ -144,15 +154,14 @@ def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, 
 
 
 def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
-    """Return the best confirmed cell, else the best candidate, else the one that keeping the baseline may miss most.
+    """Return the best confirmed cell, else the best candidate, else the best challenger.
 
     `cells` are ranked, best first. None if the baseline stands alone.
     """
     tested = [row for row in cells if row.test is not None]
     confirmed = [row for row in tested if row.confirmed]
     candidates = [row for row in tested if row.meets_criterion_5]
-    missed = sorted(tested, key=regret_of_keeping, reverse=True)
-    return next(iter(confirmed or candidates or missed), None)
+    return next(iter(confirmed or candidates or tested), None)
 
 
 def beside_baseline(cells: Sequence[CellResult], plan: ScoredPlan) -> list[str]:

@@ -17,6 +17,7 @@ from runner.decide.decide import RECOMMENDED, decide, decision_sentence, need_ce
 from runner.decide.receipt import remember_times
 from runner.decide.results import Scored
 from runner.decide.roster import reuse_of
+from runner.decide.sample_size import too_few
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.prices import MAX_USD
 from runner.eval_set.batches import Pair
@@ -67,6 +68,10 @@ class Evening(Session):
             self._need_queries()
             check_preregistration(self.version)  # what could not be frozen later is said before hours of embedding
             self._make_all_runs()
+            if not self.version.preregistration_path.exists() and (
+                few := too_few(len(load_queries(self.version.queries_path)))
+            ):
+                say(f"{few}. From here on the queries are frozen.")
             preregister(self.version)
             if said := carry_labels(self.version).sentence:
                 say(said)

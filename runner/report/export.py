@@ -44,7 +44,7 @@ def _cell(place: int, row: CellResult) -> Row:
     test = row.test
     for name, found in (row.differences if test else {}).items():
         made |= {f"difference_{name}_{part}": value for part, value in found.model_dump().items()}
-    for part in ("p", "p_gain", "p_adjusted", "sd"):
+    for part in ("p", "p_gain", "bar", "p_adjusted", "sd"):
         made[part] = getattr(test, part, None)
     for part in ("interval", "simultaneous"):
         low, high = getattr(test, part, None) or (None, None)

@@ -8,6 +8,7 @@ import yaml
 from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
 from runner.base.records import ASKED
+from runner.decide.sample_size import too_few
 from runner.decide.tiers import CellFigures, Criterion, criteria, recall_words
 from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.shapes.cell import BackendRecord, ChunkHealth, Provenance
@@ -67,7 +68,7 @@ def forest_svg(results: Results) -> str:
 
 def criteria_of(row: CellResult, results: Results) -> list[Criterion]:
     """Return the conditions of a confirmed cell, each with whether this one meets it."""
-    return criteria(CellFigures.of(row), results.plan.rule, results.plan.significance.alpha)
+    return criteria(CellFigures.of(row), results.plan.rule)
 
 
 def ranked(names: Iterable[str], results: Results) -> list[str]:
@@ -184,6 +185,7 @@ _ASKED: dict[str, object] = {
         sentences.weaknesses,
         slices,
         tint,
+        too_few,
         turning_queries,
     )
 } | {

@@ -10,7 +10,7 @@ from runner.base.figures import round4
 from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
 from runner.decide.decide import AUTOMATIC, UNATTENDED
 from runner.decide.sample_size import detectable_first, shown_by
-from runner.decide.tiers import not_ruled_out, reaches_gain, recall_words, recommendation
+from runner.decide.tiers import MIN_CONFIRMED, not_ruled_out, reaches_gain, recall_words, recommendation
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.judges import Judging, SecondJudge
@@ -113,6 +113,7 @@ def _template(name: str) -> Template:
     )
     sentences.globals |= {each.__name__: each for each in asked}
     sentences.globals |= {"ASKED": ASKED, "AUTOMATIC": AUTOMATIC, "TRAFFIC": TRAFFIC, "UNATTENDED": UNATTENDED}
+    sentences.globals["MIN_CONFIRMED"] = MIN_CONFIRMED
     sentences.filters["model"] = lambda cell: cell.partition(" x ")[0]
     sentences.tests["written_by_model"] = by_model
     return sentences.get_template(f"sentences/{name}.j2")

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputNeeded
-from runner.base.figures import figure_beside_bar, fitting, p_beside_alpha, texts, whole_percent
+from runner.base.figures import figure_beside_bar, fitting, p_and_bar, texts, whole_percent
 from runner.base.places import DRIVER
 from runner.base.terminal import table, terminal_width
 from runner.decide.decide import decision_sentence
@@ -62,8 +62,8 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     if alone and len(alone) == len(tests):
         note = f"[ ]* is the interval of this cell alone ({share})"
         note += "; an exploration gives no p" if results.kind == "exploration" else ""
-    if any(test.p_step is not None for test in tests):
-        note += "; p follows the plan's order of tests, so that cells can share it, and is not the chance of luck"
+    if any(test.bar is not None for test in tests):
+        note += "; p is each cell's own, and a gain is shown if it is at most the bar beside it"
     return "\n".join([*lines, *_wrapped(note, width)])
 
 
@@ -78,8 +78,8 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     gained, least, most = texts(gain, low, high, plan.rule.min_gain)
     alone = "" if row.test.simultaneous else "*"
     changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
-    p = row.test.p_gain
-    claimed = "" if p is None else p_beside_alpha(p, plan.significance.alpha)
+    p, bar = row.test.p_gain, row.test.bar
+    claimed = "" if p is None or bar is None else p_and_bar(p, bar)
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, claimed, recalls, str(row.differences["recall@10"].losses), row.gate.verdict
 

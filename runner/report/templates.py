@@ -19,6 +19,7 @@ from runner.base.figures import (
     figure_beside_bar,
     fitting,
     fitting_signed,
+    p_and_bar,
     p_beside_alpha,
     p_text,
     per_query,
@@ -53,7 +54,15 @@ _FILTERS: tuple[Callable[..., object], ...] = (
     signed,
     whole_percent,
 )
-_ASKED: tuple[Callable[..., object], ...] = (cell_in_question, figure_beside_bar, interval_of, left_open, stand, texts)
+_ASKED: tuple[Callable[..., object], ...] = (
+    cell_in_question,
+    figure_beside_bar,
+    interval_of,
+    left_open,
+    p_and_bar,
+    stand,
+    texts,
+)
 
 
 def environment(*, autoescape: bool) -> Environment:

@@ -83,8 +83,7 @@ class Comparison:
         alone = [cell for cell in self.challengers if cell not in family]
         tests = self._two_sided(family) if family else {}
         for cell, gain in self.gain_tests.items():
-            p_step = None if gain.p_step == gain.p else gain.p_step
-            tests[cell] = tests[cell].model_copy(update={"p_gain": gain.p, "p_step": p_step})
+            tests[cell] = tests[cell].model_copy(update={"p_gain": gain.p, "bar": gain.bar})
         for cell in alone:
             tests[cell] = self._two_sided([cell])[cell].model_copy(update={"p_adjusted": None, "simultaneous": None})
         return tests
@@ -96,19 +95,14 @@ class Comparison:
 
     @cached_property
     def gain_tests(self) -> dict[str, GainTest]:
-        """The test of every preregistered challenger's gain, in the plan's order."""
-        settings, (first, others) = self.plan.significance, self._steps
-        cells = first + others
+        """The test of every preregistered challenger's gain, those that the plan names first before the others."""
+        family = [cell for cell in self.challengers if cell in self.registered]
+        first = [cell for cell in family if cell in self.plan.first]
+        cells = first + [cell for cell in family if cell not in first]
         if not cells:
             return {}
-        tests = gain_tests(self.paired(cells, "ndcg@10"), len(first), draws=settings.draws, seed=settings.seed)
+        tests = gain_tests(self.paired(cells, "ndcg@10"), len(first), self.plan.significance.alpha)
         return dict(zip(cells, tests, strict=True))
-
-    @property
-    def _steps(self) -> tuple[list[str], list[str]]:
-        """The preregistered challengers that go first, and the others."""
-        first = [cell for cell in self.plan.first if cell in self.runs and cell in self.registered]
-        return first, [cell for cell in self.challengers if cell in self.registered and cell not in first]
 
     @cached_property
     def recall_bounds(self) -> dict[str, RecallBound]:

@@ -1,148 +1,90 @@
-"""Whether a cell gains: the one-sided test of the upward claim, in the order that the plan registers.
+"""Whether a cell gains: each cell's own one-sided test, and the bar to which weighted Holm holds its p.
 
-Sign flips are exact where differences are symmetric about 0. If a cell gains a little on most queries, loses much on
-few and is equal on the whole, a sample that misses some of the losses looks better and steadier than it is. So what
-is compared is not Student's t but Hall's, which takes its own skewness out to the first order (Hall 1992), and with
-SKEWNESS times the skewness that the sample shows. A flip turns the skewness too, so nothing is lost where there is
-none. And one more query is counted than was asked, a loss as great as the root mean square of all differences.
+The test is Student's paired t over the queries and one more, the phantom, which loses the root mean square of all
+differences. If a cell gains a little on most queries and loses much on few, a sample that misses some of the losses
+looks better and steadier than the cell is; the phantom stands for one that was missed.
 """
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from runner.base.records import SCORE_UNIT, Ints
-from runner.score.flips import Floats, flipped
+from runner.base.records import Ints
+from runner.score.student import t_tail
 
 FIRST_SHARE = 0.8
 """The part of alpha that the first challengers have; the other cells have the rest."""
 
-SKEWNESS = 3
-"""How often a sample's skewness is counted: one that misses the tail understates it."""
-
-_TIE = 1e-9
-"""Statistics that differ by no more than this, or by this share of them, are a tie, which counts as an exceedance."""
-
 
 class GainTest(NamedTuple):
-    """P of "it does not gain", over all rows in their order, and inside the row's own step."""
+    """A cell's own p of "it does not gain", and what it may be at most for the gain to be shown; at nine places."""
 
     p: float
-    p_step: float
+    bar: float
 
 
-def gain_tests(differences: Ints, first: int, *, draws: int, seed: int) -> list[GainTest]:
-    """Return adjusted p of "it does not gain" of each row (rows, queries), in units of 1e-9, of which `first` go first.
+def gain_tests(differences: Ints, first: int, alpha: float) -> list[GainTest]:
+    """Return the test of each row of (cells, queries), of which the `first` go first."""
+    p_values = [round(phantom_t(row), 9) for row in differences.tolist()]
+    bars = holm_bars(p_values, first, alpha)
+    return [GainTest(p, round(bar, 9)) for p, bar in zip(p_values, bars, strict=True)]
 
-    Two steps, the first challengers and the other cells, each by step-down max-T over one-sided statistics (Romano &
-    Wolf 2005), which keeps the error of its step whichever rows truly gain nothing. The first have FIRST_SHARE of
-    alpha and the others the rest; a step whose rows are all shown to gain leaves its share to the other one (weighted
-    Holm over the two). So the chance that any row whose p is at most alpha gains nothing is at most alpha. With no
-    row in one of the steps, the other has all of alpha.
 
-    Beside it p in the row's own step, as if there were no other.
+def phantom_t(differences: Ints, weights: Sequence[float] | None = None) -> float:
+    """Return p of "it does not gain" of one cell's differences by query, whole numbers of 1e-9; 1 if none differs.
 
-    Every draw is taken together with its negation; all flips are counted if there are no more than `draws` pairs.
-    ValueError for no query, no draw, values too large to add exactly, or a `first` that is not 0 to the number of rows.
+    With u the mean over the root mean square, n queries and the phantom give s = (n u - 1) / (n + 1), and Student's t
+    on n degrees of freedom is s sqrt(n / (1 - s^2)). So p falls as u rises, and depends on nothing else.
 
-    >>> gains = np.array([[300, 200, 100, 400, -100, 200, 300, 200]]) * 1_000_000
-    >>> gain_tests(gains, 0, draws=1000, seed=1)
-    [GainTest(p=0.083984375, p_step=0.083984375)]
+    `weights` are fixed before judging. Both means are weighted then, and n is the number of queries of equal weight
+    whose mean would be as uncertain: sum w * sum w e^2 / sum w^2 e^2, with e the distance from the mean.
+
+    >>> round(phantom_t([300, 200, 100, 400, -100, 200, 300, 200]), 4)
+    0.0106
     """
-    if not 0 <= first <= len(differences):
-        raise ValueError(f"{first} of {len(differences)} rows cannot be the first")
-    statistics = _statistics(differences, draws, seed)
-    one, other = _step_down(statistics[:first]), _step_down(statistics[first:])
-    if not one or not other:
-        return [GainTest(p, p) for p in one + other]
-    adjusted = [
-        *_with_share(one, FIRST_SHARE, _passed_on(other, 1 - FIRST_SHARE)),
-        *_with_share(other, 1 - FIRST_SHARE, _passed_on(one, FIRST_SHARE)),
-    ]
-    return list(map(GainTest, adjusted, one + other))
+    values, n = [int(value) for value in differences], float(len(differences))
+    mean, square = sum(values) / n, sum(value * value for value in values) / n
+    if weights is not None:
+        whole = math.fsum(weights)
+        pairs = list(zip(weights, values, strict=True))
+        mean, square = (math.fsum(weight * value**power for weight, value in pairs) / whole for power in (1, 2))
+        scatter = [weight * (value - mean) ** 2 for weight, value in pairs]
+        # Equal differences do not scatter, and only the weights say how many queries they are.
+        about = scatter if any(scatter) else weights
+        n = whole * math.fsum(about) / math.fsum(w * each for w, each in zip(weights, about, strict=True))
+    if not square:
+        return 1.0
+    s = (n * mean / math.sqrt(square) - 1) / (n + 1)
+    return t_tail(s * math.sqrt(n / (1 - s * s)), n) if s > -1 else 1.0
 
 
-def _passed_on(step: Sequence[float], share: float) -> float:
-    """Return the least alpha at which all rows of a step are shown to gain at its share."""
-    return max(step) / share
+def effective_number(weights: Sequence[float]) -> float:
+    """Return how many queries of equal weight tell as much if all scatter alike."""
+    return math.fsum(weights) ** 2 / math.fsum(weight * weight for weight in weights)
 
 
-def _with_share(step: Sequence[float], share: float, whole_from: float) -> list[float]:
-    """Return p of rows that have a share of alpha, and all of it from an alpha of `whole_from`."""
-    return [min(1.0, p / share, max(p, whole_from)) for p in step]
+def holm_bars(p_values: Sequence[float], first: int, alpha: float) -> list[float]:
+    """Return the bar of each p, of which the `first` go first: what it may be at most for the cell to be shown to gain.
 
+    Holm's procedure with weights (Holm 1979, section 4): FIRST_SHARE shared by the first cells, the rest by the others,
+    all of it by the cells of one step if there is no other. The bar of a cell is alpha times its part of the weights of
+    all cells that are not shown before it, so a cell that is shown leaves its share to the others. ValueError for a
+    `first` that is not 0 to the number of cells.
 
-def _step_down(statistics: Floats) -> list[float]:
-    """Return the step-down max-T p of each row of (rows, draws and the observed one last)."""
-    # From the least row up, so that each is held to the greatest of those that are no more extreme than itself.
-    order = np.argsort(-statistics[:, -1], kind="stable")
-    greatest, least = np.full((2, statistics.shape[1]), [[-np.inf], [np.inf]])
-    p_values = [0.0] * len(order)
-    for row in order[::-1]:
-        greatest, least = np.maximum(greatest, statistics[row]), np.minimum(least, statistics[row])
-        t = statistics[row, -1]
-        bar = t - _TIE * (1 + abs(t)) if math.isfinite(t) else t
-        # Every draw counts together with its negation, whose statistic is the least one with the other sign.
-        extreme = int((greatest >= bar).sum()) + int((-least >= bar).sum())
-        p_values[row] = extreme / (2 * statistics.shape[1])
-    # A row is shown only if all those before it are.
-    for row, p in zip(order, accumulate((p_values[row] for row in order), max), strict=True):
-        p_values[row] = p
-    return p_values
-
-
-def _statistics(differences: Ints, draws: int, seed: int) -> Floats:
-    """Return Hall's t of each row and one more loss under every draw, and as observed in the last column."""
-    differences = np.hstack([differences, -_root_mean_squares(differences)])
-    largest = np.abs(differences).max(axis=1, keepdims=True, initial=1)
-    # Shares of the largest, so that their cubes can be summed as whole numbers.
-    shares = differences / largest
-    cubes = np.rint(shares * shares * shares * SCORE_UNIT).astype(np.int64)  # whole, so that any order adds up alike
-    sums = flipped(np.vstack([differences, cubes]), draws=draws, seed=seed).sums
-    statistics = np.empty((len(differences), sums.shape[1] + 1))
-    for row, values in enumerate(differences.tolist()):
-        scale = int(largest[row, 0])
-        squares = sum(value * value for value in values) / scale**2
-        totals, cubed = (
-            (total - 2 * np.append(part, 0)) / unit  # the last one flips nothing
-            for total, part, unit in (
-                (sum(values), sums[row], scale),
-                (int(cubes[row].sum()), sums[len(differences) + row], SCORE_UNIT),
-            )
-        )
-        statistics[row] = _halls_t(totals, squares, cubed, len(values))
-    return statistics
-
-
-def _root_mean_squares(differences: Ints) -> Ints:
-    """Return each row's root mean square, (rows, 1): whole, and the same however signs are flipped."""
-    n_queries = differences.shape[1]
-    if not n_queries:
-        raise ValueError("0 queries: there must be one at least")
-    roots = [[math.isqrt(sum(value * value for value in row) // n_queries)] for row in differences.tolist()]
-    return np.array(roots, np.int64).reshape(-1, 1)
-
-
-def _halls_t(totals: Floats, squares: float, cubes: Floats, n: int) -> Floats:
-    """Return Hall's t over sqrt(n) from the sums of n values, of their squares and of their cubes.
-
-    With u the mean in standard deviations (ddof 0) and g SKEWNESS times the skewness:
-    u + g u^2 / 3 + g^2 u^3 / 27 + g / (6 n), which rises with u. Infinite where all values are equal and not 0, 0
-    where they are 0.
+    >>> holm_bars([0.01, 0.03, 0.5], 1, 0.05)
+    [0.04, 0.025, 0.025]
     """
-    if not squares:
-        return np.zeros_like(totals)
-    # In units of the root mean square, which flips leave as it is.
-    mean = totals / math.sqrt(n * squares)
-    variance = 1 - mean * mean
-    scatters: NDArray[np.bool_] = variance > _TIE
-    deviation = np.sqrt(np.where(scatters, variance, 1.0))
-    u = mean / deviation
-    # The third central moment out of the raw ones.
-    third = cubes * math.sqrt(n) / (squares * math.sqrt(squares)) - 3 * mean + 2 * mean * mean * mean
-    g = SKEWNESS * third / (deviation * deviation * deviation)
-    return np.where(scatters, u + g * u * u / 3 + g * g * u * u * u / 27 + g / (6 * n), np.copysign(np.inf, mean))
+    others = len(p_values) - first
+    if first < 0 or others < 0:
+        raise ValueError(f"{first} of {len(p_values)} cells cannot be the first")
+    share = FIRST_SHARE if first and others else float(first > 0)
+    shares = [share / (first or 1)] * first + [(1 - share) / (others or 1)] * others
+    order = sorted(range(len(p_values)), key=lambda cell: p_values[cell] / shares[cell])
+    bars, shown, left = [0.0] * len(p_values), 0, 1.0
+    for place, cell in enumerate(order):
+        # Once a cell is not shown, none after it is, and what is left stays.
+        if shown == place:
+            left = math.fsum(shares[other] for other in order[place:])
+        bars[cell] = alpha * shares[cell] / left
+        shown += shown == place and p_values[cell] <= bars[cell]
+    return bars

@@ -314,7 +314,9 @@ def _paired(run: QueryScores, other: QueryScores) -> Paired:
         sd=test.sd,
         left_out=spread,
         influential=queries[influential],
-        detectable=least_gain(len(queries), test.sd, ALPHA / 2, losses=0) if len(queries) > 2 and test.sd else None,
+        detectable=least_gain(len(queries), test.sd, ALPHA / 2, phantom=False)
+        if len(queries) > 2 and test.sd
+        else None,
     )
 
 

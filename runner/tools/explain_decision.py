@@ -1,6 +1,6 @@
 """A version's decision in words: what was chosen, by whom, on what evidence, and what the evidence does not show."""
 
-from runner.base.figures import p_text
+from runner.base.figures import p_and_bar
 from runner.base.schema import FrozenModel
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import version_in_force
@@ -92,9 +92,8 @@ def _of_cell(row: CellResult, results: Results) -> str:
         return f"{sentence}; the baseline."
     low, high = interval_of(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
-    claimed = "no p" if row.test.p_gain is None else f"p of no gain {p_text(row.test.p_gain)}"
-    if row.test.p_step is not None:
-        claimed += f", {p_text(row.test.p_step)} in its own step"
+    p, bar = row.test.p_gain, row.test.bar
+    claimed = "no p" if p is None or bar is None else f"p of no gain {p_and_bar(p, bar)}"
     level = 100 * (1 - results.plan.significance.alpha)
     fall = recall_words(row, len(results.queries), results.plan.rule)
     sentence += (

@@ -89,7 +89,7 @@ def test_the_rationale_holds_the_figures_of_the_chosen_cell():
     said = decide(made, SHA, Choice(BETTER, "r", "me"), today="2026-01-31").rationale
     for figure in ("nDCG@10 0.5300", "(0.4300 to 0.6300)", "Recall@10 0.5900", "+0.0300 nDCG@10 to the baseline"):
         assert figure in said
-    assert "not confirmed: it is not told from chance (p 0.50)" in said
+    assert "not confirmed: it is not told from chance (p 0.5, bar 0.04)" in said
     kept = decide(made, SHA, Choice(BASELINE, "r", "me"), today="2026-01-31").rationale
     assert "to the baseline;" not in kept
 

@@ -57,7 +57,7 @@ def test_pairs_that_the_other_judge_did_not_read_keep_their_grade():
     cells, _ = under_judge(truth, doubles(labels_of(truth.qrels, [(query_id, doc_id)], people=read)))
     regraded = replace(truth, qrels={q: row | read.get(q, {}) for q, row in truth.qrels.items()})
     assert [row.gain for row in cells] == [
-        regraded.paired([cell], "ndcg@10").sum() / (25 * SCORE_UNIT) for cell in truth.challengers
+        regraded.paired([cell], "ndcg@10").sum() / (50 * SCORE_UNIT) for cell in truth.challengers
     ]
 
 

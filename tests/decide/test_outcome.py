@@ -2,8 +2,6 @@
 
 import pytest
 
-from runner.base.figures import round4
-from runner.decide.outcome import worth_of_knowing
 from runner.decide.sample_size import detectable_first, error_for
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import NoiseFloor
@@ -14,7 +12,6 @@ from tests.support.example_results import (
     HYBRID,
     PLAN,
     SPARSE,
-    beliefs_of,
     control,
     outcome_of,
     results,
@@ -24,23 +21,10 @@ from tests.support.example_results import (
 GOOD = {"p": 0.004}
 
 
-@pytest.mark.parametrize(("doubt", "tier"), [(0.03, "baseline kept"), (0.2, "inconclusive")])
-def test_without_a_candidate_the_baseline_is_kept_if_knowing_the_best_is_not_worth_a_switch(doubt, tier):
-    rows = [row(BETTER, -0.05, doubt=doubt), row(SPARSE, -0.2), row(BASELINE)]
-    found = outcome_of(*rows)
-    assert (found.tier, found.recommended) == (tier, BASELINE)
-    beliefs = beliefs_of(rows)
-    assert found.worth_of_knowing == worth_of_knowing(beliefs, [BETTER, SPARSE], rows) == round4(beliefs.best([0, 1]))
-    assert (found.worth_of_knowing <= 0.02) == (tier == "baseline kept")
-
-
-@pytest.mark.parametrize("change", [{"recall_state": "shown to fall"}, {"verdict": "fail"}])
-def test_a_cell_that_could_not_be_chosen_leaves_nothing_open(change):
-    assert outcome_of(row(BETTER, 0.01, doubt=0.2, **change), row(SPARSE, -0.3), row(BASELINE)).tier == "baseline kept"
-
-
-def test_a_null_gate_that_cannot_decide_about_a_cell_leaves_it_open():
-    assert outcome_of(row(BETTER, 0.01, doubt=0.2, verdict="insufficient"), row(BASELINE)).tier == "inconclusive"
+@pytest.mark.parametrize("change", [{"gain": 0.0199}, {"recall": -0.0201}, {"gain": -0.3}])
+def test_without_a_candidate_the_baseline_is_kept_whatever_is_believed(change):
+    rows = [row(BETTER, **{"gain": 0.05, "believed": 0.2} | change), row(SPARSE, -0.2), row(BASELINE)]
+    assert (outcome_of(*rows).tier, outcome_of(*rows).recommended) == ("baseline kept", BASELINE)
 
 
 @pytest.mark.parametrize(("believed", "chosen"), [(0.05, BETTER), (0.01, BASELINE)])
@@ -95,7 +79,7 @@ def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_what_que
 def test_the_figures_are_those_of_the_cell_in_question():
     ahead = row(SPARSE, 0.2, -0.1)
     ahead = ahead.model_copy(update={"test": ahead.test.model_copy(update={"sd": 0.4})})
-    assert outcome_of(ahead, row(BETTER, 0.05), row(BASELINE)).detectable == least_gain(25, 0.15, 0.04, bar=0.02)
+    assert outcome_of(ahead, row(BETTER, 0.05), row(BASELINE)).detectable == least_gain(50, 0.15, 0.04, bar=0.02)
 
 
 def moved_by(moved):

@@ -18,6 +18,7 @@ from runner.decide.tiers import (
 )
 from runner.eval_set.shapes.plan import Rule
 from runner.score.expected_loss import Gain, expected_loss
+from runner.score.gain_test import GainTest
 from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, RULE, SPARSE, row
 
 
@@ -59,28 +60,29 @@ def test_another_rule_is_applied_as_it_is_written():
     assert not meets_criterion_5(0.05, -0.0001, strict)
 
 
-GOOD = CellFigures(gain=0.05, recall=0.0, p_gain=0.01, gate="pass", judged=1.0)
+GOOD = CellFigures(gain=0.05, recall=0.0, n_queries=50, test=GainTest(0.01, 0.04), gate="pass", judged=1.0)
 
 
 def missing(**changes):
-    return unmet_criteria(GOOD._replace(**changes), RULE, 0.05)
+    return unmet_criteria(GOOD._replace(**changes), RULE)
 
 
 def test_a_cell_that_meets_every_condition_falls_short_of_nothing():
     assert missing() == []
-    assert missing(gain=0.02, p_gain=0.05) == []
+    assert missing(gain=0.02, test=GainTest(0.04, 0.04)) == []
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"gain": 0.0199}, "gains less than 0.02"),
-        ({"p_gain": 0.0501}, "is not told from chance (p 0.0501)"),
-        ({"p_gain": None}, "was not preregistered"),
+        ({"test": GainTest(0.00143, 0.01 / 7)}, "is not told from chance (p 0.00143, bar 0.001429)"),
+        ({"test": None}, "was not preregistered"),
         ({"recall": -0.0201}, "loses more than 0.02 Recall@10"),
         ({"gate": "fail"}, "does not pass the null gate (fail)"),
         ({"gate": "insufficient"}, "does not pass the null gate (insufficient)"),
         ({"judged": 0.9999}, "has unjudged hits"),
+        ({"n_queries": 49}, "was asked fewer than 50 queries"),
     ],
 )
 def test_each_condition_alone_keeps_a_cell_from_being_confirmed(change, said):
@@ -89,7 +91,7 @@ def test_each_condition_alone_keeps_a_cell_from_being_confirmed(change, said):
 
 
 def test_every_condition_that_is_missed_is_named():
-    assert len(missing(gain=0.0, recall=-0.1, p_gain=0.9, gate="fail", judged=0.5)) == 5
+    assert len(missing(gain=0.0, recall=-0.1, n_queries=1, test=GainTest(0.9, 0.04), gate="fail", judged=0.5)) == 6
 
 
 @given(
@@ -97,18 +99,20 @@ def test_every_condition_that_is_missed_is_named():
         CellFigures,
         gain=st.sampled_from([0.0199, 0.02, 0.05]),
         recall=st.sampled_from([-0.0201, -0.02, 0.0]),
-        p_gain=st.sampled_from([None, 0.0501, 0.05]),
+        n_queries=st.sampled_from([49, 50, 300]),
+        test=st.sampled_from([None, GainTest(0.0401, 0.04), GainTest(0.04, 0.04)]),
         gate=st.sampled_from(["pass", "fail", "insufficient"]),
         judged=st.sampled_from([0.9999, 1.0]),
     )
 )
 def test_one_list_of_criteria_is_behind_candidates_and_confirmed_cells(cell):
-    by_name = {one.name: one for one in criteria(cell, RULE, 0.05)}
-    assert list(by_name) == ["gain", "chance", "recall", "gate", "judged"]
+    by_name = {one.name: one for one in criteria(cell, RULE)}
+    assert list(by_name) == ["gain", "chance", "recall", "gate", "judged", "queries"]
     assert meets_criterion_5(cell.gain, cell.recall, RULE) == bool(by_name["gain"].met and by_name["recall"].met)
-    unmet = unmet_criteria(cell, RULE, 0.05)
+    unmet = unmet_criteria(cell, RULE)
     assert unmet == [one.lacks for one in by_name.values() if not one.met]
-    assert by_name["chance"].met is (None if cell.p_gain is None else cell.p_gain <= 0.05)
+    assert by_name["chance"].met is (None if cell.test is None else cell.test.p <= cell.test.bar)
+    assert by_name["queries"].met is (cell.n_queries >= 50)
     assert by_name["gate"].met is {"pass": True, "fail": False}.get(cell.gate)
     assert (by_name["gain"].figure, by_name["gain"].bound) == (cell.gain, 0.02)
     assert (by_name["recall"].figure, by_name["recall"].bound) == (cell.recall, -0.02)
@@ -116,20 +120,17 @@ def test_one_list_of_criteria_is_behind_candidates_and_confirmed_cells(cell):
 
 def test_a_row_of_results_is_short_of_what_its_figures_lack():
     tested = row(BETTER, 0.03)
-    assert unmet_criteria(CellFigures.of(tested), RULE, 0.05) == tested.short_of
+    assert unmet_criteria(CellFigures.of(tested), RULE) == tested.short_of
     with pytest.raises(ValueError, match=BASELINE):
         CellFigures.of(row(BASELINE))
 
 
 def test_the_cell_in_question_is_the_best_of_those_that_came_furthest():
-    kept, hopeful = row(SPARSE, 0.01, recall_state="shown to fall"), row(HYBRID, 0.0, doubt=0.07)
-    candidate = row(BETTER, 0.03)
+    ahead, candidate = row(SPARSE, 0.1, -0.1), row(BETTER, 0.03)
     confirmed = candidate.model_copy(update={"short_of": []})
-    ranked = [kept, hopeful, candidate, row(BASELINE)]
-    assert cell_in_question(ranked) == candidate
-    assert cell_in_question([kept, candidate, hopeful, confirmed]) == confirmed
-    assert cell_in_question([kept, row(BETTER, 0.005), hopeful]) == hopeful
-    assert cell_in_question([kept]) == kept
+    assert cell_in_question([ahead, candidate, row(HYBRID, 0.025), row(BASELINE)]) == candidate
+    assert cell_in_question([ahead, row(HYBRID, 0.04), confirmed]) == confirmed
+    assert cell_in_question([ahead, row(BETTER, 0.005), row(BASELINE)]) == ahead
     assert cell_in_question([row(BASELINE)]) is None
 
 

@@ -152,9 +152,9 @@ def test_queries_alone_are_resampled_as_the_bootstrap_resamples_them():
     comparison = evening(9, n_cells=3)
     doubles = every_pair(comparison.qrels, comparison.qrels)
     found = two_level(comparison, doubles, draws=4000, seed=1)
-    counts = np.concatenate(list(bootstrap_counts(25, 4000, seed=7)))
+    counts = np.concatenate(list(bootstrap_counts(50, 4000, seed=7)))
     for row in found.cells:
-        means = counts @ comparison.paired([row.cell], "ndcg@10")[0] / (25 * SCORE_UNIT)
+        means = counts @ comparison.paired([row.cell], "ndcg@10")[0] / (50 * SCORE_UNIT)
         assert row.queries_only == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.006)
 
 

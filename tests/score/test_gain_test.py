@@ -1,164 +1,184 @@
+"""Each cell's own test of a gain, held to scipy, and the bars, held to the closed test."""
+
 import math
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from runner.base.records import SCORE_UNIT
-from runner.score.flips import flip_blocks
-from runner.score.gain_test import FIRST_SHARE, SKEWNESS
-from runner.score.gain_test import gain_tests as both_tests
+from runner.score.gain_test import FIRST_SHARE, effective_number, gain_tests, holm_bars, phantom_t
+
+stats = pytest.importorskip("scipy.stats")
 
 TENTH = SCORE_UNIT // 10
-NEARLY = 1e-9
+
+DIFFERENCES = st.lists(st.integers(-SCORE_UNIT, SCORE_UNIT), min_size=2, max_size=40)
+SCATTERED = DIFFERENCES.filter(lambda values: max(values) - min(values) > TENTH)
 
 
-def gain_tests(rows, first, **settings):
-    """The adjusted p alone."""
-    return [one.p for one in both_tests(rows, first, **settings)]
+def units(scores):
+    return np.rint(np.asarray(scores) * SCORE_UNIT).astype(np.int64)
 
 
-def with_one_more_loss(rows):
-    return np.hstack([rows, -np.floor(np.sqrt((rows.astype(float) ** 2).mean(axis=1, keepdims=True))).astype(np.int64)])
+@given(SCATTERED)
+def test_p_is_students_t_over_the_queries_and_one_that_loses_their_root_mean_square(values):
+    phantom = -math.sqrt(sum(value * value for value in values) / len(values))
+    by_scipy = stats.ttest_1samp([*map(float, values), phantom], 0, alternative="greater").pvalue
+    assert phantom_t(values) == pytest.approx(by_scipy, rel=1e-9)
 
 
-def halls_t(values):
-    """Hall's t by its definition with SKEWNESS times the skewness, over the square root of n."""
-    if not any(values):
-        return 0.0
-    n, mean, deviation = len(values), np.mean(values), np.std(values)
-    if deviation < 1e-9:
-        return math.copysign(math.inf, mean)
-    g = SKEWNESS * np.mean((values - mean) ** 3) / deviation**3
-    u = mean / deviation
-    return u + g * u**2 / 3 + g**2 * u**3 / 27 + g / (6 * n)
+@given(SCATTERED, st.integers(SCORE_UNIT // 100, SCORE_UNIT))
+def test_p_falls_when_all_differences_rise_by_one_constant(values, rise):
+    assert phantom_t([value + rise for value in values]) < phantom_t(values)
 
 
-def ways(n_queries, draws, seed):
-    """Every draw with its negation, and the observed signs with theirs."""
-    if 2 ** (n_queries - 1) - 1 <= draws:
-        return np.array(list(product((1, -1), repeat=n_queries)))
-    drawn = 1 - 2 * np.concatenate(list(flip_blocks(n_queries, draws, seed)))
-    ones = np.ones((1, n_queries))
-    return np.vstack([ones, -ones, drawn, -drawn])
+@given(SCATTERED, st.integers(2, 1000), st.randoms())
+def test_p_is_the_same_in_every_unit_and_every_order_of_queries(values, factor, random):
+    shuffled = random.sample(values, len(values))
+    assert phantom_t(shuffled) == phantom_t(values)
+    assert phantom_t([factor * value for value in values]) == pytest.approx(phantom_t(values), rel=1e-12)
 
 
-def closed_p(rows, draws, seed):
-    """Adjusted p by the closure: the greatest p of all sets that hold the row, by their greatest t."""
-    scores = with_one_more_loss(rows) / SCORE_UNIT
-    drawn = np.array([[halls_t(signs * row) for signs in ways(scores.shape[1], draws, seed)] for row in scores])
-    seen = [halls_t(row) for row in scores]
-    found = [0.0] * len(rows)
-    for size in range(1, len(rows) + 1):
-        for held in map(list, combinations(range(len(rows)), size)):
-            most = max(seen[row] for row in held)
-            bar = most - NEARLY * (1 + abs(most)) * 10 if math.isfinite(most) else most
-            p = float((drawn[held].max(axis=0) >= bar).mean())
-            for row in held:
-                found[row] = max(found[row], p)
-    return found
+def test_a_great_gain_on_25_queries_is_beyond_doubt():
+    spread = np.random.default_rng(1).normal(size=25)
+    spread = 0.57 + 0.30 * (spread - spread.mean()) / spread.std(ddof=1)
+    assert phantom_t(units(spread)) < 1e-6
 
 
-def shown(one, other, alpha):
-    """Which rows of the two steps are shown at alpha, by playing the procedure until nothing more is."""
-    steps, shares, rejected = (one, other), [FIRST_SHARE * alpha, (1 - FIRST_SHARE) * alpha], [set(), set()]
-    for _ in range(3):
-        for step, share, found in zip(steps, shares, rejected, strict=True):
-            found |= {row for row, p in enumerate(step) if p <= share + 1e-12}
-        for mine, theirs in ((0, 1), (1, 0)):
-            if len(rejected[theirs]) == len(steps[theirs]):
-                shares[mine] = alpha
-    return [row in rejected[0] for row in range(len(one))] + [row in rejected[1] for row in range(len(other))]
+def test_differences_without_scatter():
+    assert phantom_t([0] * 25) == 1
+    assert phantom_t([-TENTH] * 25) == 1
+    # All alike, they are as far above 0 as differences can be: what is left is the phantom's doubt.
+    for n in (2, 5, 25):
+        t = (n - 1) / 2
+        assert phantom_t([TENTH] * n) == phantom_t([1] * n) == pytest.approx(stats.t.sf(t, n), rel=1e-9)
+    assert (phantom_t([TENTH]), phantom_t([-TENTH])) == (0.5, 1)
 
 
-few = arrays.arrays(
-    np.int64,
-    st.tuples(st.integers(1, 3), st.sampled_from([5, 6, 9, 16])),
-    elements=st.integers(-7, 7).map(lambda tenths: tenths * TENTH),
-)
+def weighted_by_hand(values, weights):
+    """The phantom beside a weighted mean, by moments: the variance of a weighted mean, robust to unequal scatter."""
+    values, weights = np.array(values, float), np.array(weights, float) / np.sum(weights)
+    mean = weights @ values
+    variance, of_mean = weights @ (values - mean) ** 2, weights**2 @ (values - mean) ** 2
+    n = variance / of_mean
+    # n values of this mean and variance, and the phantom; all moments of n + 1 values about 0.
+    square = weights @ values**2
+    total, squares = n * mean - math.sqrt(square), (n + 1) * square
+    middle = total / (n + 1)
+    scatter = (squares / (n + 1) - middle**2) * (n + 1) / n
+    return stats.t.sf(middle / math.sqrt(scatter / (n + 1)), n)
 
 
-@given(few, st.integers(0, 9))
-def test_p_of_one_step_is_that_of_the_closure(rows, seed):
-    found = gain_tests(rows, 0, draws=60, seed=seed)
-    assert found == pytest.approx(closed_p(rows, 60, seed), abs=1e-12)
-    assert gain_tests(rows, len(rows), draws=60, seed=seed) == found
+@given(SCATTERED, st.data())
+def test_weights_count_queries_by_what_their_scatter_adds_to_that_of_the_mean(values, data):
+    few = st.lists(st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0]), min_size=len(values), max_size=len(values))
+    weights = data.draw(few)
+    assert phantom_t(values, weights) == pytest.approx(weighted_by_hand(values, weights), rel=1e-6)
+    assert phantom_t(values, [7 * weight for weight in weights]) == pytest.approx(phantom_t(values, weights), rel=1e-9)
+    raised = [value + SCORE_UNIT // 50 for value in values]
+    assert phantom_t(raised, weights) < phantom_t(values, weights)
 
 
-@given(few, st.integers(0, 3), st.sampled_from([0.05, 0.1, 0.3, 0.6]))
-def test_the_first_challengers_have_most_of_the_error_and_either_step_leaves_its_share(rows, first, alpha):
-    first = min(first, len(rows))
-    one, other = (gain_tests(part, 0, draws=60, seed=1) if len(part) else [] for part in (rows[:first], rows[first:]))
-    together = gain_tests(rows, first, draws=60, seed=1)
-    assert [test.p_step for test in both_tests(rows, first, draws=60, seed=1)] == one + other
-    if one and other:
-        assert [p <= alpha + 1e-12 for p in together] == shown(one, other, alpha)
-    else:
-        assert together == one + other
+@given(DIFFERENCES, st.floats(0.1, 10))
+def test_equal_weights_change_nothing(values, weight):
+    assert phantom_t(values, [weight] * len(values)) == pytest.approx(phantom_t(values), rel=1e-9)
 
 
-@pytest.mark.parametrize("sizes", [[1, 2, 3, 5, 8, 13, 21], [1, 1, 1, 1, 1, 1, 9], [0, 0, 0, 4, 5, 6, 7]])
-def test_where_signs_are_chance_p_is_at_most_alpha_with_a_chance_of_alpha(sizes):
-    """Over every way that the signs of these differences could have fallen."""
-    rows = np.array(list(product((1, -1), repeat=len(sizes)))) * np.array(sizes) * TENTH
-    found = np.array([gain_tests(row[None], 0, draws=1000, seed=1)[0] for row in rows])
-    assert all((found <= alpha + NEARLY).mean() <= alpha + NEARLY for alpha in found)
+def test_effective_numbers_are_those_of_equal_weights_and_of_one_that_outweighs_all():
+    assert effective_number([0.5] * 60) == pytest.approx(60)
+    assert effective_number([1, 3, 1, 3]) == pytest.approx(64 / 20)
+    assert effective_number([1e6, *[1.0] * 99]) == pytest.approx(1, abs=0.001)
+    # Alike on every query, differences leave nothing but the weights to say how many they are.
+    assert phantom_t([TENTH] * 4, [1, 3, 1, 3]) == pytest.approx(phantom_t([TENTH] * 3), rel=0.5)
 
 
-def test_it_looks_upwards_alone():
-    rows = np.rint(np.random.default_rng(1).normal(0.1, 0.15, (1, 40)) * SCORE_UNIT).astype(np.int64)
-    (up,), (down,) = (gain_tests(sign * rows, 0, draws=5000, seed=1) for sign in (1, -1))
-    assert up < 0.01
-    assert down > 0.99
+def shares_of(n, first):
+    if first in (0, n):
+        return [1 / n] * n
+    return [FIRST_SHARE / first] * first + [(1 - FIRST_SHARE) / (n - first)] * (n - first)
 
 
-def test_a_first_challenger_is_shown_where_nine_at_once_are_not():
-    rng = np.random.default_rng(3)
-    rows = np.rint(rng.normal(0, 0.2, (9, 50)) * SCORE_UNIT).astype(np.int64)
-    rows[0] += 7 * TENTH // 10 - int(rows[0].mean())
-    assert gain_tests(rows, 1, draws=5000, seed=1)[0] <= 0.05 < gain_tests(rows, 0, draws=5000, seed=1)[0]
+def closed(p_values, first, alpha):
+    """Which cells every set that holds them rejects, each set by Bonferroni with its own weights."""
+    shares = shares_of(len(p_values), first)
+
+    def rejected(held):
+        whole = math.fsum(shares[cell] for cell in held)
+        return any(p_values[cell] <= alpha * shares[cell] / whole for cell in held)
+
+    cells = range(len(p_values))
+    sets = [held for size in range(1, len(p_values) + 1) for held in combinations(cells, size)]
+    return [all(rejected(held) for held in sets if cell in held) for cell in cells]
 
 
-def test_many_small_gains_with_a_few_large_losses_convince_less_than_their_mirror():
-    """Nine gains in ten of .1 and one loss of .3, or the same mean by few large gains."""
-    small = np.tile([1.0] * 9 + [-3.0], 3) * TENTH + np.arange(30) * TENTH // 100
-    mirrored = 2 * round(small.mean()) - small
-    (down,), (up,) = (gain_tests(row[None].astype(np.int64), 0, draws=5000, seed=1) for row in (small, mirrored))
-    assert up < down
+P_VALUES = st.lists(st.floats(0.00001, 1) | st.sampled_from([0.001, 0.004, 0.011, 0.02, 0.041]), min_size=1, max_size=6)
 
 
-def test_skewed_cells_that_equal_the_baseline_are_rarely_shown():
-    """Nine cells with a very long tail of losses: Student's t shows one in a quarter of all runs, this one in few."""
-    wrong = 0
-    for seed in range(150):
-        rng = np.random.default_rng(seed + 1000)
-        own, shared = rng.gamma(0.25, size=(9, 25)), rng.gamma(0.25, size=25)
-        rows = np.rint(-0.2 * (own + shared - 0.5) * SCORE_UNIT).astype(np.int64)
-        wrong += min(gain_tests(rows, 0, draws=199, seed=seed)) <= 0.05
-    assert wrong <= 6
+@given(P_VALUES, st.integers(0, 6))
+def test_a_cell_is_shown_if_every_set_that_holds_it_is(p_values, first):
+    bars = holm_bars(p_values, min(first, len(p_values)), 0.05)
+    shown = [p <= bar for p, bar in zip(p_values, bars, strict=True)]
+    assert shown == closed(p_values, min(first, len(p_values)), 0.05)
 
 
-def test_order_and_unit_of_rows_change_nothing_and_copies_cost_nothing():
-    rows = np.rint(np.random.default_rng(2).normal(0.04, 0.1, (4, 25)) * 1e7).astype(np.int64) * 10
-    found = gain_tests(rows, 0, draws=500, seed=3)
-    assert gain_tests(rows[::-1], 0, draws=500, seed=3) == found[::-1]
-    assert gain_tests(rows // 10, 0, draws=500, seed=3) == found
-    (alone,) = gain_tests(rows[:1], 0, draws=500, seed=3)
-    assert gain_tests(np.vstack([rows[:1]] * 3), 0, draws=500, seed=3) == [alone] * 3
+@given(P_VALUES, st.integers(0, 6))
+def test_bars_never_fall_below_a_cells_own_share_of_alpha(p_values, first):
+    first = min(first, len(p_values))
+    shares = shares_of(len(p_values), first)
+    for bar, share in zip(holm_bars(p_values, first, 0.05), shares, strict=True):
+        assert 0.05 * share <= bar + 1e-12 <= 0.05 + 2e-12
 
 
-def test_rows_without_scatter():
-    rows = np.vstack([np.zeros(25, np.int64), np.full(25, TENTH), np.full(25, -TENTH)])
-    zero, gains, loses = (gain_tests(rows[[place]], 0, draws=999, seed=1)[0] for place in range(3))
-    assert (zero, gains, loses) == (1, 1 / 2000, 1)
-    assert gain_tests(rows[:, :1], 0, draws=999, seed=1)[1:] == [1, 1]
-    assert gain_tests(rows[:0], 0, draws=999, seed=1) == []
+def test_what_is_shown_leaves_its_share_to_the_others():
+    assert holm_bars([0.03, 0.6, 0.6], 1, 0.05) == pytest.approx([0.04, 0.025, 0.025])
+    assert holm_bars([0.05, 0.001, 0.001], 1, 0.05) == pytest.approx([0.05, 0.005, 0.05 / 9])
+    assert holm_bars([0.06, 0.06, 0.06], 3, 0.05) == holm_bars([0.06, 0.06, 0.06], 0, 0.05)
+    assert holm_bars([], 0, 0.05) == []
+    with pytest.raises(ValueError, match="cannot be the first"):
+        holm_bars([0.1, 0.2], 3, 0.05)
 
 
-def test_what_cannot_be_tested_is_refused():
-    for rows, first, draws in ((np.ones((1, 3)), 0, 0), (np.full((1, 4), 1 << 52), 0, 5), (np.ones((1, 3)), 2, 9)):
-        with pytest.raises(ValueError, match=r"0 draws|added exactly|cannot be the first"):
-            gain_tests(rows.astype(np.int64), first, draws=draws, seed=1)
+ROWS = st.lists(st.lists(st.integers(-SCORE_UNIT, SCORE_UNIT), min_size=9, max_size=9), min_size=2, max_size=5)
+
+
+@given(ROWS, st.integers(0, 2), st.randoms())
+def test_a_cells_p_does_not_know_the_other_cells(rows, first, random):
+    tests = gain_tests(np.array(rows), first, 0.05)
+    for row, test in zip(rows, tests, strict=True):
+        assert gain_tests(np.array([row]), 0, 0.05)[0].p == test.p == round(phantom_t(row), 9)
+    order = random.sample(range(9), 9)
+    assert gain_tests(np.array(rows)[:, order], first, 0.05) == tests
+
+
+@given(ROWS, st.integers(1, 3))
+def test_a_cell_equal_to_the_baseline_changes_a_verdict_by_its_share_alone(rows, copies):
+    tests = gain_tests(np.array(rows), 1, 0.05)
+    among = gain_tests(np.array([*rows, *[[0] * 9] * copies]), 1, 0.05)
+    n = len(rows) - 1
+    for test, other in zip(tests, among, strict=False):
+        assert other.p == test.p
+        # The others of the plan share a fifth of alpha with so many more, and no bar falls by more than that.
+        assert test.bar * n / (n + copies) - 1e-9 <= other.bar <= test.bar + 1e-9
+    assume(tests[0].p > tests[0].bar or all(test.p > test.bar for test in tests[1:]))
+    assert among[0].bar == pytest.approx(tests[0].bar)
+
+
+def test_where_differences_are_normal_p_is_at_most_alpha_no_more_often_than_alpha():
+    rows = units(np.random.default_rng(5).normal(0, 0.2, (4000, 50)))
+    p_values = np.array([phantom_t(row) for row in rows.tolist()])
+    for alpha in (0.01, 0.05, 0.2):
+        assert (p_values <= alpha).mean() <= alpha
+    # The phantom keeps them below it, by a third.
+    assert (p_values <= 0.05).mean() > 0.025
+
+
+def test_many_small_gains_with_a_few_large_losses_convince_less_than_under_students_t():
+    """Long tails of losses that equal the baseline: Student's t shows a gain in one of nine."""
+    rng = np.random.default_rng(1)
+    rows = [units(0.15 * (1 - rng.gamma(1, size=25))).tolist() for _ in range(1500)]
+    own = np.mean([phantom_t(row) <= 0.05 for row in rows])
+    students = np.mean([stats.ttest_1samp(row, 0, alternative="greater").pvalue <= 0.05 for row in rows])
+    assert own < 0.85 * students

@@ -20,6 +20,7 @@ from runner.eval_set.shapes.plan import Plan, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
 from runner.score.expected_loss import Beliefs, Gain, expected_loss
+from runner.score.gain_test import GainTest
 
 PLAN = part(ScoredPlan, Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False))))
 RULE = PLAN.rule
@@ -29,9 +30,9 @@ BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 BETTER = "minilm-l6-v2 x section_aware_bills_v1"
 SPARSE = "bm25 x whole_doc"
 HYBRID = "bm25>minilm-l6-v2 x section_aware_bills_v1"
-EVEN = (0,) * 25
-QUERIES = [QueryRow(id=f"q{i:02}", text="text", kind="topic", origin="harvested") for i in range(25)]
-SCATTERED = (150_000_000, -150_000_000, 0, 0, 0) * 5
+EVEN = (0,) * 50
+QUERIES = [QueryRow(id=f"q{i:02}", text="text", kind="topic", origin="harvested") for i in range(50)]
+SCATTERED = (150_000_000, -150_000_000, 0, 0, 0) * 10
 
 CHUNKS = ChunkHealth(
     count=9,
@@ -66,6 +67,7 @@ def row(
     *,
     verdict="pass",
     p=0.5,
+    bar=0.04,
     recall_state="open",
     half=0.05,
     role="preregistered",
@@ -88,6 +90,7 @@ def row(
         p=p,
         p_adjusted=p if registered else None,
         p_gain=p if registered else None,
+        bar=bar if registered else None,
         interval=[gain - half / 2, gain + half / 2],
         simultaneous=[gain - half, gain + half] if registered else None,
         sd=0.15,
@@ -95,8 +98,8 @@ def row(
     bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03)
     is_baseline = cell == BASELINE
     gain_expected = Gain(gain if believed is None else believed, doubt)
-    figures = CellFigures(gain, recall, test.p_gain, verdict, 1.0)
-    unmet = [] if is_baseline else unmet_criteria(figures, RULE, 0.05)
+    figures = CellFigures(gain, recall, len(QUERIES), GainTest(p, bar) if registered else None, verdict, 1.0)
+    unmet = [] if is_baseline else unmet_criteria(figures, RULE)
     return CellResult(
         cell=cell,
         role="baseline" if is_baseline else role,
@@ -156,7 +159,7 @@ def ranked(rows):
 
 
 def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, **facts):
-    """The outcome of these rows over 25 queries, of whose gains is believed what `row` was told."""
+    """The outcome of these rows over 50 queries, of whose gains is believed what `row` was told."""
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     comparison = SimpleNamespace(
         plan=PLAN,

@@ -148,14 +148,14 @@ def _cell(
     made = row(cell, gain, recall, role="exploratory" if late else "preregistered", half=0.07)
     further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "loss": None, "short_of": []}
     if number:
-        test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.1911, "sd": 0.1312}
+        test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.0611, "bar": 0.04, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}
         assert made.test is not None
         assert made.recall_bound is not None
         further = {
             "test": made.test.model_copy(update={**test, **ends}),
             "recall_bound": made.recall_bound.model_copy(update={"low": recall - 0.05, "high": recall + 0.05}),
-            "short_of": ["is not told from chance (p 0.1911)"],
+            "short_of": ["is not told from chance (p 0.061, bar 0.04)"],
         }
     return made.model_copy(
         update={
@@ -301,7 +301,6 @@ def _outcome(best: str, tier: Any) -> Outcome:
         tier=tier,
         barred_by="unjudged" if tier == "no decision" else None,
         recommended=best,
-        worth_of_knowing=0.0312,
         false_alarm=0.6134,
         detectable=0.0912,
     )

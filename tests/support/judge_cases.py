@@ -32,7 +32,7 @@ def comparison_of(rankings, qrels, *, settings=None):
     )
 
 
-def evening(seed, *, lift=0.0, n_queries=25, n_cells=10, n_docs=60, settings=None):
+def evening(seed, *, lift=0.0, n_queries=50, n_cells=10, n_docs=60, settings=None):
     """The comparison by true grades, each cell ranking by true grade and luck of its own.
 
     The first challenger's eye for grades is sharper by `lift`: .5 gives it about .08 nDCG@10.

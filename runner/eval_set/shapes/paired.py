@@ -25,19 +25,19 @@ class Difference(FrozenModel):
 
 
 class PairedTest(Sparse):
-    """Cell minus baseline in nDCG@10, tested by flipping signs query by query; intervals at 1 - alpha.
+    """Cell minus baseline in nDCG@10, paired by query; intervals at 1 - alpha.
 
-    `p_gain` is that of the claim "it gains": one-sided, and in the plan's order; `p_step`, given where it is another,
-    is that of the cell's own step by itself, the first challengers or the others. All else is two-sided: `interval`
-    inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all
-    preregistered cells at once. Those that hold over several cells are null for one outside of that family.
+    `p_gain` is that of "it does not gain", one-sided and of this cell alone; the gain is shown if it is at most `bar`,
+    the part of alpha that the plan's order leaves to the cell. All else flips signs and is two-sided: `interval`
+    inverts the test of this cell alone; `simultaneous` and `p_adjusted` (max-T) hold over all preregistered cells at
+    once. A cell that was not preregistered has no `p_gain` and `bar`, nor what holds over several cells.
     `sd` is that of the differences by query (ddof 1), 0 if they do not scatter.
     """
 
     p: float
     p_adjusted: float | None
     p_gain: float | None = None
-    p_step: float | None = None
+    bar: float | None = None
     interval: Ends
     simultaneous: Ends | None
     sd: float

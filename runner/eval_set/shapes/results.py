@@ -17,7 +17,7 @@ Kind = Literal["production", "rehearsal", "exploration", "external"]
 Role = Literal["baseline", "preregistered", "exploratory", "compared"]
 Bar = Literal["unjudged", "controls", "baseline", "noise"]
 """What keeps figures from deciding: unjudged pairs, a control or the baseline in the null gate, or the noise floor."""
-Tier = Literal["confirmed", "candidate", "inconclusive", "baseline kept", "no decision", "compared"]
+Tier = Literal["confirmed", "candidate", "baseline kept", "no decision", "compared"]
 
 
 class CellResult(Sparse):
@@ -86,15 +86,15 @@ class Outcome(FrozenModel):
     """What the rule says; templates/sentences/outcome.j2 puts it into words.
 
     `barred_by` says why the tier is "no decision". `recommended` is the baseline or a candidate, whichever is expected
-    to lose least. `worth_of_knowing` is what the best choice is expected to gain if somebody knew which it is.
+    to lose least.
     `false_alarm` is how often criterion 5 would flag some cell if every cell equalled the baseline and queries
-    scattered as they did. `detectable` is the gain of the cell in question that these queries show with 80 % power.
+    scattered as they did. `detectable` is the gain of the cell in question that so many queries confirm with 80 %
+    power, null if they are too few to confirm any.
     """
 
     tier: Tier
     barred_by: Bar | None
     recommended: str
-    worth_of_knowing: float
     false_alarm: float | None
     detectable: float | None
 
