@@ -446,6 +446,8 @@ GROUPS["Governance"] = (
         "version demo --reason 'new queries' --by 'A. Person'",
         f"""{_VERSION}
         --abandon   give up the newest version, which is undecided
+        --confirm   compare the cell that was chosen with the baseline alone, over new queries
+        --rehearse   with --confirm: what the rehearsal chose
         --reason TEXT=   why; kept in opened.json or abandoned.json
         --by NAME=   who decides; it is recorded""",
         "What was decided cannot be given up. docs/new-version.md is the path from an exploration to v2.",

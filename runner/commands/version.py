@@ -3,6 +3,7 @@
 import argparse
 import sys
 import webbrowser
+from functools import partial
 from pathlib import Path
 
 from runner.base.canonical import read_json, today
@@ -109,5 +110,7 @@ def version(options: argparse.Namespace) -> None:
     from runner.evening.next_version import abandon, open_next
 
     check_signature(options)
-    act = abandon if options.abandon else open_next
+    if options.abandon and options.confirm:
+        raise InputError("--abandon gives a version up and --confirm opens one; give one of them.")
+    act = abandon if options.abandon else partial(open_next, confirm=options.confirm)
     answer(act(version_of(options), reason=options.reason, by=options.by, today=today()))

@@ -138,7 +138,8 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
 
 def _label_facts(version: Version, comparison: Comparison, labels: Sequence[Label]) -> LabelFacts:
     prefix = label_prefix(version.labels_path)
-    pooled = pool(comparison.runs.values(), comparison.plan.pool_depth)
+    plan = comparison.plan
+    pooled = pool((comparison.runs[cell] for cell in plan.judged_cells), plan.pool_depth)
     grades = Counter(label.grade for label in labels)
     return LabelFacts(
         lines=prefix.lines,

@@ -22,6 +22,8 @@ from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
+MIN_CONFIRMED = 50
+"""Queries, or topics of equal weight, without which no cell is confirmed: the test's error is known from there on."""
 POOL_DEPTH = 10
 """Of every new plan, and the least: nDCG@10 counts the first 10 hits, and each of them has to be judged."""
 
@@ -163,7 +165,7 @@ def plan_digest(plan: Plan) -> PlanDigest:
     """Return what a preregistration freezes: the rule with every setting that moves a verdict, baseline and cells."""
     # Cells may be added later as exploratory ones, so they are listed and not digested.
     rule = plan.model_dump(exclude={"cells", "baseline"})
-    return PlanDigest(rule_sha256=digest(rule), baseline=plan.baseline, cells=list(plan.cells))
+    return PlanDigest(rule_sha256=digest(rule), baseline=plan.baseline, cells=list(plan.judged_cells))
 
 
 def query_count_problem(count: int) -> str:
@@ -277,6 +279,27 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
     """Return what breaks a criterion; of a collection, which decides nothing, only the baseline is asked for."""
     if source.policy == "external":
         return [] if plan.baseline in plan.cells else [f"the baseline {plan.baseline!r} is not among the cells"]
+    problems = []
+    if plan.baseline not in plan.cells:
+        problems.append(f"criterion 2: the baseline {plan.baseline!r} is not among the cells")
+    if not rehearsal and plan.baseline != source.baseline:
+        problems.append(
+            f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
+            "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
+        )
+    if plan.confirms is None:
+        problems += _breadth_problems(cells, source)
+    elif plan.confirms.cell not in plan.cells or plan.confirms.cell == plan.baseline:
+        problems.append(f"confirms: {plan.confirms.cell!r} is not a challenger of the plan")
+    if plan.pool_depth < POOL_DEPTH:
+        problems.append(
+            f"pool_depth: {plan.pool_depth}; at least {POOL_DEPTH}, so that every hit that nDCG@10 counts is judged"
+        )
+    return sorted(problems)  # by the number of the criterion
+
+
+def _breadth_problems(cells: Sequence[OwnCell], source: SourceSpec) -> list[str]:
+    """Return what the cells lack of criteria 1, 3 and 4, which a confirm version meets by the table that it cites."""
     from chunkers.registry import uncut
 
     # How vectors are stored makes no cell more.
@@ -286,19 +309,8 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
         problems.append(f"criterion 1: {len(dense)} model x chunker cells; at least {MIN_DENSE_CELLS} are needed")
     if not any(isinstance(cell, BM25Cell) for cell in cells):
         problems.append("criterion 1: no BM25 cell; add 'bm25 x whole_doc'")
-    if plan.baseline not in plan.cells:
-        problems.append(f"criterion 2: the baseline {plan.baseline!r} is not among the cells")
-    if not rehearsal and plan.baseline != source.baseline:
-        problems.append(
-            f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
-            "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
-        )
     if not any(uncut(cell.chunker) == source.structural_chunker for cell in dense):
         problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
     if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
         problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")
-    if plan.pool_depth < POOL_DEPTH:
-        problems.append(
-            f"pool_depth: {plan.pool_depth}; at least {POOL_DEPTH}, so that every hit that nDCG@10 counts is judged"
-        )
     return problems

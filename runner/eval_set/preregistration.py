@@ -1,12 +1,15 @@
 """What is frozen before the first pair leaves for a judge, and compared ever after."""
 
+from dataclasses import replace
+
 from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
 from runner.eval_set.door import held
+from runner.eval_set.history import earlier
 from runner.eval_set.plan import plan_digest, query_count_problem, read_plan
 from runner.eval_set.shapes.plan import Preregistration, Sample
-from runner.eval_set.version import Version, load_corpus, load_queries
+from runner.eval_set.version import Version, load_corpus, load_decision, load_queries
 
 
 def preregistration(version: Version) -> Preregistration:
@@ -16,6 +19,7 @@ def preregistration(version: Version) -> Preregistration:
         raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
     plan = version.plan(rehearsal=False)
     check_sample(version)
+    check_cited(version)
     # A rehearsal is frozen with the record, since both are judged by the same labels.
     rehearsed = version.plan(rehearsal=True) if version.plan_path(rehearsal=True).exists() else None
     return Preregistration(
@@ -28,6 +32,33 @@ def preregistration(version: Version) -> Preregistration:
         production=plan_digest(plan),
         rehearsal=plan_digest(rehearsed) if rehearsed else None,
     )
+
+
+def check_cited(version: Version) -> None:
+    """Raise InputError unless a confirm version's plan cites the locked table that chose its cell, with no query of it.
+
+    The record of the version that opened.json names is verified by whoever reads it; here the plan is held to it.
+    """
+    for rehearsal in (False, True):
+        view = replace(version, rehearsal=rehearsal)
+        path = view.plan_path(rehearsal=rehearsal)
+        confirms = view.plan().confirms if path.exists() else None
+        if confirms is None:
+            continue
+        before = earlier(view)
+        if before is None or before.number != confirms.version or not before.results_path.exists():
+            raise InputError(
+                f"{path}: confirms: v{confirms.version} is not the decided version that it was opened from."
+            )
+        chosen = load_decision(before).chosen.cell
+        if (chosen, file_sha256(before.results_path)) != (confirms.cell, confirms.results_sha256):
+            raise InputError(f"{path}: confirms: {before.name} chose {chosen}, by other results or another cell.")
+        asked = {query.text: query.id for query in load_queries(before.queries_path)}
+        if again := [query.id for query in load_queries(version.queries_path) if query.text in asked]:
+            raise InputError(
+                f"{version.queries_path}: {', '.join(again[:5])}{', ...' if len(again) > 5 else ''} stood in "
+                f"{before.number_name}, which chose the cell. A confirm version asks new queries: write others."
+            )
 
 
 def check_sample(version: Version) -> None:

@@ -77,7 +77,7 @@ class Evening(Session):
                 say(said)
             with self.timed("judge"):
                 runs = load_runs(self.version, self.plan)
-                self._need_labels(pool(runs.values(), self.plan.pool_depth), runs)
+                self._need_labels(pool((runs[cell] for cell in self.plan.judged_cells), self.plan.pool_depth), runs)
             with self.timed("score"):
                 scored = results_of(self.version, self.plan, verified_preregistration(self.version), runs)
             return self._decided(scored)

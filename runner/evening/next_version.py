@@ -5,23 +5,28 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from runner.base.canonical import json_bytes, rename_synced, write_atomic
+import yaml
+
+from runner.base.canonical import file_sha256, json_bytes, rename_synced, write_atomic
 from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.places import DRIVER
 from runner.base.progress import say
+from runner.base.records import parse_cell
 from runner.decide.roster import new_plan_text, version_in_force
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import read_plan
+from runner.eval_set.plan import MIN_CONFIRMED, read_plan
 from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.shapes.plan import Confirms
 from runner.eval_set.shapes.versions import Abandoned, Opened
 from runner.eval_set.version import (
     Version,
     alone,
     is_abandoned,
     load_corpus,
+    load_decision,
     load_queries,
     numbered,
     version_numbers,
@@ -49,8 +54,10 @@ def begin_version(version: Version) -> None:
             version.plan(rehearsal=rehearsal)
 
 
-def open_next(version: Version, *, reason: str = "", by: str = "", today: str) -> str:
+def open_next(version: Version, *, reason: str = "", by: str = "", today: str, confirm: bool = False) -> str:
     """Return the answer for stdout once the next version of `version`'s source lies on disk as a whole.
+
+    With `confirm` it compares the cell that the newest one chose with the baseline alone, over queries of its own.
 
     Raises InputError if the newest one may still be edited, is a collection, or stands open beside an earlier decision,
     and IntegrityError if it is not what was frozen or locked.
@@ -79,8 +86,9 @@ def open_next(version: Version, *, reason: str = "", by: str = "", today: str) -
         )
         # Made under a name that nothing reads and git leaves out, so that a kill leaves no half version.
         staged = replace(target, folder=target.folder.with_name(f".tmp-v{target.number}"))
+        confirms = _to_confirm(before) if confirm else None
         shutil.rmtree(staged.folder, ignore_errors=True)
-        _copy(before, staged)
+        _copy(before, staged, confirms)
         write_atomic(staged.folder / "opened.json", json_bytes(opened.model_dump()))
         if archive_path(before).exists():
             write_atomic(archive_path(target), archive_path(before).read_bytes())
@@ -88,21 +96,51 @@ def open_next(version: Version, *, reason: str = "", by: str = "", today: str) -
     return "\n".join(_report(before, target))
 
 
-def _copy(before: Version, staged: Version) -> None:
-    """Copy what the new version begins with, its plans with its own number.
+def _to_confirm(before: Version) -> Confirms:
+    """Return the cell that a version chose and the table that it was chosen from; InputError if it chose no cell."""
+    decided = (before.record / "decision.json").exists()
+    decision = load_decision(before) if decided else None
+    if decision is None or decision.chosen.cell == decision.baseline or not before.results_path.exists():
+        raise InputError(
+            f"{before.name} chose no cell over its baseline, so there is nothing to confirm. Leave --confirm out to "
+            "open a version that compares all cells."
+        )
+    cell, results_sha256 = decision.chosen.cell, file_sha256(before.results_path)
+    return Confirms(version=before.number, cell=cell, results_sha256=results_sha256)
+
+
+def _confirming_plan(before: Version, number: int, confirms: Confirms) -> str:
+    """Return the plan of a confirm version: the earlier one's settings, the baseline and the cell to confirm."""
+    plan = read_plan(before.plan_path(rehearsal=before.rehearsal))
+    cells = [plan.baseline, confirms.cell]
+    named = {getattr(parse_cell(cell), "encoder", "") for cell in cells}
+    encoders = {name: spec for name, spec in plan.encoders.items() if name in named}
+    changes = {"version": number, "cells": cells, "first": [], "confirms": confirms, "encoders": encoders}
+    written = plan.model_copy(update=changes).model_dump()
+    head = f"# Confirms what v{confirms.version} chose. Frozen by preregistration.json when the first pair is judged.\n"
+    return head + yaml.safe_dump(written, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
+
+
+def _copy(before: Version, staged: Version, confirms: Confirms | None) -> None:
+    """Copy what the new version begins with, its plans with its own number; no query to a version that confirms.
 
     What the earlier one does not have, as after a decision by policy, comes from catalog and template.
     """
     for rehearsal in (False, True):
         path = before.plan_path(rehearsal=rehearsal)
-        if path.exists():
+        if confirms is not None and rehearsal == before.rehearsal:
+            text = _confirming_plan(before, staged.number, confirms)
+        elif path.exists():
             # One line is edited as text: comments and line ends of the operator's stay.
             text = re.sub(r"(?m)^(version:[ \t]*)\d+", rf"\g<1>{staged.number}", path.read_bytes().decode(), count=1)
         else:
             text = new_plan_text(staged, rehearsal=rehearsal)
         write_atomic(staged.plan_path(rehearsal=rehearsal), text.encode())
     write_atomic(staged.judge_path, before.judge_prompt.read_bytes())
-    for kept, copy in ((before.queries_path, staged.queries_path), (before.corpus_path, staged.corpus_path)):
+    copied = [(before.corpus_path, staged.corpus_path)]
+    if confirms is None:
+        copied.append((before.queries_path, staged.queries_path))
+    for kept, copy in copied:
         if kept.exists():
             write_atomic(copy, kept.read_bytes())
 
@@ -147,12 +185,19 @@ def _report(before: Version, target: Version) -> list[str]:
         held.append(f"{load_corpus(target.corpus_path)[0].n_documents} documents")
     if target.queries_path.exists():
         held.append(f"{len(load_queries(target.queries_path))} queries")
-    lines = [
-        f"{target.number_name} is open, from {before.number_name}: {', '.join(held)}.",
-        f"All of it may be edited in {target.folder} until its first pair goes to a judge: add cells to plan.yaml, and "
-        "queries that no exploration has seen. Labels are carried then, where query, document and prompt stay. Without "
-        "corpus.jsonl documents are drawn anew.",
-    ]
+    lines = [f"{target.number_name} is open, from {before.number_name}: {', '.join(held)}."]
+    confirms = read_plan(target.plan_path(rehearsal=target.rehearsal)).confirms
+    if confirms is not None:
+        lines.append(
+            f"It confirms {confirms.cell}, which {before.number_name} chose: write {MIN_CONFIRMED} new queries or "
+            "more. No query and no grade is carried, and cells that you add to its plan are shown and not judged."
+        )
+    else:
+        lines.append(
+            f"All of it may be edited in {target.folder} until its first pair goes to a judge: add cells to plan.yaml, "
+            "and queries that no exploration has seen. Labels are carried then, where query, document and prompt stay. "
+            "Without corpus.jsonl documents are drawn anew."
+        )
     # A plan that the catalog now refuses is opened all the same: it may still be edited.
     for rehearsal in (False, True):
         try:

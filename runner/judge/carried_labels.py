@@ -43,6 +43,8 @@ def carry_labels(version: Version) -> Carried:
     if before is None or version.labels_path.exists() or not version.preregistration_path.exists():
         return NOTHING
     check_earlier(version, before)
+    if version.plan().confirms is not None:  # what chose the cell may not confirm it
+        return NOTHING
     labels = load_labels(before.labels_path)
     if not labels:
         return NOTHING

@@ -85,9 +85,18 @@ class Prior(Sparse):
     from_results: list[Sha256] = Field(default_factory=list)
 
 
+class Confirms(FrozenModel):
+    """The earlier version whose chosen cell this one is to confirm, and its locked table of all cells."""
+
+    version: Annotated[int, Field(ge=1)]
+    cell: str
+    results_sha256: Sha256
+
+
 class ScoredPlan(Sparse):
     """What scoring reads of a plan, as results.json has it.
 
+    `confirms` makes it the plan of a confirm version, whose judged lists are the baseline's and that cell's.
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `switching_cost` is what a switch costs in nDCG@10. No release changes its default or that of `prior`.
     """
@@ -96,6 +105,7 @@ class ScoredPlan(Sparse):
     version: Annotated[int, Field(ge=1)]
     baseline: str
     cells: list[str]
+    confirms: Confirms | None = None
     first: list[str] = Field(default_factory=list)
     sample: Sample
     pool_depth: Annotated[int, Field(ge=1, le=100)]
@@ -109,6 +119,11 @@ class ScoredPlan(Sparse):
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
     prior: Prior = Prior(mean=-0.025, sd=0.054)
+
+    @property
+    def judged_cells(self) -> list[str]:
+        """The cells whose hits are judged; the others of a confirm version are shown with bounds."""
+        return [self.baseline, self.confirms.cell] if self.confirms else self.cells
 
 
 class Plan(ScoredPlan):

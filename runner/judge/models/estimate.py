@@ -57,7 +57,7 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
     if not version.queries_path.exists() or not all(version.run_path(cell).exists() for cell in plan.cells):
         return None
     query_ids = [query.id for query in load_queries(version.queries_path)]
-    return pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells), plan.pool_depth)
+    return pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.judged_cells), plan.pool_depth)
 
 
 def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions) -> Estimate:
@@ -96,7 +96,7 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     if pooled is not None:
         return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
     # Before the runs: cells agree on much of what they find, so a pool grows slower than their number.
-    a_query: float = plan.pool_depth * len(plan.cells) ** OVERLAP
+    a_query: float = plan.pool_depth * len(plan.judged_cells) ** OVERLAP
     a_query = min(a_query, n_documents or a_query)
     if not version.queries_path.exists():
         likely = round(MIN_QUERIES * a_query)
