@@ -131,14 +131,21 @@ def _folder(
 ) -> Path:
     """A version in the state that a command needs, and the files that the documents name."""
     line = " ".join(words)
-    state = waiting_evening if line.startswith(WAITING) else ready if line.startswith(BEGUN) else decided_evening
+    is_proof = "--confirm" in line  # of a cell that was chosen
+    if line.startswith(WAITING) and not is_proof:
+        state = waiting_evening
+    else:
+        state = ready if line.startswith(BEGUN) else decided_evening
     shutil.copytree(state, tmp_path, dirs_exist_ok=True)
     monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
     monkeypatch.chdir(tmp_path)
     version = make_version(tmp_path)
-    if line.startswith("choose"):  # what is judged and scored, and not decided yet
+    if line.startswith("choose") or is_proof:  # what is judged and scored, and not decided yet
         for name in ("decision.json", "lock.json"):
             (version.record / name).unlink()
+    if is_proof:
+        where = f"--eval-set-path={version.folder.parent}"
+        assert cli.main(["choose", "demo", where, "bm25 x whole_doc", "--reason=it gained", "--by=A. Person"]) == 0
     if line.startswith("labels"):
         answers(version)[0].rename(tmp_path / "FILE")
         if not line.startswith(("labels import", "labels page")):
