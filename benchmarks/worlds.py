@@ -1,10 +1,11 @@
-"""Evenings to simulate: real per-query differences of public collections under the means that are asked for."""
+"""Evenings to simulate: real per-query differences of public collections and rehearsed sources, under given means."""
 
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,37 @@ from runner.base.records import SCORE_UNIT, Ints
 
 Floats = NDArray[np.float64]
 
-RUNS = Path(__file__).resolve().parents[1] / "docs" / "matrix" / "runs"
+CHECKOUT = Path(__file__).resolve().parents[1]
+RUNS = CHECKOUT / "docs" / "matrix" / "runs"
 BASELINE, CHALLENGER = "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x fixed_token_256_25"
-"""The challenger changes the chunker alone, as the first one of a default plan does."""
+"""Of public collections; the challenger changes the chunker alone, as the first one of a default plan does."""
+
+REHEARSED = (
+    "bills",
+    "committee_reports",
+    "congressional_record",
+    "ecfr_and_cfr",
+    "federal_register",
+    "hearing_transcripts",
+    "public_laws",
+    "us_code",
+)
 
 TEST_SEED = 1_000_000
 """Between a run's seed and that of its tests: flips must not come from the numbers that made the differences."""
+
+
+class World(NamedTuple):
+    """Real differences to a baseline in nDCG@10 and Recall@10, (cells, queries) each, of which `first` go first.
+
+    `kinds` are the queries' kinds, none of a public collection.
+    """
+
+    cells: list[str]
+    first: int
+    gains: Floats
+    recalls: Floats
+    kinds: list[str]
 
 
 @cache
@@ -35,6 +61,50 @@ def differences(collection: str, measure: str = "ndcg10") -> Floats:
     return np.array(others) - baseline
 
 
+def public(collection: str) -> World:
+    """Return a public collection, whose challenger goes first where it has one."""
+    cells = list(scores(collection))[1:]
+    both = differences(collection), differences(collection, "recall10")
+    return World(cells, cells.count(CHALLENGER), *both, [])
+
+
+@cache
+def rehearsal(source: str) -> World:
+    """Return a rehearsed source, from the results in the record; cells that go first stand first."""
+    path = CHECKOUT / "eval-sets" / source / "v1" / "rehearsal" / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
+    rows = {row["cell"]: row["scores"] for row in results["cells"]}
+    baseline, first = rows.pop(results["plan"]["baseline"]), results["plan"]["first"]
+    cells = [*first, *(cell for cell in results["plan"]["cells"] if cell in rows and cell not in first)]
+    both = (
+        np.array([rows[cell][measure]["per_query"] for cell in cells]) - np.array(baseline[measure]["per_query"])
+        for measure in ("ndcg@10", "recall@10")
+    )
+    gains, recalls = (values / SCORE_UNIT for values in both)
+    return World(cells, len(first), gains, recalls, [query["kind"] for query in results["queries"]])
+
+
+@cache
+def all_rehearsals() -> World:
+    """Return the queries of all rehearsed sources in one, of the cells that stand in each of them by their role."""
+    worlds = [rehearsal(source) for source in REHEARSED]
+    # A source's own chunker plays the same part everywhere.
+    named = [[_role(cell) for cell in world.cells] for world in worlds]
+    roles = [role for role in named[0] if all(role in names for names in named)]
+    rows = [[names.index(role) for role in roles] for names in named]
+    gains, recalls = (
+        np.hstack([values[row] for values, row in zip(each, rows, strict=True)])
+        for each in ([world.gains for world in worlds], [world.recalls for world in worlds])
+    )
+    return World(roles, 1, gains, recalls, [kind for world in worlds for kind in world.kinds])
+
+
+def _role(cell: str) -> str:
+    model, _, chunker = cell.partition(" x ")
+    common = ("fixed_token", "recursive", "whole_doc")
+    return cell if chunker.startswith(common) else f"{model} x structural{'_256' if '_256_' in chunker else ''}"
+
+
 def tilted(values: Floats, means: Floats) -> Floats:
     """Return the weights of queries, of least relative entropy, under which each row of (cells, queries) has its mean.
 
@@ -43,7 +113,8 @@ def tilted(values: Floats, means: Floats) -> Floats:
     # Newton's method on the dual: the tilt of least relative entropy is exponential in the rows' values.
     slopes = np.zeros(len(values))
     for _ in range(200):
-        weights = np.exp(slopes @ values)
+        exponents = slopes @ values
+        weights = np.exp(exponents - exponents.max())
         weights /= weights.sum()
         found = values @ weights
         spread = (values * weights) @ values.T - np.outer(found, found)
@@ -56,7 +127,7 @@ def tilted(values: Floats, means: Floats) -> Floats:
 
 def units(values: Floats) -> Ints:
     """Return differences as the tests take them."""
-    return np.rint(np.clip(values, -1, 1) * SCORE_UNIT).astype(np.int64)
+    return np.rint(values * SCORE_UNIT).astype(np.int64)
 
 
 def percent(found: float, of: int) -> str:

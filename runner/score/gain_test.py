@@ -24,59 +24,46 @@ class GainTest(NamedTuple):
 
 
 def gain_tests(differences: Ints, first: int, alpha: float) -> list[GainTest]:
-    """Return the test of each row of (cells, queries), of which the `first` go first."""
+    """Return the test of each row of (cells, queries) in units of 1e-9; the `first` rows go first."""
     p_values = [round(phantom_t(row), 9) for row in differences.tolist()]
-    bars = holm_bars(p_values, first, alpha)
-    return [GainTest(p, round(bar, 9)) for p, bar in zip(p_values, bars, strict=True)]
+    return [GainTest(p, bar) for p, bar in zip(p_values, holm_bars(p_values, first, alpha), strict=True)]
 
 
-def phantom_t(differences: Ints, weights: Sequence[float] | None = None) -> float:
-    """Return p of "it does not gain" of one cell's differences by query, whole numbers of 1e-9; 1 if none differs.
+def phantom_t(differences: Sequence[int], weights: Sequence[float] | None = None) -> float:
+    """Return p of "it does not gain" of one cell's differences by query; 1 if no query differs.
 
     With u the mean over the root mean square, n queries and the phantom give s = (n u - 1) / (n + 1), and Student's t
     on n degrees of freedom is s sqrt(n / (1 - s^2)). So p falls as u rises, and depends on nothing else.
-
-    `weights` are fixed before judging. Both means are weighted then, and n is the number of queries of equal weight
-    whose mean would be as uncertain: sum w * sum w e^2 / sum w^2 e^2, with e the distance from the mean.
+    `weights` are fixed before judging: both means are weighted then, and n is the effective number of queries.
 
     >>> round(phantom_t([300, 200, 100, 400, -100, 200, 300, 200]), 4)
-    0.0106
+    0.0293
     """
-    values, n = [int(value) for value in differences], float(len(differences))
-    mean, square = sum(values) / n, sum(value * value for value in values) / n
-    if weights is not None:
-        whole = math.fsum(weights)
-        pairs = list(zip(weights, values, strict=True))
-        mean, square = (math.fsum(weight * value**power for weight, value in pairs) / whole for power in (1, 2))
-        scatter = [weight * (value - mean) ** 2 for weight, value in pairs]
-        # Equal differences do not scatter, and only the weights say how many queries they are.
-        about = scatter if any(scatter) else weights
-        n = whole * math.fsum(about) / math.fsum(w * each for w, each in zip(weights, about, strict=True))
-    if not square:
+    weights = [1.0] * len(differences) if weights is None else weights
+    n, pairs = effective_number(weights), list(zip(weights, map(int, differences), strict=True))
+    total, squares = (math.fsum(weight * value**power for weight, value in pairs) for power in (1, 2))
+    if not squares:
         return 1.0
-    s = (n * mean / math.sqrt(square) - 1) / (n + 1)
+    s = (n * total / math.sqrt(squares * math.fsum(weights)) - 1) / (n + 1)
     return t_tail(s * math.sqrt(n / (1 - s * s)), n) if s > -1 else 1.0
 
 
 def effective_number(weights: Sequence[float]) -> float:
-    """Return how many queries of equal weight tell as much if all scatter alike."""
+    """Return how many queries of equal weight tell as much, if all scatter alike (Kish 1965)."""
     return math.fsum(weights) ** 2 / math.fsum(weight * weight for weight in weights)
 
 
 def holm_bars(p_values: Sequence[float], first: int, alpha: float) -> list[float]:
-    """Return the bar of each p, of which the `first` go first: what it may be at most for the cell to be shown to gain.
+    """Return the bar of each p: the most that it may be for the cell to be shown to gain; at nine places.
 
-    Holm's procedure with weights (Holm 1979, section 4): FIRST_SHARE shared by the first cells, the rest by the others,
-    all of it by the cells of one step if there is no other. The bar of a cell is alpha times its part of the weights of
-    all cells that are not shown before it, so a cell that is shown leaves its share to the others. ValueError for a
-    `first` that is not 0 to the number of cells.
+    Holm's procedure with weights (Holm 1979, section 4): the `first` cells share FIRST_SHARE, the others the rest, and
+    one step alone all of it. A cell's bar is alpha times its part of the weights of all cells that are not shown before
+    it, so that a cell that is shown leaves its share to the others.
 
     >>> holm_bars([0.01, 0.03, 0.5], 1, 0.05)
     [0.04, 0.025, 0.025]
     """
     others = len(p_values) - first
-    if first < 0 or others < 0:
-        raise ValueError(f"{first} of {len(p_values)} cells cannot be the first")
     share = FIRST_SHARE if first and others else float(first > 0)
     shares = [share / (first or 1)] * first + [(1 - share) / (others or 1)] * others
     order = sorted(range(len(p_values)), key=lambda cell: p_values[cell] / shares[cell])
@@ -85,6 +72,6 @@ def holm_bars(p_values: Sequence[float], first: int, alpha: float) -> list[float
         # Once a cell is not shown, none after it is, and what is left stays.
         if shown == place:
             left = math.fsum(shares[other] for other in order[place:])
-        bars[cell] = alpha * shares[cell] / left
+        bars[cell] = round(alpha * shares[cell] / left, 9)
         shown += shown == place and p_values[cell] <= bars[cell]
     return bars

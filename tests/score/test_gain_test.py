@@ -58,28 +58,34 @@ def test_differences_without_scatter():
     assert (phantom_t([TENTH]), phantom_t([-TENTH])) == (0.5, 1)
 
 
-def weighted_by_hand(values, weights):
-    """The phantom beside a weighted mean, by moments: the variance of a weighted mean, robust to unequal scatter."""
-    values, weights = np.array(values, float), np.array(weights, float) / np.sum(weights)
-    mean = weights @ values
-    variance, of_mean = weights @ (values - mean) ** 2, weights**2 @ (values - mean) ** 2
-    n = variance / of_mean
-    # n values of this mean and variance, and the phantom; all moments of n + 1 values about 0.
-    square = weights @ values**2
-    total, squares = n * mean - math.sqrt(square), (n + 1) * square
-    middle = total / (n + 1)
-    scatter = (squares / (n + 1) - middle**2) * (n + 1) / n
-    return stats.t.sf(middle / math.sqrt(scatter / (n + 1)), n)
+WEIGHTS = st.lists(st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0]), min_size=40, max_size=40)
 
 
-@given(SCATTERED, st.data())
-def test_weights_count_queries_by_what_their_scatter_adds_to_that_of_the_mean(values, data):
-    few = st.lists(st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0]), min_size=len(values), max_size=len(values))
-    weights = data.draw(few)
-    assert phantom_t(values, weights) == pytest.approx(weighted_by_hand(values, weights), rel=1e-6)
-    assert phantom_t(values, [7 * weight for weight in weights]) == pytest.approx(phantom_t(values, weights), rel=1e-9)
-    raised = [value + SCORE_UNIT // 50 for value in values]
-    assert phantom_t(raised, weights) < phantom_t(values, weights)
+@given(SCATTERED, WEIGHTS)
+def test_weights_make_as_many_queries_of_their_mean_and_variance_as_they_are_worth(values, weights):
+    values, weights = np.array(values, float), np.array(weights[: len(values)])
+    n = weights.sum() ** 2 / (weights @ weights)
+    # The moments of n queries and the phantom, from which Student's t is taken as usual.
+    mean, square = np.average(values, weights=weights), np.average(values**2, weights=weights)
+    with_phantom = (n * mean - math.sqrt(square)) / (n + 1)
+    variance = ((n + 1) * square / (n + 1) - with_phantom**2) * (n + 1) / n
+    p = stats.t.sf(with_phantom / math.sqrt(variance / (n + 1)), n)
+    assert phantom_t(values, weights.tolist()) == pytest.approx(p, rel=1e-9)
+    assert phantom_t(values, (7 * weights).tolist()) == pytest.approx(p, rel=1e-9)
+    assert phantom_t(values + SCORE_UNIT // 50, weights.tolist()) < phantom_t(values, weights.tolist())
+
+
+def test_whole_weights_are_copies_but_for_what_copies_pretend_to_know():
+    values, weights = units([0.3, -0.1, 0.2, 0.25, -0.05]).tolist(), [2, 1, 1, 2, 1]
+    copies = [value for value, weight in zip(values, weights, strict=True) for _ in range(weight)]
+    assert phantom_t(copies) < phantom_t(values, weights)
+
+
+@pytest.mark.parametrize("heavy", [1.0, 2.0, 4.0])
+def test_with_weights_p_is_at_most_alpha_no_more_often_than_alpha(heavy):
+    weights = [heavy] * 20 + [1.0] * 40
+    rows = units(np.random.default_rng(5).normal(0, 0.2, (3000, 60)))
+    assert np.mean([phantom_t(row, weights) <= 0.05 for row in rows.tolist()]) <= 0.05
 
 
 @given(DIFFERENCES, st.floats(0.1, 10))
@@ -91,8 +97,6 @@ def test_effective_numbers_are_those_of_equal_weights_and_of_one_that_outweighs_
     assert effective_number([0.5] * 60) == pytest.approx(60)
     assert effective_number([1, 3, 1, 3]) == pytest.approx(64 / 20)
     assert effective_number([1e6, *[1.0] * 99]) == pytest.approx(1, abs=0.001)
-    # Alike on every query, differences leave nothing but the weights to say how many they are.
-    assert phantom_t([TENTH] * 4, [1, 3, 1, 3]) == pytest.approx(phantom_t([TENTH] * 3), rel=0.5)
 
 
 def shares_of(n, first):
@@ -129,7 +133,7 @@ def test_bars_never_fall_below_a_cells_own_share_of_alpha(p_values, first):
     first = min(first, len(p_values))
     shares = shares_of(len(p_values), first)
     for bar, share in zip(holm_bars(p_values, first, 0.05), shares, strict=True):
-        assert 0.05 * share <= bar + 1e-12 <= 0.05 + 2e-12
+        assert 0.05 * share <= bar + 1e-9 <= 0.05 + 2e-9
 
 
 def test_what_is_shown_leaves_its_share_to_the_others():
@@ -137,8 +141,6 @@ def test_what_is_shown_leaves_its_share_to_the_others():
     assert holm_bars([0.05, 0.001, 0.001], 1, 0.05) == pytest.approx([0.05, 0.005, 0.05 / 9])
     assert holm_bars([0.06, 0.06, 0.06], 3, 0.05) == holm_bars([0.06, 0.06, 0.06], 0, 0.05)
     assert holm_bars([], 0, 0.05) == []
-    with pytest.raises(ValueError, match="cannot be the first"):
-        holm_bars([0.1, 0.2], 3, 0.05)
 
 
 ROWS = st.lists(st.lists(st.integers(-SCORE_UNIT, SCORE_UNIT), min_size=9, max_size=9), min_size=2, max_size=5)
