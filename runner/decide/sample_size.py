@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from runner.decide.tiers import MIN_CONFIRMED, cell_in_question
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult
+from runner.retrieve.pool import likely_pairs
 from runner.score.gain_test import FIRST_SHARE
 from runner.score.power import DEFAULT_SD, POWER, least_gain
 
@@ -18,7 +19,7 @@ def error_for(plan: ScoredPlan, cell: str) -> float:
     The first challengers share FIRST_SHARE of it, the others the rest: the bar before any cell is shown.
     """
     alpha, n_first = plan.significance.alpha, len(plan.first)
-    n_others = len(plan.cells) - 1 - n_first
+    n_others = len(plan.judged_cells) - 1 - n_first
     # With one group alone there is nothing to share the error with.
     if not n_first or n_others < 1:
         return alpha / max(1, n_first + n_others)
@@ -71,3 +72,19 @@ def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ())
     gain = least_gain(enough, sd, error_for(plan, cell), bar=plan.rule.min_gain)
     shown = f"{enough} queries confirm a true gain of {gain:.2f} nDCG@10 of {cell} with {100 * POWER:.0f} % power"
     return "; ".join(filter(None, [few, f"{shown} (SD of differences {sd:.2f})"]))
+
+
+def to_prove(plan: ScoredPlan, n_queries: int) -> str:
+    """Return what the pairs of so many queries confirm where they judge two lists alone; "" for a plan that does so.
+
+    Of the cell that this plan chooses, in a version of its own (`version --confirm`), at the plan's scatter.
+    """
+    if len(plan.judged_cells) < 3:
+        return ""
+    pairs = round(n_queries * likely_pairs(plan.pool_depth, len(plan.judged_cells)))
+    asked = int(pairs / likely_pairs(plan.pool_depth, 2))
+    few = too_few(asked)
+    gain = least_gain(max(asked, MIN_CONFIRMED), DEFAULT_SD, plan.significance.alpha, bar=plan.rule.min_gain)
+    least = f"; {few}" if few else f", which confirm a true gain of {gain:.2f} with {100 * POWER:.0f} % power"
+    head = f"to prove what was chosen (version --confirm), the same {pairs:,} pairs judge {asked} queries of two lists"
+    return head + least

@@ -22,8 +22,6 @@ from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
-MIN_CONFIRMED = 50
-"""Queries, or topics of equal weight, without which no cell is confirmed: the test's error is known from there on."""
 POOL_DEPTH = 10
 """Of every new plan, and the least: nDCG@10 counts the first 10 hits, and each of them has to be judged."""
 

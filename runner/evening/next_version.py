@@ -13,11 +13,12 @@ from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.decide.roster import new_plan_text, version_in_force
+from runner.decide.tiers import MIN_CONFIRMED
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import MIN_CONFIRMED, read_plan
+from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Confirms
 from runner.eval_set.shapes.versions import Abandoned, Opened

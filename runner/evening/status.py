@@ -19,7 +19,7 @@ from runner.base.steps import Step
 from runner.decide.decide import decision_sentence, needs_choice
 from runner.decide.policy import HARD_ABOVE
 from runner.decide.roster import new_plan_text, version_in_force
-from runner.decide.sample_size import shown_by
+from runner.decide.sample_size import shown_by, to_prove
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.corpus import archive_path
@@ -322,7 +322,8 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked) -> tupl
         # What the queries can show: of the results once there are any, before by the plan's scatter.
         n_queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else MIN_QUERIES
         rows = load_results(version).cells if version.results_path.exists() else ()
-        lines += filter(None, [shown_by(plan or Plan.model_validate(yaml.safe_load(text)), n_queries, rows)])
+        frozen = plan or Plan.model_validate(yaml.safe_load(text))
+        lines += filter(None, [shown_by(frozen, n_queries, rows), "" if rows else to_prove(frozen, n_queries)])
     if corpus_path is not None and not corpus_path.exists():
         lines.append(f"corpus path: {display(corpus_path)}, which does not exist")
     if not (version.record / "decision.json").exists():

@@ -2,9 +2,11 @@
 
 import pytest
 
-from runner.decide.sample_size import detectable_first, error_for
+from runner.decide.sample_size import detectable_first, error_for, to_prove, too_few
 from runner.eval_set.shapes.paired import Difference
+from runner.eval_set.shapes.plan import Confirms
 from runner.eval_set.shapes.results import NoiseFloor
+from runner.retrieve.pool import likely_pairs
 from runner.score.power import least_gain, power
 from tests.support.example_results import (
     BASELINE,
@@ -113,3 +115,16 @@ def test_a_baseline_alone_has_nothing_to_be_compared_with():
     found = outcome_of(row(BASELINE))
     assert (found.tier, found.detectable) == ("baseline kept", None)
     assert found.false_alarm is None
+
+
+def test_what_a_budget_proves_is_said_beside_what_it_chooses():
+    broad = PLAN.model_copy(update={"cells": [f"{cell} x whole_doc" for cell in "abcdefghij"]})
+    pairs, asked = round(100 * likely_pairs(broad.pool_depth, 10)), int(100 * (10 / 2) ** 0.45)
+    said = to_prove(broad, 100)
+    assert f"{pairs:,}" in said
+    assert f" {asked} " in said
+    assert to_prove(broad, 10).endswith(too_few(int(10 * 5**0.45)))
+    confirms = Confirms(version=1, cell="b x whole_doc", results_sha256="0" * 64)
+    proving = broad.model_copy(update={"baseline": "a x whole_doc", "confirms": confirms})
+    assert to_prove(proving, 100) == ""
+    assert error_for(proving, "b x whole_doc") == broad.significance.alpha

@@ -20,7 +20,7 @@ from runner.judge.models.prompt import MAX_TOKENS
 from runner.judge.models.run_judges import named_judges
 from runner.judge.prep_labels import EVIDENCE_CHARS
 from runner.judge.second_reading import judges_of
-from runner.retrieve.pool import pool, unjudged
+from runner.retrieve.pool import likely_pairs, pool, unjudged
 
 LIKELY_BYTES = 3.5
 LIKELY_WRITTEN = 150
@@ -28,9 +28,6 @@ LIKELY_WRITTEN = 150
 
 ROW_CHARS = 600
 """Query, title, numbers of the passages and the form of the answer, about."""
-
-OVERLAP = 0.45
-"""A query pools about depth x cells ^ OVERLAP documents: at depth 10 over 9 cells 26 in the demo, 24 on real bills."""
 
 
 def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents: Sequence[int]) -> Estimate:
@@ -95,8 +92,7 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     pooled = pooled_pairs(version, plan)
     if pooled is not None:
         return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
-    # Before the runs: cells agree on much of what they find, so a pool grows slower than their number.
-    a_query: float = plan.pool_depth * len(plan.judged_cells) ** OVERLAP
+    a_query = likely_pairs(plan.pool_depth, len(plan.judged_cells))
     a_query = min(a_query, n_documents or a_query)
     if not version.queries_path.exists():
         likely = round(MIN_QUERIES * a_query)
