@@ -208,8 +208,8 @@ GROUPS["The evening"] = (
         --reason TEXT=   why; not needed for 'recommended'
         --by NAME=   who decides; it is recorded
         {_EVENING}""",
-        f"""`recommended` is whichever cell is expected to lose least. Of a source with weak structure, `baseline` is
-        recorded unevaluated.
+        f"""`recommended` is the candidate expected to gain most, or the baseline if a switch costs as much.
+        Of a source with weak structure, `baseline` is recorded unevaluated.
         {_EVENING_CODES}""",
     ),
 )

@@ -58,7 +58,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         bounds=bounds,
         # A cell's file without its backend, which decides nothing, and without what only gate and explorations read.
         provenance=part(Provenance, comparison.facts[cell]),
-        loss=comparison.losses.get(cell),
+        expected=comparison.expected_gains.get(cell),
     )
 
 

@@ -23,7 +23,7 @@ UNATTENDED = "choose recommended (unattended)"
 """Who decided if `recommended` was chosen and nobody signed."""
 
 RECOMMENDED = "recommended"
-"""What an unattended run gives to `choose`: the baseline or a candidate, whichever is expected to lose least."""
+"""What an unattended run gives to `choose`: the candidate of the greatest expected gain, or the baseline."""
 
 
 @dataclass(frozen=True, slots=True)

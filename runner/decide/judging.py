@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Run
-from runner.decide.tiers import CellFigures, least_loss, meets_criterion_5, unmet_criteria
+from runner.decide.tiers import CellFigures, greatest_gain, meets_criterion_5, unmet_criteria
 from runner.decide.two_level import two_level
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise, Judging, Readers, SecondJudge
@@ -100,11 +100,11 @@ def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[Ce
             qrels[double.query_id][double.doc_id] = double.second
         under = replace(comparison, qrels=qrels)
     eligible = {
-        cell: under.losses[cell]
+        cell: under.expected_gains[cell]
         for cell in under.challengers
         if cell in under.registered and meets_criterion_5(*_differences(under, cell), under.plan.rule)
     }
-    return [cell_under_judge(under, cell) for cell in under.challengers], least_loss(under.plan.baseline, eligible)
+    return [cell_under_judge(under, cell) for cell in under.challengers], greatest_gain(eligible, under.plan)
 
 
 def cell_under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:

@@ -6,9 +6,9 @@ Every threshold is compared at the four places that a page shows.
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
-from runner.base.figures import figure_beside_bar, p_and_bar, round4, whole_percent
+from runner.base.figures import figure_beside_bar, p_and_bar, round4
 from runner.base.records import Verdict
-from runner.eval_set.shapes.paired import ExpectedLoss, PairedTest
+from runner.eval_set.shapes.paired import ExpectedGain, PairedTest
 from runner.eval_set.shapes.plan import Rule, ScoredPlan
 from runner.eval_set.shapes.results import CellResult
 from runner.score.gain_test import GainTest
@@ -114,43 +114,39 @@ def reaches_gain(row: CellResult, rule: Rule) -> bool:
     return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
 
 
-def least_loss(baseline: str, eligible: Mapping[str, ExpectedLoss]) -> str:
-    """Return the choice that is expected to lose least: of the cells that may be chosen that of greatest expected gain.
-
-    The baseline if none may be chosen, or if switching to that one is not expected to lose less than keeping it.
-    """
+def greatest_gain(eligible: Mapping[str, ExpectedGain], plan: ScoredPlan) -> str:
+    """Return the cell of the greatest expected gain if that is more than a switch costs, else the baseline."""
     # Sorted by name first, so that of equal gains the first name wins everywhere.
-    best = max(sorted(eligible), key=lambda cell: eligible[cell].gain, default=baseline)
-    if best == baseline or round4(eligible[best].switching) >= round4(eligible[best].keeping):
-        return baseline
-    return best
+    best = max(sorted(eligible), key=lambda cell: eligible[cell].mean, default=plan.baseline)
+    return best if eligible and round4(eligible[best].mean) > plan.switching_cost else plan.baseline
 
 
 def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, str]:
-    """Return the choice that is expected to lose least under the plan's prior and cost, and a sentence on why.
+    """Return what `recommended` stands for under the plan's prior and cost, and a sentence on why.
 
     Chosen are the baseline and preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit.
     """
     candidates = [row for row in cells if row.meets_criterion_5]
     eligible = {
-        row.cell: row.loss
+        row.cell: row.expected
         for row in candidates
-        if row.role == "preregistered" and row.gate.verdict == "pass" and not row.unjudged and row.loss is not None
+        if row.role == "preregistered" and row.gate.verdict == "pass" and not row.unjudged and row.expected is not None
     }
     if not candidates:
         return plan.baseline, "no cell met criterion 5"
     if not eligible:
         return plan.baseline, "no preregistered candidate passes the null gate with every hit judged"
-    chosen = least_loss(plan.baseline, eligible)
-    best = max(sorted(eligible), key=lambda cell: eligible[cell].gain)
-    gain, cost = eligible[best].gain, plan.switching_cost
-    # An expectation has no interval; this one gives it two places, unless the bar is nearer.
-    told = figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
-    chance = f"{plan.rule.min_gain:g} or more with a chance of {whole_percent(eligible[best].p_above_bar)}"
-    expected = f"is expected to gain {told} nDCG@10 under the plan's prior ({chance})"
+    chosen, cost = greatest_gain(eligible, plan), plan.switching_cost
     if chosen == plan.baseline:
-        return chosen, f"least expected loss: {best} {expected}, no more than the {cost:g} that switching costs"
-    return chosen, f"least expected loss: it {expected}, more than the {cost:g} that switching costs"
+        most = _told(max(expected.mean for expected in eligible.values()), cost)
+        return chosen, f"a switch costs {cost:g}, and no candidate is expected to gain more than that ({most} nDCG@10)"
+    told = _told(eligible[chosen].mean, cost)
+    return chosen, f"it is expected to gain {told} nDCG@10 on other queries, more than the {cost:g} that a switch costs"
+
+
+def _told(gain: float, cost: float) -> str:
+    """Return an expected gain, which has no interval, at two places, unless the cost is nearer."""
+    return figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
 
 
 def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:

@@ -8,6 +8,7 @@ from runner.base.errors import InputError
 from runner.base.plug_ins import PlugIn, plug_in
 from runner.eval_set.shapes.encoder import Config
 from runner.eval_set.shapes.encoder import EncoderSpec as EncoderSpec
+from runner.eval_set.shapes.plan import Kind, Normal
 from samplers.registry import EXTERNAL_BASELINE as EXTERNAL_BASELINE
 from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
 from samplers.registry import SOURCES as SOURCES
@@ -161,6 +162,20 @@ RERANKERS: dict[str, EncoderSpec] = {
 The revisions are those that public repositories pin, or that sentence-transformers wrote into the cards of models
 trained from them; neither was ever fetched here.
 """
+
+PRIOR: dict[Kind, Normal] = {
+    "structural": Normal(mean=0.023, sd=0.019),
+    "structural cut": Normal(mean=0.035, sd=0.03),
+    "window": Normal(mean=-0.008, sd=0.018),
+    "path": Normal(mean=0.02, sd=0.03),
+    "hybrid": Normal(mean=0.014, sd=0.045),
+    "re-rank": Normal(mean=0.016, sd=0.013),
+    "BM25": Normal(mean=-0.04, sd=0.05),
+    "other encoder": Normal(mean=0.0, sd=0.06),
+    "quantised": Normal(mean=0.0, sd=0.002),
+    "static": Normal(mean=-0.2, sd=0.06),
+}
+
 
 REFUSED: dict[str, str] = {
     "hearings": "it is metadata only; the transcripts are the source hearing_transcripts",

@@ -18,7 +18,7 @@ from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
 from runner.eval_set.shapes.labels import APIS, Judges, undated
-from runner.eval_set.shapes.plan import Plan, PlanDigest, Reuse
+from runner.eval_set.shapes.plan import Plan, PlanDigest, Prior, Reuse
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
@@ -45,12 +45,10 @@ judges:
 """
 """Whom `judge` asks: the models of the first phase's judges, which still take a temperature of 0."""
 
-LOSS = """\
-switching_cost: 0.02
-prior: {mean: -0.025, sd: 0.054}
-"""
-"""What a switch costs, and what is believed of a challenger's gain beforehand; docs/statistics.md has their errors."""
+SWITCHING = "switching_cost: 0.02\n"
 
+DEFAULT_PRIOR = Prior(kinds=catalog.PRIOR)
+"""What is believed of challengers while fewer than four other sources have results."""
 
 EXTERNAL_CELLS = (
     *(f"{variant} x whole_doc" for variant in ("bm25", "bm25-plain", "bm25-okapi")),
@@ -97,10 +95,12 @@ def default_plan_text(
     rehearsal: bool,
     version: int = 1,
     sibling_result: str = NOT_EVALUATED,
+    prior: Prior = DEFAULT_PRIOR,
 ) -> str:
     """plan.yaml as a new version gets it; a person may edit it until the preregistration.
 
-    `sibling_result` is what is known of the structural chunker where it was written for a sibling source.
+    `sibling_result` is what is known of the structural chunker where it was written for a sibling source, `prior` what
+    other sources' results say of the kinds of cell.
     """
     cells = default_cells(source, rehearsal=rehearsal)
     external = source.policy == "external"
@@ -112,6 +112,7 @@ def default_plan_text(
         head = "What this version compares. Frozen by preregistration.json when the first pair goes to a judge."
     listed = "\n".join(f'  - "{cell}"' for cell in cells)
     first = "" if external else f'first: ["{cells[1]}"]\n'
+    choice = "" if external else JUDGES + SWITCHING + prior_text(prior)
     return f"""\
 # {head}
 schema_version: 1
@@ -121,9 +122,16 @@ baseline: "{cells[0]}"
 cells:
 {listed}
 {first}sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}
-{_reuse_line(source, sibling_result)}{"" if external else JUDGES + LOSS}pool_depth: {POOL_DEPTH}
+{_reuse_line(source, sibling_result)}{choice}pool_depth: {POOL_DEPTH}
 relevant_grade: {1 if external else 2}
 {_SETTINGS}"""
+
+
+def prior_text(prior: Prior) -> str:
+    """Return the block of plan.yaml in which the prior is frozen."""
+    rows = "".join(f"    {kind}: {{mean: {one.mean:g}, sd: {one.sd:g}}}\n" for kind, one in prior.kinds.items())
+    taken = f"  from_results: [{', '.join(prior.from_results)}]\n" if prior.from_results else ""
+    return f"prior:\n  kinds:\n{rows}{taken}"
 
 
 def _reuse_line(source: SourceSpec, sibling_result: str) -> str:
@@ -152,11 +160,16 @@ def plan_problems(plan: Plan, path: Path, source: SourceSpec, version: int, *, r
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the plan as the file has it, whether or not it meets the criteria; a PlanError names every wrong field."""
+    """Return the plan as the file has it, whether or not it meets the criteria; a PlanError names every wrong field.
+
+    Kinds of cell that its prior leaves out have the catalog's figures, so that those are frozen and recorded as well.
+    """
     try:
-        return Plan.model_validate(read_yaml(held(path)))
+        plan = Plan.model_validate(read_yaml(held(path)))
     except ValidationError as error:
         raise PlanError(str(path), shape_problems(error, path)) from error
+    kinds = DEFAULT_PRIOR.kinds | plan.prior.kinds
+    return plan.model_copy(update={"prior": plan.prior.model_copy(update={"kinds": kinds})})
 
 
 def plan_digest(plan: Plan) -> PlanDigest:

@@ -222,7 +222,7 @@ def choice(version: Version, results: Results) -> Step:
     ways = (
         f"Read the page: {DRIVER} view {version.viewed}\n{version.record / 'results.html'}",
         f"Choose, one of:\n{choose} 'CELL' --reason 'WHY' --by NAME\n"
-        f"{choose} recommended      now {results.outcome.recommended}, expected to lose least",
+        f"{choose} recommended      now {results.outcome.recommended}, by expected gain",
     )
     said = f"choose a cell: {count} ({'; '.join(names)}), or the baseline {results.plan.baseline}"
     return Step("choice", "open", said, ways, "person")

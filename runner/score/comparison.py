@@ -9,12 +9,12 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Run, Scores
 from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
-from runner.score.expected_loss import Beliefs, beliefs, expected_losses
+from runner.score.expected_gain import expected_gain
 from runner.score.false_alarm import false_alarm
 from runner.score.gain_test import GainTest, gain_tests
 from runner.score.recall_bound import recall_bounds
@@ -115,21 +115,14 @@ class Comparison:
         return dict(zip(self.challengers, bounds, strict=True))
 
     @cached_property
-    def beliefs(self) -> Beliefs | None:
-        """What is believed of the challengers' true gains, in their order.
+    def expected_gains(self) -> dict[str, ExpectedGain]:
+        """What is believed of each challenger's true gain.
 
-        None if the judgments are published, from which nothing is chosen, for a single query, and without challengers.
+        Empty if the judgments are published, from which nothing is chosen, and for a single query.
         """
-        if self.published or len(self.queries) < 2 or not self.challengers:
-            return None
-        return beliefs(self.paired(self.challengers, "ndcg@10"), self.plan.prior)
-
-    @cached_property
-    def losses(self) -> dict[str, ExpectedLoss]:
-        """What choosing each challenger is expected to lose; empty if there are no beliefs."""
-        if self.beliefs is None:
+        if self.published or len(self.queries) < 2:
             return {}
-        return dict(zip(self.challengers, expected_losses(self.beliefs, self.plan), strict=True))
+        return {cell: expected_gain(cell, self.paired([cell], "ndcg@10")[0], self.plan) for cell in self.challengers}
 
     def document_chunks(self, cell: str) -> dict[str, int]:
         """Return how many chunks the cell cut each document into; IntegrityError if its file counts another corpus."""

@@ -30,7 +30,7 @@ def test_without_a_candidate_the_baseline_is_kept_whatever_is_believed(change):
 
 
 @pytest.mark.parametrize(("believed", "chosen"), [(0.05, BETTER), (0.01, BASELINE)])
-def test_what_is_recommended_is_expected_to_lose_least_where_something_can_be_decided(believed, chosen):
+def test_what_is_recommended_is_expected_to_be_worth_its_switch_where_something_can_be_decided(believed, chosen):
     for p in (0.5, 0.001):
         assert outcome_of(row(BETTER, 0.1, believed=believed, p=p), row(BASELINE)).recommended == chosen
     assert outcome_of(row(BETTER, 0.1), row(BASELINE), unjudged=1).recommended == BASELINE

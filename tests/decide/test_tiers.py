@@ -17,7 +17,6 @@ from runner.decide.tiers import (
     unmet_criteria,
 )
 from runner.eval_set.shapes.plan import Rule
-from runner.score.expected_loss import Gain, expected_loss
 from runner.score.gain_test import GainTest
 from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, RULE, SPARSE, row
 
@@ -148,7 +147,7 @@ def test_a_cell_with_unjudged_hits_and_one_that_is_not_worth_its_switch_are_not_
     holes = row(SPARSE, 0.1).model_copy(update={"unjudged": 1})
     assert recommendation([holes, row(BASELINE)], PLAN)[0] == BASELINE
     dear = PLAN.model_copy(update={"switching_cost": 0.06})
-    better = row(BETTER, 0.05).model_copy(update={"loss": expected_loss(Gain(0.05, 0.03), dear)})
+    better = row(BETTER, 0.05)
     assert recommendation([better, row(BASELINE)], dear)[0] == BASELINE
     shrunk, greater = row(SPARSE, 0.2, believed=0.03), row(HYBRID, 0.04)
     assert recommendation([shrunk, greater, row(BASELINE)], PLAN)[0] == HYBRID

@@ -101,8 +101,10 @@ def test_a_plan_that_states_neither_prior_nor_cost_has_those_of_a_new_plan(path)
     del rows["prior"], rows["switching_cost"]
     path.write_text(yaml.safe_dump(rows))
     assert load(path) == stated
-    change(path, prior={"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]})
-    assert load(path).model_dump()["prior"] == {"mean": 0.01, "sd": 0.03, "from_results": ["ab" * 32]}
+    own = {"BM25": {"mean": 0.01, "sd": 0.03}}
+    change(path, prior={"kinds": own, "from_results": ["ab" * 32]})
+    kinds = stated.model_dump()["prior"]["kinds"] | own
+    assert load(path).model_dump()["prior"] == {"kinds": kinds, "from_results": ["ab" * 32]}
 
 
 @pytest.mark.parametrize(
@@ -113,9 +115,10 @@ def test_a_plan_that_states_neither_prior_nor_cost_has_those_of_a_new_plan(path)
         ("schema_version", {"schema_version": 2}),
         ("switching_cost", {"switching_cost": -0.01}),
         ("switching_cost", {"switching_cost": float("nan")}),
-        ("prior.sd", {"prior": {"mean": 0.0, "sd": 0}}),
-        ("prior.sd", {"prior": {"mean": 0.0, "sd": float("inf")}}),
-        ("prior.mean", {"prior": {"mean": -2.0, "sd": 0.1}}),
+        ("prior.kinds.window.sd", {"prior": {"kinds": {"window": {"mean": 0.0, "sd": 0}}}}),
+        ("prior.kinds.window.sd", {"prior": {"kinds": {"window": {"mean": 0.0, "sd": float("inf")}}}}),
+        ("prior.kinds.window.mean", {"prior": {"kinds": {"window": {"mean": -2.0, "sd": 0.1}}}}),
+        ("prior.mean", {"prior": {"mean": -0.01}}),
     ],
 )
 def test_a_field_with_a_wrong_value_is_named_with_what_was_found(path, fields, place):
@@ -210,7 +213,7 @@ def test_the_digest_holds_the_rule_and_neither_the_cells_nor_the_layout(path):
         {"bootstrap": {"resamples": 10000, "confidence": 0.9, "seed": 2026}},
         {"switching_cost": 0.0},
         {"judges": {"first": FIRST}},
-        {"prior": {"mean": 0.0, "sd": 0.05}},
+        {"prior": {"kinds": {"window": {"mean": 0.0, "sd": 0.05}}}},
         {"null_gate": {"nulls": "graded v1", "draws": 2000, "tau": 0.01, "alpha": 0.05, "seed": 2026}},
     ],
     ids=lambda fields: next(iter(fields)),

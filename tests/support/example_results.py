@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import yaml
 
 from runner.base.canonical import json_bytes, sha256
@@ -11,15 +10,15 @@ from runner.base.schema import part
 from runner.decide.outcome import outcome
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import ENCODERS, SOURCES
+from runner.eval_set.kinds import kind_of
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
-from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound
 from runner.eval_set.shapes.plan import Plan, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
-from runner.score.expected_loss import Beliefs, Gain, expected_loss
 from runner.score.gain_test import GainTest
 
 PLAN = part(ScoredPlan, Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False))))
@@ -97,7 +96,6 @@ def row(
     )
     bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03)
     is_baseline = cell == BASELINE
-    gain_expected = Gain(gain if believed is None else believed, doubt)
     figures = CellFigures(gain, recall, len(QUERIES), GainTest(p, bar) if registered else None, verdict, 1.0)
     unmet = [] if is_baseline else unmet_criteria(figures, RULE)
     return CellResult(
@@ -119,7 +117,7 @@ def row(
         single_gold={},
         unjudged=0,
         bounds=[0.0, 1.0],
-        loss=None if is_baseline else expected_loss(gain_expected, PLAN),
+        expected=None if is_baseline else _expected(cell, gain if believed is None else believed, doubt),
         provenance=Provenance(
             run_sha256=SHA,
             chunk_run_sha256=SHA,
@@ -134,24 +132,15 @@ def row(
     )
 
 
+def _expected(cell, mean, sd):
+    kind = kind_of(cell, BASELINE) if " x " in cell else "window"  # some tests call their cells by numbers
+    return ExpectedGain(kind=kind, before=PLAN.prior.kinds[kind], mean=mean, sd=sd)
+
+
 def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
     return ControlResult(
         name=name, expected=expected, mean=0.1, draws=draws, passes=passes, bound=bound, behaves=behaves
     )
-
-
-def beliefs_of(rows):
-    """What `row` was told of each cell but the baseline, each by itself."""
-    gains = [Gain(one.loss.gain, _doubt(one.loss)) for one in rows if one.cell != BASELINE]
-    means, sds = np.array([one.mean for one in gains]), np.array([one.sd for one in gains])
-    return Beliefs(np.ones(1), means[None], np.diag(sds**2)[None]) if gains else None
-
-
-def _doubt(loss):
-    """The SD under which keeping is expected to lose what it is said to."""
-    doubts = np.linspace(0.0005, 0.5, 1000)
-    found = [Gain(loss.gain, doubt).excess(PLAN.switching_cost) for doubt in doubts.tolist()]
-    return float(np.interp(loss.keeping, found, doubts))
 
 
 def ranked(rows):
@@ -166,7 +155,6 @@ def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, **facts):
         queries=QUERIES,
         published=published,
         challengers=challengers,
-        beliefs=beliefs_of(rows),
         false_alarm=lambda: false_alarm if challengers else None,
     )
     return outcome(comparison, ranked(rows), controls, **facts)

@@ -146,7 +146,7 @@ def _cell(
     gain, recall, mean = differences["ndcg@10"].mean, differences["recall@10"].mean, scores["ndcg@10"].mean
     late = kind == "exploration"
     made = row(cell, gain, recall, role="exploratory" if late else "preregistered", half=0.07)
-    further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "loss": None, "short_of": []}
+    further: dict[str, Any] = {"role": "baseline", "test": None, "recall_bound": None, "expected": None, "short_of": []}
     if number:
         test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.0611, "bar": 0.04, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}

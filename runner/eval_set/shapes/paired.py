@@ -1,7 +1,8 @@
 """The shape of what `score` says of a cell, as results.json has it: measures, paired tests, marked passages."""
 
 from runner.base.records import RecallState
-from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
+from runner.base.schema import Count, Ends, FrozenModel, Sparse
+from runner.eval_set.shapes.plan import Kind, Normal
 
 
 class MeasureResult(FrozenModel):
@@ -51,19 +52,13 @@ class RecallBound(FrozenModel):
     high: float
 
 
-class ExpectedLoss(FrozenModel):
-    """What is believed of a cell's true gain in nDCG@10, given its prior and these queries, and what follows.
+class ExpectedGain(FrozenModel):
+    """What is believed of a cell's true gain in nDCG@10: `before`, as of any of its kind, and given these queries."""
 
-    `gain` is its expectation, `p_above_0` and `p_above_bar` are the chances of any gain and of the rule's least one.
-    `switching` and `keeping` are what choosing the cell, and what keeping the baseline instead, are expected to lose,
-    the switching cost counted; they differ by the switching cost less `gain`.
-    """
-
-    gain: float
-    p_above_0: Share
-    p_above_bar: Share
-    switching: float
-    keeping: float
+    kind: Kind
+    before: Normal
+    mean: float
+    sd: float
 
 
 class SpanRecall(FrozenModel):

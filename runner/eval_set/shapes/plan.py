@@ -72,16 +72,38 @@ def _only(allowed: Callable[[float], bool], advice: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-class Prior(Sparse):
-    """What is believed of a challenger's true gain in nDCG@10 before anything is judged: a normal distribution.
+Kind = Literal[
+    "structural",
+    "structural cut",
+    "window",
+    "path",
+    "hybrid",
+    "re-rank",
+    "BM25",
+    "other encoder",
+    "quantised",
+    "static",
+]
+"""What a challenger changes of its baseline: the first four its chunker alone, "structural cut" that of an encoder's
+limit; "quantised" how its vectors are kept."""
 
-    `from_results` has the digests of the results that it was taken from (`pooled` prints it so), empty if of none.
-    """
+
+class Normal(FrozenModel):
+    """A normal distribution of a true gain in nDCG@10."""
 
     mean: Annotated[
         float, _only(lambda mean: -1 <= mean <= 1, "an expected gain in nDCG@10 between -1 and 1, such as -0.03")
     ]
     sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.05")]
+
+
+class Prior(Sparse):
+    """What is believed of a challenger's true gain before anything is judged, by its kind.
+
+    `from_results` has the digests of the results that the figures were taken from, empty if of none.
+    """
+
+    kinds: dict[Kind, Normal] = Field(default_factory=dict)
     from_results: list[Sha256] = Field(default_factory=list)
 
 
@@ -98,7 +120,7 @@ class ScoredPlan(Sparse):
 
     `confirms` makes it the plan of a confirm version, whose judged lists are the baseline's and that cell's.
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
-    `switching_cost` is what a switch costs in nDCG@10. No release changes its default or that of `prior`.
+    `switching_cost` is what a switch costs in nDCG@10. No release changes its default.
     """
 
     source: str
@@ -118,7 +140,7 @@ class ScoredPlan(Sparse):
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
-    prior: Prior = Prior(mean=-0.025, sd=0.054)
+    prior: Prior = Prior()
 
     @property
     def judged_cells(self) -> list[str]:

@@ -8,7 +8,7 @@ from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict
 from runner.eval_set.shapes.judges import Judging
 from runner.eval_set.shapes.labels import LabelPrefix
-from runner.eval_set.shapes.paired import Difference, ExpectedLoss, MeasureResult, PairedTest, RecallBound, SpanResult
+from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound, SpanResult
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
@@ -23,8 +23,8 @@ Tier = Literal["confirmed", "candidate", "baseline kept", "no decision", "compar
 class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
-    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `loss` is null for the
-    baseline and if the judgments are published.
+    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `expected` is null for
+    the baseline and if the judgments are published.
     """
 
     cell: str
@@ -41,7 +41,7 @@ class CellResult(Sparse):
     unjudged: Count
     bounds: Ends
     provenance: Provenance
-    loss: ExpectedLoss | None = None
+    expected: ExpectedGain | None = None
 
     @property
     def confirmed(self) -> bool:
@@ -85,8 +85,8 @@ class NoiseFloor(FrozenModel):
 class Outcome(FrozenModel):
     """What the rule says; templates/sentences/outcome.j2 puts it into words.
 
-    `barred_by` says why the tier is "no decision". `recommended` is the baseline or a candidate, whichever is expected
-    to lose least.
+    `barred_by` says why the tier is "no decision". `recommended` is the candidate of the greatest expected gain if that
+    is more than a switch costs, else the baseline.
     `false_alarm` is how often criterion 5 would flag some cell if every cell equalled the baseline and queries
     scattered as they did. `detectable` is the gain of the cell in question that so many queries confirm with 80 %
     power, null if they are too few to confirm any.

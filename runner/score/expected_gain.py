@@ -1,0 +1,40 @@
+"""What is believed of a cell's true gain: its kind's prior, moved by what its own queries show.
+
+Both are normal, so that Bayes' rule has a closed form (Gelman et al. 2013, section 2.5). Nothing of another cell has a
+way in: what other cells and sources can tell stands in the prior, which was frozen before anything was judged.
+"""
+
+import math
+
+from runner.base.records import SCORE_UNIT, Ints
+from runner.eval_set.kinds import kind_of
+from runner.eval_set.shapes.paired import ExpectedGain
+from runner.eval_set.shapes.plan import Normal, ScoredPlan
+
+
+def updated(before: Normal, measured: float, error: float) -> tuple[float, float]:
+    """Return mean and SD of a true gain once `measured` is seen with a standard error; 0 leaves no doubt.
+
+    >>> mean, sd = updated(Normal(mean=0.0, sd=0.03), 0.05, 0.04)
+    >>> round(mean, 3), round(sd, 3)
+    (0.018, 0.024)
+    """
+    # The mean lies between the prior's and the measured one, nearer to the one that is known better.
+    believed, seen = before.sd**2, error**2
+    mean = (believed * measured + seen * before.mean) / (believed + seen)
+    return mean, math.sqrt(believed * seen / (believed + seen))
+
+
+def expected_gain(cell: str, differences: Ints, plan: ScoredPlan) -> ExpectedGain:
+    """Return what is believed of a cell; `differences` (queries,) to the baseline in units of 1e-9.
+
+    ValueError for fewer than 2 queries.
+    """
+    n_queries = len(differences)
+    if n_queries < 2:
+        raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
+    kind = kind_of(cell, plan.baseline)
+    before = plan.prior.kinds[kind]
+    values = differences / SCORE_UNIT
+    mean, sd = updated(before, float(values.mean()), float(values.std(ddof=1)) / math.sqrt(n_queries))
+    return ExpectedGain(kind=kind, before=before, mean=mean, sd=sd)
