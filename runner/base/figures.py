@@ -37,18 +37,18 @@ def p_beside_alpha(p: float, alpha: float) -> str:
     return p_text(p)
 
 
-def p_and_bar(p: float, bar: float) -> str:
-    """Return a p-value beside the bar that it may reach, at two digits each and at as many more as show its side.
+def p_and_bar(p: float, bar: float) -> tuple[str, str]:
+    """Return a p-value and the bar that it may reach, at two digits each and at as many more as show its side.
 
-    >>> p_and_bar(0.012, 0.04), p_and_bar(0.00143, 0.01 / 7), p_and_bar(0.00000012, 0.05), p_and_bar(1.0, 0.05)
-    ('0.012, bar 0.04', '0.00143, bar 0.001429', '<0.0001, bar 0.05', '1, bar 0.05')
+    >>> p_and_bar(0.012, 0.04), p_and_bar(0.00143, 0.01 / 7), p_and_bar(0.00000012, 0.05)
+    (('0.012', '0.04'), ('0.00143', '0.001429'), ('<0.0001', '0.05'))
     """
-    texts = (f"{p:.2g}", f"{bar:.2g}")
+    shown = ("", "")
     for digits in range(2, 10):
-        texts = (f"{p:.{digits}g}", f"{bar:.{digits}g}")
-        if (float(texts[0]) > float(texts[1])) == (p > bar):
+        shown = (f"{p:.{digits}g}", f"{bar:.{digits}g}")
+        if (float(shown[0]) > float(shown[1])) == (p > bar):
             break
-    return f"{texts[0] if p >= 0.0001 else '<0.0001'}, bar {texts[1]}"
+    return (shown[0] if p >= 0.0001 else "<0.0001"), shown[1]
 
 
 def whole_percent(share: float) -> str:

@@ -78,7 +78,9 @@ def criteria(cell: CellFigures, rule: Rule) -> list[Criterion]:
     chance = Criterion("chance", None, None, "none", "was not preregistered, and so has no p")
     if cell.test is not None:
         p, bar = cell.test
-        chance = Criterion("chance", p <= bar, p, bar, f"is not told from chance (p {p_and_bar(p, bar)})")
+        chance = Criterion(
+            "chance", p <= bar, p, bar, f"is not told from chance (p {', bar '.join(p_and_bar(p, bar))})"
+        )
     passed = {"pass": True, "insufficient": None, "fail": False}[cell.gate]
     gate = Criterion("gate", passed, cell.gate, "pass", f"does not pass the null gate ({cell.gate})")
     judged, n = round4(cell.judged), cell.n_queries

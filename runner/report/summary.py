@@ -46,10 +46,10 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
     """Return the cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
-    head: tuple[str, ...] = ("nDCG@10", "difference", "p", "Recall@10", "recall falls", "gate")
+    head: tuple[str, ...] = ("nDCG@10", "difference", "p / bar", "Recall@10", "recall falls", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
     # Cells of an exploration were not preregistered, so that their column would be empty.
-    if not any(row[head.index("p")] for row in rows):
+    if not any(row[head.index("p / bar")] for row in rows):
         head, *rows = [(*row[:2], *row[3:]) for row in (head, *rows)]
     named = [(row.cell, *figures) for row, figures in zip(results.cells, rows, strict=True)]
     lines = table(("cell", *head), named, width)
@@ -63,7 +63,7 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
         note = f"[ ]* is the interval of this cell alone ({share})"
         note += "; an exploration gives no p" if results.kind == "exploration" else ""
     if any(test.bar is not None for test in tests):
-        note += "; p is each cell's own, and a gain is shown if it is at most the bar beside it"
+        note += "; p up to its bar shows a gain"
     return "\n".join([*lines, *_wrapped(note, width)])
 
 
@@ -79,7 +79,7 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     alone = "" if row.test.simultaneous else "*"
     changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
     p, bar = row.test.p_gain, row.test.bar
-    claimed = "" if p is None or bar is None else p_and_bar(p, bar)
+    claimed = "" if p is None or bar is None else " / ".join(p_and_bar(p, bar))
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, claimed, recalls, str(row.differences["recall@10"].losses), row.gate.verdict
 

@@ -93,7 +93,7 @@ def _of_cell(row: CellResult, results: Results) -> str:
     low, high = interval_of(row.test)
     kind = "simultaneous " if row.test.simultaneous else ""
     p, bar = row.test.p_gain, row.test.bar
-    claimed = "no p" if p is None or bar is None else f"p of no gain {p_and_bar(p, bar)}"
+    claimed = "no p" if p is None or bar is None else f"p of no gain {', bar '.join(p_and_bar(p, bar))}"
     level = 100 * (1 - results.plan.significance.alpha)
     fall = recall_words(row, len(results.queries), results.plan.rule)
     sentence += (

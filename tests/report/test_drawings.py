@@ -19,6 +19,7 @@ from runner.eval_set.shapes.results import Results
 from runner.report.by_query import turning_queries
 from runner.report.drawings import COLUMN, GROUND, SHAPES, UNIT, dots, standing
 from runner.report.results_page import criteria_of
+from runner.score.gain_test import GainTest
 from tests.report.test_render import page_of, synthetic_results
 from tests.support import example_results as example
 from tests.support.example_results import BASELINE
@@ -140,7 +141,7 @@ def test_published_judgments_have_sides_of_the_baseline():
 def test_an_interval_of_one_cell_alone_is_broken_and_said_to_be_so():
     results = synthetic_results()
     row = challengers(results)[0]
-    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain"))
+    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain", "bar"))
     html = page_of(results)
     assert ["whisker alone" in drawn for drawn in list_rows(html)].count(True) == 1
     first = list_rows(html)[0]
@@ -200,15 +201,17 @@ def test_a_single_query_leaves_nothing_out():
 
 
 @pytest.mark.parametrize("p", [0.01, 0.2, None])
-@pytest.mark.parametrize("gain", [0.0194, 0.05])
+@pytest.mark.parametrize(("gain", "n"), [(0.0194, 50), (0.05, 50), (0.05, 49)])
 @pytest.mark.parametrize("gate", ["pass", "fail", "insufficient"])
-def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, gain, gate):
-    results = synthetic_results(n_queries=4) | {"previous": None}
+def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, gain, n, gate):
+    results = synthetic_results(n_queries=n) | {"previous": None}
     row = challengers(results)[0]
     results["cells"] = [row, next(each for each in results["cells"] if each["test"] is None)]
     row["differences"]["ndcg@10"]["mean"], row["differences"]["recall@10"]["mean"] = gain, 0.0
-    row["test"]["p_gain"], row["gate"]["verdict"] = p, gate
-    short = unmet_criteria(CellFigures(gain, 0.0, p, gate, 1.0), Rule(min_gain=0.02, max_recall_loss=0.02), 0.05)
+    row["test"] |= {"p_gain": p, "bar": None if p is None else 0.05}
+    row["gate"]["verdict"] = gate
+    test = None if p is None else GainTest(p, 0.05)
+    short = unmet_criteria(CellFigures(gain, 0.0, n, test, gate, 1.0), example.RULE)
     made = typed(results)
     marks = [one.met for one in criteria_of(made.cells[0], made)]
     assert all(marks) == (not short)

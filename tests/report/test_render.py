@@ -165,7 +165,7 @@ def test_the_figures_as_compared_are_those_of_the_results():
         assert shown[5] == f"{gain['wins']} / {gain['ties']} / {gain['losses']}"
         assert shown[6] == signed(row["differences"]["recall@10"]["mean"])
         assert shown[7].endswith(row["recall_bound"]["state"])
-    assert column(html, "tests-caption", 0)[4] == "<0.0001"
+    assert column(html, "tests-caption", 0)[4] == "<0.0001 bar 0.0400"
     assert "61 times in 100" in words(html)
 
 
@@ -173,7 +173,7 @@ def test_a_cell_outside_of_the_family_has_no_adjusted_figures():
     results = synthetic_results(kind="exploration")
     for row in results["cells"]:
         if row["test"]:
-            row["test"] |= {"p_adjusted": None, "p_gain": None, "simultaneous": None}
+            row["test"] |= dict.fromkeys(("p_adjusted", "p_gain", "bar", "simultaneous"))
     first = column(page_of(results), "tests-caption", 0)
     assert "this cell alone" in first[3]
     assert first[4] == "none"

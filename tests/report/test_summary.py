@@ -50,14 +50,16 @@ def test_figures_are_no_finer_than_their_intervals_allow_and_carry_their_sign(fo
     _, better, *_ = table_of(found)
     assert "0.53 " in better
     assert "+0.03 [-0.02, +0.08]" in better
-    assert "  0.50  0.61 (+0.010)  1" in better
+    assert "  0.5 / 0.04  0.61 (+0.010)  1" in better
     assert "0.5300" not in better
 
 
 def test_where_no_cell_has_a_p_there_is_no_column_for_it(found):
-    assert "  p  " in table_of(found)[0]
+    assert "  p / bar  " in table_of(found)[0]
     cells = [
-        one if one.test is None else one.model_copy(update={"test": one.test.model_copy(update={"p_gain": None})})
+        one
+        if one.test is None
+        else one.model_copy(update={"test": one.test.model_copy(update={"p_gain": None, "bar": None})})
         for one in found.cells
     ]
     head, better, *_ = table_of(found.model_copy(update={"cells": cells}))
@@ -76,8 +78,8 @@ def test_an_interval_that_does_not_allow_for_the_other_cells_is_marked():
     assert "*" not in "".join(registered)
     beside = table_of(results(row(BASELINE), row(BETTER, 0.03), row(SPARSE, -0.03, role="exploratory")))
     assert sum("]*" in line for line in beside) == 1
-    assert "of all cells at once" in beside[-1]
-    assert "* that of this cell alone" in beside[-1]
+    assert "of all cells at once" in beside[-2]
+    assert "* that of this cell alone" in beside[-2]
     explored = table_of(results(row(BASELINE), row(BETTER, -0.03, role="exploratory")))
     assert "of all cells at once" not in explored[-1]
     assert "]* is the interval of this cell alone" in explored[-1]
