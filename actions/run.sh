@@ -6,7 +6,7 @@ root="$(cd "$(dirname "$0")/.." && pwd)"
 said="$(mktemp)"
 trap 'rm -f "$said"' EXIT
 # A line of the answer that begins with two colons must not be taken for a command to the runner.
-token="$(python -c 'import secrets; print(secrets.token_hex(16))')"
+token="$(python -I -c 'import secrets; print(secrets.token_hex(16))')"
 echo "::stop-commands::$token"
 code=0
 PYTHONIOENCODING=ascii python "$root/bin/per-source-eval.py" "$@" >"$said" || code=$?

@@ -37,10 +37,10 @@ class Ran(NamedTuple):
 
 @pytest.fixture(name="ran")
 def _ran(tmp_path: Path) -> Callable[..., Ran]:
-    """An action run over the workspace `tmp_path/workspace` with these inputs."""
+    """An action run over the workspace `tmp_path/workspace` with these inputs, its script `changed` before."""
     (tmp_path / "workspace").mkdir()
 
-    def run(name: str, **given: str) -> Ran:
+    def run(name: str, changed: Callable[[str], str] = str, **given: str) -> Ran:
         action = loaded(name)
         inputs = {key: row.get("default", "") for key, row in action["inputs"].items()} | {
             key.replace("_", "-"): value for key, value in given.items()
@@ -58,7 +58,7 @@ def _ran(tmp_path: Path) -> Callable[..., Ran]:
             "PATH": f"{CHECKOUT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
         }
         script = tmp_path / "step.sh"
-        script.write_text(step["run"])
+        script.write_text(changed(step["run"]))
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
             env=environment,
@@ -84,7 +84,6 @@ def test_what_an_action_declares_holds_together(name: str) -> None:
         assert "run" not in step or step["shell"] == "bash"
         # What a caller gives reaches a shell through the environment alone, where it is no code.
         assert "${{" not in step.get("run", "")
-        assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/x@v1"))
         for value in (*step.get("env", {}).values(), *step.get("with", {}).values()):
             used |= {EXPRESSION.fullmatch(value)[1].removeprefix("inputs.")}  # type: ignore[index]
     assert used == set(action["inputs"])
@@ -103,11 +102,31 @@ def test_what_an_action_declares_holds_together(name: str) -> None:
 def test_the_actions_install_this_repository_and_nothing_by_name() -> None:
     for name in NAMES:
         (install,) = [step["run"] for step in loaded(name)["runs"]["steps"] if step.get("name") == "Install"]
-        assert install == 'python -m pip install --quiet "$GITHUB_ACTION_PATH/../.."'
+        assert install == 'cd "$GITHUB_ACTION_PATH/../.."\npython -I -m pip install --quiet .\n'
         assert (ACTIONS / name / ".." / "..").resolve() == CHECKOUT
     assert os.access(ACTIONS / "run.sh", os.X_OK)
     for name in NAMES:
         assert loaded(name)["inputs"]["python-version"]["default"] in ("3.11", "3.12", "3.13")
+
+
+def test_every_action_that_is_used_is_pinned_by_its_commit() -> None:
+    files = [*ACTIONS.glob("*/action.yml"), *(CHECKOUT / ".github" / "workflows").glob("*.yml")]
+    used = [line for file in files for line in file.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert len(used) == 9
+    assert [line for line in used if not re.search(r"uses: [\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+$", line)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_module_of_the_workspace_is_run(name: str, ran: Callable[..., Ran], tmp_path: Path) -> None:
+    owned = tmp_path / "owned"
+    for module in ("pip", "secrets", "re", "argparse", "yaml", "runner", "sitecustomize"):
+        (tmp_path / "workspace" / f"{module}.py").write_text(f"open({str(owned)!r}, 'a').write(__name__)\n")
+    (install,) = [step["run"] for step in loaded(name)["runs"]["steps"] if step.get("name") == "Install"]
+    # What is installed counts for nothing here: the words before it are, and their answer.
+    installed = ran(name, lambda _: install.replace("install --quiet .", "--version"), source="no_such")
+    assert (installed.code, installed.log[:4]) == (0, "pip "), installed.log
+    assert ran(name, source="no_such", golden="none", snapshot="none", run="none").code == 2
+    assert not owned.exists(), owned.read_text()
 
 
 @pytest.mark.slow
