@@ -20,7 +20,7 @@ PromptSide = Literal["query", "document"]
 """Which prompt an encoder applies."""
 
 Verdict = Literal["pass", "fail", "insufficient"]
-"""What a null gate says; "insufficient" if no outcome could have passed."""
+"""What a null gate says; "insufficient" if a clearly better engine would not have passed either."""
 
 RecallState = Literal["shown not to fall", "open", "shown to fall"]
 """What is known of a mean of Recall@10: whether it falls by more than the rule allows."""

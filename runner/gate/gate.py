@@ -9,6 +9,7 @@ from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.gate.bench import Floats, bench_of, permutation_groups
+from runner.gate.blindness import blindness
 from runner.gate.nulls import BY_NAME, GATES, GRADED, Drawn, Judged, Null, Trials
 from runner.score.comparison import Comparison
 from runner.score.score import units
@@ -21,14 +22,16 @@ class Gate:
     """The nulls over one bench; it serves for every run of it.
 
     A null is passed with p <= alpha and delta >= tau; one of the order alone with p <= alpha. What is not passed is
-    "insufficient" where a perfect engine would not pass either, "fail" elsewhere. The whole is "fail" where a null
-    fails, else "insufficient" where one is, else "pass". A system whose rankings have nothing to do with the query
-    passes "permuted qrels", and so the whole, with a probability of at most alpha. Unjudged documents count 0.
+    "insufficient" if a better engine would not pass either (runner/gate/better.py), else "fail". `overall` says what
+    the nulls make together. A system whose rankings have nothing to do with the query passes "permuted qrels" with a
+    probability of at most alpha. Unjudged documents count 0.
     """
 
-    def __init__(self, trials: Trials, nulls: Sequence[Null] = GRADED, *, tau: float, alpha: float) -> None:
+    def __init__(
+        self, trials: Trials, nulls: Sequence[Null] = GRADED, *, tau: float, alpha: float, spare: int = 1
+    ) -> None:
         self.trials, self.bench, self.nulls = trials, trials.bench, nulls
-        self.tau, self.alpha = tau, alpha
+        self.tau, self.alpha, self.spare = tau, alpha, spare
         self._whole = len(self.bench.query_ids) * SCORE_UNIT
 
     @classmethod
@@ -78,7 +81,10 @@ class Gate:
         """Return the verdict on rankings (queries, depth) over documents of so many chunks (documents,)."""
         own = self.bench.own_scores(rankings)
         nulls = [result for result, _ in self.results(rankings, own, chunks)]
-        return GateVerdict(real=int(units(own).sum()) / self._whole, nulls=nulls, verdict=overall(nulls))
+        real = int(units(own).sum()) / self._whole
+        return GateVerdict(
+            real=real, nulls=nulls, verdict=overall(nulls, self.spare), blind=blindness(self.bench, rankings)
+        )
 
     def trial(self, rankings: Ints, chunks: Ints) -> tuple[float, bool]:
         """Return the mean score of rankings, and whether they pass.
@@ -90,7 +96,8 @@ class Gate:
         real = int(units(own).sum()) / self._whole
         if round4(real) < self.tau:
             return real, False
-        return real, not any(_stands_against(result) for result, _ in self.results(rankings, own, chunks))
+        nulls = (result for result, _ in self.results(rankings, own, chunks))
+        return real, overall(nulls, self.spare) == "pass"
 
     def results(self, rankings: Ints, own: Floats, chunks: Ints) -> Iterator[tuple[NullResult, Floats]]:
         """Yield each null's result, and each query's score less what the null scores, on average where it is drawn.
@@ -101,12 +108,15 @@ class Gate:
         for null in self.nulls:
             result, differences = self._against(null, judged, own)
             if not self._passes(null, result):
-                # Would a perfect engine have passed? If not, the failure says nothing about this one.
-                best = null.perfect(self.bench, rankings)
-                perfect, _ = self._against(null, judged._replace(rankings=best), self.bench.own_scores(best))
-                verdict: Verdict = "fail" if self._passes(null, perfect) else "insufficient"
+                could_pass = all(self._lets_pass(null, judged, better(self.bench, rankings)) for better in null.better)
+                verdict: Verdict = "fail" if could_pass else "insufficient"
                 result = result.model_copy(update={"verdict": verdict})
             yield result, differences
+
+    def _lets_pass(self, null: Null, judged: Judged, rankings: Ints) -> bool:
+        """Return whether rankings in place of the judged run's would pass the nulls of that run."""
+        result, _ = self._against(null, judged._replace(rankings=rankings), self.bench.own_scores(rankings))
+        return self._passes(null, result)
 
     def _passes(self, null: Null, result: NullResult) -> bool:
         """Return whether p and delta suffice, both at the four places that a page shows."""
@@ -155,13 +165,18 @@ class Gate:
         return NullResult(name=null.name, mean=mean, low=low, high=high, dots=dots, delta=delta, p=p, verdict="pass")
 
 
-def _stands_against(null: NullResult) -> bool:
-    """Return whether a null keeps a run from passing; a top ten whose order cannot matter is not held against it."""
-    p_alone = null.name in BY_NAME and BY_NAME[null.name].p_alone
-    return null.verdict == "fail" or (null.verdict == "insufficient" and not p_alone)
+def overall(nulls: Iterable[NullResult], spare: int) -> Verdict:
+    """Return the verdict of all nulls together: "fail" if one fails, "pass" if no more than `spare` are insufficient.
 
-
-def overall(nulls: Iterable[NullResult]) -> Verdict:
-    """Return the verdict of all nulls together."""
-    verdicts = {null.verdict for null in nulls if _stands_against(null)}
-    return "fail" if "fail" in verdicts else "insufficient" if verdicts else "pass"
+    If none is passed, nothing was tested, and the whole is "insufficient". A null of the order alone counts for nothing
+    here. The nulls are looked at until one fails.
+    """
+    n_passed = n_insufficient = 0
+    for null in nulls:
+        if null.name in BY_NAME and BY_NAME[null.name].p_alone:
+            continue
+        if null.verdict == "fail":
+            return "fail"
+        n_passed += null.verdict == "pass"
+        n_insufficient += null.verdict == "insufficient"
+    return "pass" if n_passed and n_insufficient <= spare else "insufficient"

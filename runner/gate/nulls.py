@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
 from runner.gate.bench import Bench, Floats
+from runner.gate.better import Better, halfway, own_best, own_halfway, perfect
 from runner.gate.draws import (
     ROWS_AT_ONCE,
     draw_documents,
@@ -20,6 +21,9 @@ from runner.gate.draws import (
     random_totals,
     shuffled_totals,
 )
+
+BETTER: Sequence[Better] = (halfway, perfect)
+"""By which a graded null is told from one that nobody could pass."""
 
 CONTROL_DRAWS = 200
 """Runs of a random predictor: of one alone nothing follows, since it may pass by chance."""
@@ -73,7 +77,7 @@ class Drawn(NamedTuple):
 class Judged(NamedTuple):
     """What stands before a null: `rankings` to be beaten, the `run` in question and the chunks of each document.
 
-    They differ where a perfect engine is set against the nulls of a run.
+    They differ if a better engine is set against the nulls of a run.
     """
 
     rankings: Ints
@@ -93,9 +97,10 @@ class Null:
     """A system that knows nothing of the query, and what it means if a run does no better.
 
     `what` says what it scores. `found` and `likely` are the clauses of a diagnosis, `likely_if_worse` the second where
-    the run does even worse than chance. Every one of `controls` must fail against it. `p_alone` is for a null that
-    rearranges the run's own lists: no floor of a difference is asked, since how much its arrangement is worth depends
-    on the set, and one that could not have shown anything is not held against a run.
+    the run does even worse than chance. Every one of `controls` must fail against it. A null that one of the `better`
+    engines would not pass either says nothing of the run. `p_alone` is for a null that rearranges the run's own lists:
+    no floor of a difference is asked, since how much its arrangement is worth depends on the set, and it stands against
+    no run: on some sets a working engine orders its first ten no better than chance.
     """
 
     name: str
@@ -105,15 +110,8 @@ class Null:
     likely: str = ""
     likely_if_worse: str = ""
     controls: Mapping[str, Predictor] = field(default_factory=dict)
+    better: Sequence[Better] = (perfect,)
     p_alone: bool = False
-
-    def perfect(self, bench: Bench, run: Ints) -> Ints:
-        """Return the best that could have stood in the run's place: the run's own lists in order, or an oracle's."""
-        if not self.p_alone:
-            return bench.perfect()
-        # The run's own documents, best grade first; what is past a list's end stays there.
-        grades = np.where(run >= 0, bench.own_grades(run), -1)
-        return np.take_along_axis(run, np.argsort(-grades, axis=1, kind="stable"), axis=1)
 
 
 def _permuted(trials: Trials, judged: Judged) -> Drawn:
@@ -247,6 +245,7 @@ GRADED: Sequence[Null] = (
         "labels may belong to other queries, or the run to other queries' text",
         "scores may be sorted worst first",
         {"marginal-matched": _marginal_matched, "source-prior": _source_prior},
+        BETTER,
     ),
     Null(
         "random retrieval",
@@ -255,6 +254,7 @@ GRADED: Sequence[Null] = (
         "documents drawn at random do {how} the run",
         "its vectors or its index may belong to another corpus",
         controls={"random": _random_control},
+        better=BETTER,
     ),
     Null(
         "most retrieved",
@@ -263,6 +263,7 @@ GRADED: Sequence[Null] = (
         "giving every query the documents retrieved most often does {how} the run",
         "a few documents crowd out the others whatever is asked",
         controls={"constant": _constant, "popularity": _popularity},
+        better=BETTER,
     ),
     Null(
         "length sorted",
@@ -270,14 +271,16 @@ GRADED: Sequence[Null] = (
         lambda trials, judged: _for_all(trials, greatest(trials.bench.lengths, trials.bench.depth)),
         "giving every query the longest documents does {how} the run",
         "what is relevant may be so by its length alone",
+        better=BETTER,
     ),
     Null(
         "shuffled top 10",
         "the cell's own first ten in random order, which tests the ranking and not what was found",
         _shuffled,
         "the first ten documents in random order do {how} in the run's own",
-        "scores may be constant, or lost on the way to the ranking",
+        "these queries do not show that the order is worth anything, or scores are lost on the way to the ranking",
         "scores may be sorted worst first",
+        better=(own_halfway, own_best),
         p_alone=True,
     ),
 )

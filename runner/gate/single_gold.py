@@ -112,7 +112,7 @@ def single_gold_verdict(
     groups = stratum_groups([strata[query_id] for query_id in gold])
     qrels = {query_id: {doc_id: 1} for query_id, doc_id in gold.items()}
     trials = Trials(bench_of([*gold], qrels, lengths, groups, by_rank), draws, seed)
-    return Gate(trials, [*SINGLE_GOLD.values()], tau=tau, alpha=alpha).judge(run, {})
+    return Gate(trials, [*SINGLE_GOLD.values()], tau=tau, alpha=alpha, spare=0).judge(run, {})
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def _graded(given: _Given, strata: Sequence[str], alpha: float) -> dict[str, Any
     own, no_chunks = bench.own_scores(rankings), np.zeros(len(bench.numbers), np.int64)
     results = dict(zip(SINGLE_GOLD, gate.results(rankings, own, no_chunks), strict=True))
     nulls = {letter: null for letter, (null, _) in results.items()}
-    verdict = overall(nulls.values())
+    verdict = overall(nulls.values(), spare=0)
     return {
         "real_mean": float(own.sum()) / len(given.golds),
         "null_means": {letter: null.mean for letter, null in nulls.items()},

@@ -37,7 +37,7 @@ NAMED = {
     "labels of other queries": (
         of_other_queries,
         "rankings fit other queries' judgments as well as their own: labels may belong to other queries, or the run to "
-        "other queries' text; the run fails permuted qrels (p ",
+        "other queries' text; ",
     ),
     "upside down after the cut": (
         lambda qrels: {q: found[::-1] for q, found in lists(oracle(qrels)).items()},

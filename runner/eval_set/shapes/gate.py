@@ -28,11 +28,15 @@ class NullResult(FrozenModel):
 
 
 class GateVerdict(FrozenModel):
-    """A cell's score against every null; `verdict` is "pass" if no null stands against it."""
+    """A cell's score against every null, and what they make together (`overall` of runner/gate/gate.py).
+
+    `blind` is the share of queries whose list does not depend on the query (runner/gate/blindness.py).
+    """
 
     real: float
     nulls: Annotated[list[NullResult], Field(min_length=1)]
     verdict: Verdict
+    blind: float
 
 
 class ControlResult(FrozenModel):

@@ -18,9 +18,9 @@ from runner.base.errors import InputError
 from runner.base.given_files import decoded, display, numbered_lines, parsed, printable
 from runner.base.records import SCORE_UNIT, Qrels, Run
 from runner.base.schema import FrozenModel, checked
-from runner.eval_set.shapes.gate import NullResult
+from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.eval_set.trec import TrecRun
-from runner.gate.diagnosis import sameness
+from runner.gate.diagnosis import blind_queries, sameness
 from runner.gate.gate import Gate
 from runner.gate.single_gold import four_null_gate
 from runner.score.bootstrap import mean_intervals
@@ -172,7 +172,7 @@ def grade_run(
         "verdict": gate.verdict,
         "gate_passes": gate.verdict == "pass",
         "reasons": [_reason(null, tau) for null in gate.nulls if null.verdict != "pass"],
-        "warnings": [*_warnings(found, run, qrels)],
+        "warnings": [*_warnings(found, run, qrels, gate)],
         "n_trials": n_trials,
         "tau": float(tau),
         "alpha": ALPHA,
@@ -204,21 +204,21 @@ def _single_gold_bench(run: Run, qrels: Qrels, documents: Sequence[str]) -> Benc
 
 def _reason(null: NullResult, tau: float) -> str:
     if null.verdict == "insufficient":
-        return f"{null.name}: a perfect engine would not pass it either"
+        return f"{null.name}: a clearly better engine would not pass it either"
     # A null is beaten by chance alone, or by too little to matter.
     if null.p > ALPHA:
         return f"{null.name}: as good by chance with p {null.p:.4g}, more than {ALPHA:g}"
     return f"{null.name}: beaten by {null.delta:.4f} only, less than tau {tau:g}"
 
 
-def _warnings(found: TrecRun, run: Run, qrels: Qrels) -> Iterator[str]:
+def _warnings(found: TrecRun, run: Run, qrels: Qrels, gate: GateVerdict) -> Iterator[str]:
     if missing := [query_id for query_id in qrels if query_id not in found.run.hits]:
         yield f"{_queries(missing)} of the qrels without a ranking: score 0, as in trec_eval -c"
     if unasked := [query_id for query_id in found.run.hits if query_id not in qrels]:
         yield f"{_queries(unasked)} of the run without qrels: left out"
     if found.contradicted:
         yield f"{_queries(found.contradicted)} in which a better rank has a lower score: scores decide, as in trec_eval"
-    if same := sameness(run):
+    if same := sameness(run) or blind_queries(gate, len(qrels)):
         yield same
     # Unjudged documents count as not relevant, which only a reader can tell from a bad run.
     shown = [hit.doc_id in qrels[query_id] for query_id, hits in run.hits.items() for hit in hits[:DEPTH]]
