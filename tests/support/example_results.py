@@ -56,7 +56,7 @@ def gate(verdict):
         p=1 / 2001,
         verdict=verdict,
     )
-    return GateVerdict(real=0.5, nulls=[null], verdict=verdict)
+    return GateVerdict(real=0.5, nulls=[null], verdict=verdict, blind=0.1)
 
 
 def row(

@@ -210,7 +210,7 @@ def _single_gold() -> GateVerdict:
     names = ("permuted gold", "uniform gold", "random retrieval", "marginal-matched gold")
     figures = {"mean": 0.05, "low": 0.02, "high": 0.08, "dots": [], "delta": 0.5, "p": 1 / 2001, "verdict": "pass"}
     nulls = [NullResult.model_validate({"name": name, **figures}) for name in names]
-    return GateVerdict(real=0.55, nulls=nulls, verdict="pass")
+    return GateVerdict(real=0.55, nulls=nulls, verdict="pass", blind=0.1)
 
 
 def _provenance(name: str, bare: Provenance, n_chunks: int, share: float) -> Provenance:
