@@ -24,10 +24,10 @@ def compare(options: argparse.Namespace) -> None:
 
 
 def pooled(options: argparse.Namespace) -> None:
-    """Say what encoders and chunkers add over all sources, and what each source's figures shrink to."""
+    """Say what each kind of cell gains over all sources, and what each source's figures shrink to."""
+    from runner.decide.locked_gains import checked_together, read_given
     from runner.decide.roster import newest_locked
-    from runner.tools.pooled.records import checked_together, read_given
-    from runner.tools.pooled.report import pooled_lines, pooled_report
+    from runner.tools.pooled import pooled_lines, pooled_report
 
     paths = options.folders or newest_locked(rehearsal=options.rehearse)
     if not paths:

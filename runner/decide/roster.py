@@ -11,7 +11,7 @@ from runner.eval_set.catalog import SOURCES, SourceSpec
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import NOT_EVALUATED, default_plan_text, read_plan
+from runner.eval_set.plan import NOT_EVALUATED, read_plan
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import CellResult
@@ -141,13 +141,6 @@ def _decision_if_locked(version: Version) -> Decision | None:
 def next_to_evaluate(standings: list[Standing]) -> Standing | None:
     """Return the first source in trigger order that the policy wants evaluated and that has no decision."""
     return next((s for s in standings if s.source.policy == "evaluate" and not s.is_decided), None)
-
-
-def new_plan_text(version: Version, *, rehearsal: bool) -> str:
-    """Return plan.yaml as the version gets it, with what a sibling's results say today of its chunker."""
-    source = version.source
-    known = sibling_result(source) if source.reuses else NOT_EVALUATED
-    return default_plan_text(source, rehearsal=rehearsal, version=version.number, sibling_result=known)
 
 
 def reuse_of(source: SourceSpec) -> Reuse | None:

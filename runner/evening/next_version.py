@@ -12,7 +12,8 @@ from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import parse_cell
-from runner.decide.roster import new_plan_text, version_in_force
+from runner.decide.new_plan import new_plan_text
+from runner.decide.roster import version_in_force
 from runner.decide.tiers import MIN_CONFIRMED
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.door import LOCK_NAME

@@ -17,8 +17,9 @@ from runner.base.places import DRIVER
 from runner.base.records import PERSON, WITHOUT_VECTORS, parse_cell
 from runner.base.steps import Step
 from runner.decide.decide import decision_sentence, needs_choice
+from runner.decide.new_plan import new_plan_text
 from runner.decide.policy import HARD_ABOVE
-from runner.decide.roster import new_plan_text, version_in_force
+from runner.decide.roster import version_in_force
 from runner.decide.sample_size import shown_by, to_prove
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.catalog import ENCODERS, SourceSpec

@@ -9,11 +9,11 @@ from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.places import CHECKOUT, DRIVER
 from runner.commands import main as cli
 from runner.decide import roster
+from runner.decide.new_plan import new_plan_text
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.roster import (
     locked_decision,
     moved_on,
-    new_plan_text,
     next_to_evaluate,
     reuse_of,
     sibling_result,

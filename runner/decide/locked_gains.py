@@ -1,4 +1,4 @@
-"""The locked results that are pooled: their gains, and which of them may be pooled with one another."""
+"""The gains of locked results: which of them may be pooled with one another, and the prior that they make of a plan."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,45 @@ from typing import NoReturn
 
 import numpy as np
 
-from chunkers.registry import limit_of, uncut
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
-from runner.base.schema import checked
-from runner.eval_set.catalog import SOURCES, source
+from runner.base.schema import FrozenModel, checked
+from runner.decide.roster import Versions, newest_locked
+from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME, held
-from runner.eval_set.shapes.results import Kind, Results
-from runner.tools.pooled.model import SourceGains
+from runner.eval_set.kinds import kind_of
+from runner.eval_set.plan import DEFAULT_PRIOR
+from runner.eval_set.shapes.plan import Prior
+from runner.eval_set.shapes.results import Kind, Role
+from runner.eval_set.version import Version, newest_version
+from runner.score.pooling import SourceGains, prior_of
 
 MEASURE = "ndcg@10"
-FIXED = "fixed tokens"
-STRUCTURAL = "structural chunker"
-_OTHERS = {"whole_doc": "whole documents", "recursive_v1": "recursive chunker"}
+
+
+class _Scores(FrozenModel, extra="ignore"):
+    per_query: list[int]
+
+
+class _Row(FrozenModel, extra="ignore"):
+    cell: str
+    role: Role
+    scores: dict[str, _Scores]
+
+
+class _Plan(FrozenModel, extra="ignore"):
+    source: str
+    version: int
+    baseline: str
+
+
+class _Results(FrozenModel, extra="ignore"):
+    """What pooling reads of results.json, so that it reads what other releases locked as well."""
+
+    kind: Kind
+    plan: _Plan
+    cells: list[_Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +69,26 @@ def read_given(path: Path) -> Given:
     place = path / "results.json" if path.is_dir() else path
     if not place.with_name(LOCK_NAME).exists():
         raise InputError(f"{place} is not locked, and only what is decided is pooled. Give a decided version's folder.")
-    results = checked(Results, read_json(held(place)), place)
+    results = checked(_Results, read_json(held(place)), place)
     if results.kind not in ("production", "rehearsal"):
         raise InputError(f"{place} is of {results.kind} cells, which decide nothing. Give a decided version's folder.")
-    return Given(place, file_sha256(place), results.version, results.kind, results.plan.baseline, gains_of(results))
+    plan = results.plan
+    return Given(place, file_sha256(place), plan.version, results.kind, plan.baseline, _gains_of(results))
 
 
-def gains_of(results: Results) -> SourceGains:
+def _gains_of(results: _Results) -> SourceGains:
     """Return the gains of a version's preregistered cells over its baseline, with the covariance of their means."""
-    rows = [row for row in results.cells if row.role == "preregistered"]
+    plan, rows = results.plan, [row for row in results.cells if row.role == "preregistered"]
     own = next(row for row in results.cells if row.role == "baseline").scores[MEASURE].per_query
     differences = np.array([row.scores[MEASURE].per_query for row in rows], float).reshape(len(rows), len(own))
     differences = (differences - np.array(own, float)) / SCORE_UNIT
     n_queries = len(own)
     if not rows or n_queries < 2:
-        raise InputError(
-            f"{results.source} v{results.version} compares no cell with its baseline over 2 queries or more."
-        )
+        raise InputError(f"{plan.source} v{plan.version} compares no cell with its baseline over 2 queries or more.")
     return SourceGains(
-        results.source,
+        plan.source,
         tuple(row.cell for row in rows),
-        tuple(effects_of(row.cell, results.plan.baseline, results.source) for row in rows),
+        tuple(kind_of(row.cell, plan.baseline) for row in rows),
         differences.mean(axis=1),
         np.cov(differences, ddof=1).reshape(len(rows), len(rows)) / n_queries,
         n_queries,
@@ -89,26 +113,23 @@ def _refuse(wanted: str, given: Sequence[Given], values: Sequence[str]) -> NoRet
     raise InputError(f"Only results of {wanted} are pooled. Given are {told}.")
 
 
-def effects_of(cell: str, baseline: str, source_name: str) -> tuple[str, ...]:
-    """Return what a cell has that the baseline has not: its retriever by name, and its kind of chunker."""
-    retriever, _, chunker = cell.rpartition(" x ")
-    own_retriever, _, own_chunker = baseline.rpartition(" x ")
-    kind, own_kind = (_kind_of(name, source_name) for name in (chunker, own_chunker))
-    if kind == own_kind == FIXED and limit_of(chunker) != limit_of(own_chunker):
-        kind = f"{FIXED}, {limit_of(chunker):,}"
-    return tuple(([retriever] if retriever != own_retriever else []) + ([kind] if kind != own_kind else []))
+def prior_from(given: Sequence[Given]) -> Prior:
+    """Return the prior that results make, with their digests."""
+    kinds = prior_of([one.gains for one in given])
+    return Prior(kinds=kinds, from_results=[one.results_sha256 for one in given])
 
 
-def _kind_of(chunker: str, source_name: str) -> str:
-    """Return the kind of a chunker.
+def prior_of_others(version: Version, baseline: str, *, rehearsal: bool, versions: Versions = newest_version) -> Prior:
+    """Return the prior of a new plan: what the newest locked results of all other sources make of the kinds of cell.
 
-    It is fixed tokens of whatever size, the source's structural one, the same cut at an encoder's limit, or its name.
+    Production learns from production and a rehearsal from rehearsals, over a baseline of the same retriever. Without
+    any it is the catalog's.
     """
-    name = chunker.removesuffix("-bare")
-    if name.startswith("fixed_token_"):
-        kind = FIXED
-    elif uncut(name).rpartition("_v")[0] == source(source_name).structural_chunker.rpartition("_v")[0]:
-        kind = STRUCTURAL if uncut(name) == name else f"{STRUCTURAL} cut at {limit_of(name)}"
-    else:
-        kind = _OTHERS.get(name, name)
-    return kind if name == chunker else f"{kind}, without context"
+    given = [read_given(path) for path in newest_locked(rehearsal=rehearsal, versions=versions)]
+    retriever = baseline.rpartition(" x ")[0]
+    others = [
+        one
+        for one in given
+        if one.gains.source != version.source.name and one.baseline.rpartition(" x ")[0] == retriever
+    ]
+    return prior_from(others) if others else DEFAULT_PRIOR

@@ -1,1 +1,0 @@
-"""What the sources' locked results say together."""
