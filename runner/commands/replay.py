@@ -49,10 +49,10 @@ def _version(options: argparse.Namespace) -> int:
 
 def _encoder(options: argparse.Namespace) -> int:
     """Compare an encoder. What that spends is counted for the day, and in no version's ledger."""
-    from runner.tools.replay import compared
+    from runner.tools.replay import encoder_beside
 
     with backend_of(options, None, WORKPLACE / ".work" / "replay" / today()) as backend:
-        found = compared(backend, options.encoder)
+        found = encoder_beside(backend, options.encoder)
         name = backend.name
     if options.json:
         answer_json({"encoder": options.encoder, "backend": name, "same": found.same, **found._asdict()})

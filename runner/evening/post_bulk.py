@@ -14,10 +14,9 @@ from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.version import Version, alone
 from runner.report.post_bulk_page import PAGE, place_report
 from runner.substrate.database import open_substrate
-from runner.substrate.measure import measured
+from runner.substrate.measure import measured, verdict
 from runner.substrate.record import decided
 from runner.substrate.shapes import PostBulk
-from runner.substrate.verdict import verdict
 
 
 def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], Encoder] = encoder_for) -> str:

@@ -16,6 +16,7 @@ from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Document, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
+from runner.decide.compared import Recorded
 from runner.decide.decide import Choice
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
@@ -30,12 +31,11 @@ from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
 from runner.retrieve.variants import cut_rows
 from runner.substrate.database import open_substrate
-from runner.substrate.measure import measured
-from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_result, counterparts
+from runner.substrate.measure import INDEX_RECALL_FLOORS, arm_result, compared_findings, measured
+from runner.substrate.record import counterparts
 from runner.substrate.record import decided as decided_record
 from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD
 from runner.substrate.shapes import ArmResult, FindingResult, IndexRecallResult, PostBulk, Quantisation
-from runner.substrate.verdict import compared_findings
 from tests.support.evening_process import run
 from tests.support.outline import Outline
 from tests.support.small_set import fake_encoders, make_version
@@ -462,14 +462,17 @@ def test_an_arm_stands_beside_the_cell_of_as_little_of_a_vector():
     assert cut[EXACT] == cut[BINARY] == "a@256 x one"
 
 
-def hand_made(version: Version, found: dict[str, list[str]], grades: dict[str, int]) -> tuple[list[ArmResult], float]:
+def hand_made(
+    monkeypatch, version: Version, found: dict[str, list[str]], grades: dict[str, int]
+) -> tuple[list[ArmResult], float]:
     """The rows of arms that retrieve the same list for every query, beside a cell that retrieves the first grade."""
     queries = load_queries(version.queries_path)
     ranked = {arm: tuple(Hit(doc, 9.0 - n, Span(0, 1)) for n, doc in enumerate(docs)) for arm, docs in found.items()}
     runs = {arm: Run(arm, {query.id: hits for query in queries}) for arm, hits in ranked.items()}
     recorded = Run(CHOSEN, {query.id: (Hit(next(iter(grades)), 1.0, Span(0, 1)),) for query in queries})
     plan = version.plan(rehearsal=False)
-    record = Record(plan, [CHOSEN], queries, {query.id: grades for query in queries}, lambda _: recorded)
+    record = Recorded(version, SimpleNamespace(plan=plan), queries, {query.id: grades for query in queries})
+    monkeypatch.setattr(Recorded, "run", lambda record, cell: recorded)
     return [arm_result(record, arm, run, CHOSEN) for arm, run in runs.items()], plan.significance.alpha
 
 
@@ -480,8 +483,10 @@ NOTHING_LOST = Quantisation.model_construct(
 )
 
 
-def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(version):
-    rows, alpha = hand_made(version, {EXACT: ["unjudged", "good"], BINARY: ["bad", "good"]}, {"good": 3, "bad": 0})
+def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(monkeypatch, version):
+    rows, alpha = hand_made(
+        monkeypatch, version, {EXACT: ["unjudged", "good"], BINARY: ["bad", "good"]}, {"good": 3, "bad": 0}
+    )
     holes, judged = rows
     assert (holes.unjudged, judged.unjudged) == (25, 0)
     assert holes.scores["ndcg@10"].mean == judged.scores["ndcg@10"].mean < 1
@@ -492,8 +497,8 @@ def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(version):
     assert loss.sentence.endswith("vec0 bq + rescore -0.3691 to minilm-l6-v2 x fixed_token_512_50 (p 0.0010).")
 
 
-def test_full_text_is_never_held_to_the_records_score(version):
-    rows, alpha = hand_made(version, {KEYWORD: ["bad"], FUSED: ["bad"]}, {"good": 3, "bad": 0})
+def test_full_text_is_never_held_to_the_records_score(monkeypatch, version):
+    rows, alpha = hand_made(monkeypatch, version, {KEYWORD: ["bad"], FUSED: ["bad"]}, {"good": 3, "bad": 0})
     assert rows[0].beside.differences["ndcg@10"].mean == -1
     assert not any(finding.fault for finding in compared_findings(rows, NOTHING_LOST, alpha))
 

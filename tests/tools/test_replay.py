@@ -14,6 +14,7 @@ from runner.base.records import Hit, Run, Scores, Span
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.eval_set.corpus import archive_path
+from runner.score.score import MEASURES
 from runner.tools.replay import noise, replay
 from tests.support.fake_encoder import TOPICS, direction
 from tests.support.small_set import SmallEncoder, _words, fake_encoders, make_version
@@ -154,9 +155,9 @@ def test_errors_of_both_signs_do_not_cancel(version, monkeypatch):
         now = list(values[run.cell])
         high, low = now.index(max(now)), now.index(min(now))
         now[high], now[low] = now[low], now[high]
-        return Scores(run.cell, tuple(query_ids), {"ndcg@10": tuple(now)})
+        return Scores(run.cell, tuple(query_ids), dict.fromkeys(MEASURES, tuple(now)))
 
-    monkeypatch.setattr("runner.tools.replay.score", one_up_one_down)
+    monkeypatch.setattr("runner.score.comparison.score", one_up_one_down)
     dense = cells(replay(version, Remote(There)))[BASELINE]
     assert dense.difference.mean == 0
     assert dense.max_change > dense.allowed_change
