@@ -47,7 +47,6 @@ def tripwire(options: argparse.Namespace) -> int:
     from runner.tools.tripwire import (
         check_lines,
         compare_to_snapshot,
-        fallen_rows,
         load_golden,
         load_snapshot,
         rankings_report,
@@ -71,10 +70,8 @@ def tripwire(options: argparse.Namespace) -> int:
         raise InputError(f"{path} does not exist. `tripwire update` with the same arguments writes it.")
     snapshot = load_snapshot(path)
     diff = compare_to_snapshot(report, snapshot, tolerance)
-    fallen = fallen_rows(report, snapshot, diff)
-    compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
-    compared["report"] = report.model_dump()
-    tell(options, compared, lambda: check_lines(report, diff, fallen, path, tolerance))
+    compared = {"ok": diff.ok, **diff._asdict(), "tolerance": tolerance, "report": report.model_dump()}
+    tell(options, compared, lambda: check_lines(report, diff, path, tolerance))
     return 0 if diff.ok else NegativeVerdict.exit_code
 
 
