@@ -135,15 +135,13 @@ def _binding(fields: Mapping[str, Any]) -> str:
 
 def pieces(text: str, spans: Sequence[Span]) -> list[Span]:
     """Return the spans cut at line breaks into pieces that a judge can name by number; together they are the spans."""
-    return [piece for span in spans for piece in _pieces(text, span)]
-
-
-def _pieces(text: str, span: Span) -> Iterator[Span]:
-    start = span.start
-    while start < span.end:
-        end = _end_of_piece(text, start, span.end)
-        yield Span(start, end)
-        start = end
+    cut = []
+    for span in spans:
+        start = span.start
+        while start < span.end:
+            cut.append(Span(start, _end_of_piece(text, start, span.end)))
+            start = cut[-1].end
+    return cut
 
 
 def _end_of_piece(text: str, start: int, last: int) -> int:

@@ -4,16 +4,18 @@ from runner.base.canonical import file_sha256, json_bytes, read_json, write_atom
 from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
 from runner.eval_set.door import held
-from runner.eval_set.plan import plan_digest, query_count_problem, read_plan
+from runner.eval_set.plan import MIN_QUERIES, plan_digest, read_plan
 from runner.eval_set.shapes.plan import Preregistration, Sample
 from runner.eval_set.version import Version, load_corpus, load_queries
 
 
 def preregistration(version: Version) -> Preregistration:
     """Return what is to be frozen, from the files as they are now; both plans must load and queries must suffice."""
-    queries = load_queries(version.queries_path)
-    if problem := query_count_problem(len(queries)):
-        raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
+    if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
+        raise InputError(
+            f"{version.queries_path}: criterion 1: {count} queries; at least {MIN_QUERIES} are needed. Add queries and "
+            "run again."
+        )
     plan = version.plan(rehearsal=False)
     check_sample(version)
     # A rehearsal is frozen with the record, since both are judged by the same labels.

@@ -68,17 +68,15 @@ def status(version: Version, again: str = "") -> list[Step]:
     return [*done, step, *(Step(name, "blocked", "") for name in STEPS[STEPS.index(step.name) + 1 :])]
 
 
-def open_step(version: Version, again: str = "") -> Step:
-    """Return the step of a version without a locked decision that is to be taken now."""
-    return next(step for step in status(version, again) if step.state == "open")
-
-
-def stop_at(version: Version, step: Step, title: str = "your turn (this is not an error)") -> InputNeeded:
-    """Return the stop that a step is: under what is done, with what the operator should know before going on."""
-    notes = doubts(version)
+def stop_at(
+    version: Version, step: Step | None = None, again: str = "", title: str = "your turn (this is not an error)"
+) -> InputNeeded:
+    """Return the stop that a step is, by default the open one: under what is done, with what one should know first."""
+    steps, notes = status(version, again), doubts(version)
+    step = step or next(step for step in steps if step.state == "open")
     if step.name == "labels":
         notes.append(counting(version))
-    done = [each.say for each in status(version) if each.state == "done"]
+    done = [each.say for each in steps if each.state == "done"]
     return InputNeeded(step.say, step.ways).at(version.name, done, notes, title)
 
 
@@ -95,7 +93,7 @@ def next_step(version: Version, title: str = "your turn (this is not an error)")
         return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
     if version.preregistration_path.exists():
         verified_preregistration(version)
-    return stop_at(version, next(step for step in steps if step.state == "open"), title)
+    return stop_at(version, title=title)
 
 
 def describe(version: Version, corpus_path: Path | None = None, asked: Asked | None = None) -> tuple[list[str], bool]:
@@ -124,7 +122,10 @@ def describe(version: Version, corpus_path: Path | None = None, asked: Asked | N
         missing = ""
     if not missing:
         return [*lines, RECORDED], True
-    return [*lines, *_meanwhile(version), f"undecided: {missing}"], False
+    if version.source.policy != "external" and not version.rehearsal:
+        until = f"for at most {HARD_ABOVE:,} documents (bulk-gate {version.flags} N)"
+        lines.append(f"meanwhile: the baseline {version.source.baseline}, {until}")
+    return [*lines, f"undecided: {missing}"], False
 
 
 def _done(version: Version) -> Iterator[Step]:
@@ -364,14 +365,6 @@ def _policy_lines(source: SourceSpec) -> Iterator[str]:
         yield f"weakness: {source.weakness}"
     if source.note:
         yield f"note: {source.note}"
-
-
-def _meanwhile(version: Version) -> list[str]:
-    """Return what holds while the record is undecided."""
-    if version.source.policy == "external" or version.rehearsal:
-        return []
-    until = f"for at most {HARD_ABOVE:,} documents (bulk-gate {version.flags} N)"
-    return [f"meanwhile: the baseline {version.source.baseline}, {until}"]
 
 
 def _plan(version: Version) -> Plan | None:
