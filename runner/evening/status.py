@@ -34,10 +34,10 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.evening.costs import Asked, costs
 from runner.judge.models.estimate import pooled_pairs
-from runner.judge.prep_labels import judging_stop
-from runner.judge.second_reading import judges_of, second_reading_stop, unread_doubles
+from runner.judge.prep_labels import judging_step
+from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
 from runner.queries.kinds import WANTED_HAND
-from runner.queries.reading_pack import queries_stop
+from runner.queries.reading_pack import queries_step
 from runner.report import sentences
 from runner.retrieve.pool import unjudged
 
@@ -77,7 +77,7 @@ def stop_at(
     if step.name == "labels":
         notes.append(counting(version))
     done = [each.say for each in steps if each.state == "done"]
-    return InputNeeded(step.say, step.ways).at(version.name, done, notes, title)
+    return InputNeeded(step.say, step.ways, head=f"{version.name}: {title}", done=done, notes=notes)
 
 
 def next_step(version: Version, title: str = "your turn (this is not an error)") -> InputNeeded:
@@ -90,7 +90,7 @@ def next_step(version: Version, title: str = "your turn (this is not an error)")
         if decision.kind != "policy":
             again.insert(0, f"Read the page: {DRIVER} view {version.viewed}")
         done = [step.say for step in steps]
-        return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
+        return InputNeeded(decision_sentence(decision), again, head=f"{version.name}: decided", done=done)
     if version.preregistration_path.exists():
         verified_preregistration(version)
     return stop_at(version, title=title)
@@ -170,7 +170,7 @@ def _open(version: Version, run: str) -> Step:
         return Step("documents", "open", "documents to sample", (give,), "person")
     n_queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else None
     if n_queries is None or n_queries < MIN_QUERIES:
-        return _turn("queries", queries_stop(version, run, n_queries))
+        return queries_step(version, run, n_queries)
     if plan is None:
         return Step("cells", "open", "cells to embed and search", (run,), "machine")
     # Cells need the text of the documents, which is not in git.
@@ -193,9 +193,9 @@ def _open(version: Version, run: str) -> Step:
         if not batches:
             waiting = f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written"
             return Step("labels", "open", waiting, (run,), "machine")
-        return _turn("labels", judging_stop(version, len(pooled), missing, batches, run))
+        return judging_step(version, len(pooled), missing, batches, run)
     if doubles := unread_doubles(version, labels):
-        return _turn("second reading", second_reading_stop(version, doubles, run))
+        return second_reading_step(version, doubles, run)
     if version.results_path.exists():
         results, now = load_results(version), label_prefix(version.labels_path)
         # Results of fewer or other grades say nothing of what is to be chosen now.
@@ -208,10 +208,6 @@ def _open(version: Version, run: str) -> Step:
                 page = f"Read the page: {DRIVER} view {version.viewed}"
                 return Step("verdict", "open", sentence, (page, sentences.next_step(results)), "person")
     return Step("verdict", "open", "everything is there: scores and verdict", (run,), "machine")
-
-
-def _turn(name: str, stop: InputNeeded) -> Step:
-    return Step(name, "open", stop.outstanding, stop.ways, "person")
 
 
 def choice(version: Version, results: Results) -> Step:
