@@ -65,8 +65,10 @@ def check_preregistration(version: Version) -> Preregistration:
     """Return what `preregister` would return, nothing written; every error that it can meet is raised here."""
     if version.preregistration_path.exists():
         return verified_preregistration(version)
-    # Whoever has seen grades could choose a rule that fits them.
-    if _is_under_judgment(version):
+    # Whoever has seen grades could choose a rule that fits them. A batch on its way counts too: its answers may exist
+    # where nobody here can see them.
+    labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
+    if labelled or any(version.judging.glob("batch-*.jsonl")):
         raise IntegrityError(
             f"{version.preregistration_path} is missing, though pairs of {version.name} are with a judge or judged "
             "already. Restore it from git: what it froze cannot be frozen a second time."
@@ -85,12 +87,6 @@ def verified_preregistration(version: Version) -> Preregistration:
             "change."
         )
     return frozen
-
-
-def _is_under_judgment(version: Version) -> bool:
-    # A batch on its way counts too: its answers may exist where nobody here can see them.
-    labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
-    return labelled or any(version.judging.glob("batch-*.jsonl"))
 
 
 def _changes(frozen: Preregistration, version: Version) -> list[str]:

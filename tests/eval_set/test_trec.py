@@ -147,15 +147,15 @@ def test_own_scores_are_written_where_trec_eval_keeps_their_order():
 @pytest.mark.parametrize("scores", [(0.5, 0.5), (0.5 + 1e-9, 0.5), (0.1, 0.2), (1e300, 1.0)])
 def test_ranks_become_scores_where_trec_eval_would_change_an_order(scores):
     run = Run("r", {"q": (Hit("a", scores[0], WHOLE), Hit("b", scores[1], WHOLE)), "p": (Hit("a", 9.5, WHOLE),)})
-    assert trec_run_bytes(run, "t") == b"q Q0 a 1 2 t\nq Q0 b 2 1 t\np Q0 a 1 1 t\n"
+    assert trec_run_bytes(run) == b"q Q0 a 1 2 r\nq Q0 b 2 1 r\np Q0 a 1 1 r\n"
 
 
 def test_what_a_trec_file_cannot_hold_is_refused():
     with pytest.raises(ValueError, match="not finite"):
         trec_run_bytes(Run("r", {"q": (Hit("a", float("nan"), WHOLE),)}))
-    for query_id, doc_id, tag in [("a b", "d", "t"), ("q", "d\u00a0e", "t"), ("q", "", "t"), ("q", "d", "my run")]:
+    for query_id, doc_id, cell in [("a b", "d", "r"), ("q", "d\u00a0e", "r"), ("q", "", "r"), ("q", "d", "é")]:
         with pytest.raises(ValueError, match="white space"):
-            trec_run_bytes(Run("r", {query_id: (Hit(doc_id, 1.0, WHOLE),)}), tag)
+            trec_run_bytes(Run(cell, {query_id: (Hit(doc_id, 1.0, WHOLE),)}))
     with pytest.raises(ValueError, match="white space"):
         trec_qrels_bytes({"q": {"a b": 1}})
 
