@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chunkers.contexts import PATH_TOKENS
+from chunkers.cutter import LARGEST, SHORT
 from chunkers.registry import Chunker, chunker
-from chunkers.speakers import LARGEST, LARGEST_TURN, SHORT, speaker_exchange, speaker_turn
+from chunkers.speakers import LARGEST_TURN, speaker_exchange, speaker_turn
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.canonical import sha256
 from runner.base.records import Chunk, Document, Section, Span
