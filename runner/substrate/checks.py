@@ -311,7 +311,8 @@ def _stale_index(substrate: Substrate, seed: int) -> FindingResult:
     examples = []
     for chunk_id in sorted(words):
         rarest = sorted(words[chunk_id], key=lambda term: (counts.get(term, 0), term))[:RAREST]
-        unfound = [term for term in rarest if not _in_index(substrate, term, chunk_id)]
+        in_index = "SELECT 1 FROM {places} WHERE term = ? AND doc = ? LIMIT 1"
+        unfound = [term for term in rarest if not list(substrate.rows(in_index, (term, chunk_id)))]
         if unfound:
             examples.append(f"chunk {chunk_id}: its word {printable(unfound[0])!r} does not find it")
         elif is_countable and indexed.get(chunk_id) != sizes[chunk_id]:
@@ -319,11 +320,6 @@ def _stale_index(substrate: Substrate, seed: int) -> FindingResult:
     what = "chunks tried are not in the full-text index as they read now"
     so = "keyword search answers from text that is gone"
     return finding("FTS index stale", len(examples), len(words), what, so, examples)
-
-
-def _in_index(substrate: Substrate, term: str, chunk_id: int) -> bool:
-    query = "SELECT 1 FROM {places} WHERE term = ? AND doc = ? LIMIT 1"
-    return bool(list(substrate.rows(query, (term, chunk_id))))
 
 
 def _cut(tokenizer: str, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[int, set[str]], dict[int, bytes]]:
