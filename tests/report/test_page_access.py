@@ -12,8 +12,8 @@ from runner.report.page_frame import TEMPLATES
 from runner.report.playground import page as playground
 from runner.report.post_bulk_page import post_bulk_page
 from tests.support import axe
-from tests.support.example_bulk import FAULT, FLAT, MOVED, arm, made, report
-from tests.support.example_results import BASELINE
+from tests.support.example_bulk import report
+from tests.support.example_results import BASELINE, BETTER, results, row
 from tests.support.full_results import big_scored, full_receipt, page
 
 pytest_plugins = ["tests.support.browser"]
@@ -38,11 +38,9 @@ def judging():
 
 
 def post_bulk():
-    found = made()
-    arms = arm("vec0 exact", MOVED, BASELINE, unjudged=1), arm("fts5", FLAT)
-    times = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "calls"), 2.5)
-    receipt = full_receipt(found, cells={one.arm: times for one in arms})
-    return post_bulk_page(report(found, *arms, findings=[FAULT]), receipt)
+    found = results(row(BASELINE), row(BETTER, gain=0.03))
+    bulk, times = report(found), dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "calls"), 2.5)
+    return post_bulk_page(bulk, full_receipt(found, cells={search.arm: times for search in bulk.arms}))
 
 
 PAGES = {
