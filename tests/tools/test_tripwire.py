@@ -430,48 +430,22 @@ def test_wrong_flags_are_exit_2(files, more, said):
     assert said in heard
 
 
-def demo_version(folder):
-    """A copy of the demo's committed version, without documents or runs, unless one is there already."""
-    v1 = folder / "demo" / "v1"
-    if not v1.exists():
-        decided = ("results.json", "decision.json", "lock.json", "receipt.json")
-        left_out = shutil.ignore_patterns("runs", "cells", "*.html", *decided)
-        shutil.copytree(CHECKOUT / "eval-sets" / "demo" / "v1", v1, ignore=left_out)
-    return open_version(v1.parent, folder / "work", folder / "cache", SOURCES["demo"])
-
-
-@pytest.fixture(name="bm25", scope="module")
-def _bm25(tmp_path_factory):
-    """The demo's version with the run of `bm25 x whole_doc`, retrieved from the committed bills."""
-    version = demo_version(tmp_path_factory.mktemp("bm25"))
-    sampled = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
-    documents = read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
-    runs = CellRuns(
-        version, lambda: [d for d in documents if d.doc_id in sampled], LocalBackend(lambda name: pytest.fail(name))
-    )
-    runs.make([Wanted(parse_cell("bm25 x whole_doc"))])
-    return version
-
-
-@pytest.fixture
-def searched(bm25, tmp_path):
-    """A copy of the demo's version with its BM25 run, to be changed."""
-    shutil.copytree(bm25.folder, tmp_path / "demo" / "v1")
-    return demo_version(tmp_path)
-
-
-def of_the_demo(version, action="check", cell="bm25 x whole_doc", snapshot=None):
-    run = version.run_path(cell)
-    return [action, EXAMPLE / "golden.yaml", "--run", run, "--snapshot", snapshot or committed(cell)]
-
-
 def committed(cell):
     return EXAMPLE / f"{slug(cell)}.json"
 
 
-def test_the_demos_bm25_has_not_fallen_below_its_committed_snapshot(bm25, capsys):
-    code, said = call(*of_the_demo(bm25))
-    assert (code, said) == (0, ""), capsys.readouterr().out
+def test_the_demos_bm25_has_not_fallen_below_its_committed_snapshot(tmp_path, capsys):
+    """Over a copy of the demo's committed version, whose runs are not committed: BM25 retrieves from its bills."""
+    left_out = shutil.ignore_patterns("*.html", "results.json", "decision.json", "lock.json", "receipt.json")
+    shutil.copytree(EXAMPLE.parent / "v1", tmp_path / "demo" / "v1", ignore=left_out)
+    version = open_version(tmp_path / "demo", tmp_path / "work", tmp_path / "cache", SOURCES["demo"])
+    sampled = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    documents = read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
+    backend = LocalBackend(lambda name: pytest.fail(name))
+    cell = "bm25 x whole_doc"
+    CellRuns(version, lambda: [d for d in documents if d.doc_id in sampled], backend).make([Wanted(parse_cell(cell))])
+    files = EXAMPLE / "golden.yaml", version.run_path(cell), committed(cell)
+    assert call(*arguments(files)) == (0, ""), capsys.readouterr().out
 
 
 def test_the_demos_golden_queries_are_its_queries_and_its_documents_of_grade_3():
@@ -496,10 +470,16 @@ def test_a_committed_snapshot_is_of_the_golden_queries(cell):
     assert changes(same, snapshot) == []
 
 
-def test_a_changed_file_of_a_locked_version_is_exit_4(searched):
-    write_lock(searched.folder)
-    assert call(*of_the_demo(searched)) == (0, "")
-    (searched.folder / "labels.jsonl").write_text("")
-    code, said = call(*of_the_demo(searched))
+def test_a_changed_file_of_a_locked_version_is_exit_4(files, tmp_path):
+    golden, run, snapshot = files
+    for name in ("runs/run.tsv", "labels.jsonl"):
+        path = tmp_path / "v1" / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(run, path)
+    write_lock(tmp_path / "v1")
+    locked = golden, tmp_path / "v1" / "runs" / "run.tsv", snapshot
+    assert call(*arguments(locked, "update")) == (0, "")
+    (tmp_path / "v1" / "labels.jsonl").write_text("")
+    code, said = call(*arguments(locked))
     assert code == 4
     assert "labels.jsonl: changed" in said
