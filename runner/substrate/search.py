@@ -82,13 +82,12 @@ class Ranking:
                     self.best[chunk.doc_id] = (-score, chunk.index, chunk.span)
             self.last = score
 
-    def settled(self) -> list[str]:
-        """Return the documents that score above the last chunk, and so above every chunk that is still to come."""
-        return [doc_id for doc_id, chunk in self.best.items() if self.last is not None and -chunk[0] > self.last]
-
     def is_final(self) -> bool:
-        """Return whether the first RUN_DEPTH documents, with their ties and evidence, are those of the whole search."""
-        return len(self.settled()) >= RUN_DEPTH
+        """Return whether the first RUN_DEPTH documents, with their ties and evidence, are those of the whole search.
+
+        That many score above the last chunk, and so above every chunk that is still to come.
+        """
+        return self.last is not None and sum(-chunk[0] > self.last for chunk in self.best.values()) >= RUN_DEPTH
 
     def hits(self) -> Hits:
         """Return the first RUN_DEPTH documents in runner.retrieve.ranking's order of ties."""
@@ -181,13 +180,13 @@ class Searches:
         return answers, seconds
 
     def _exact(self, vector: bytes) -> Hits:
-        # A few first; then as many as a search returns, without what is settled, until nothing can change.
+        # A few first; then as many as a search returns, until nothing can change.
         ranking = Ranking()
         ranked = self._nearest(vector, FIRST_NEAREST)
         ranking.add(ranked, self._places(ranked.ids))
         seen = list(ranked.ids)
         while ranked.more and not ranking.is_final():
-            ranked = self._nearest(vector, MOST_NEAREST, seen, ranking.settled())
+            ranked = self._nearest(vector, MOST_NEAREST, seen)
             if not ranked.ids:
                 break  # vectors that are not finite alone: they would come again for ever
             ranking.add(ranked, self._places(ranked.ids))
@@ -221,23 +220,16 @@ class Searches:
         rows = self.substrate.rows(chunks, (json_array(self._ids.values()),))
         return " AND chunk_id IN (SELECT value FROM json_each(?))", (json_array(row[0] for row in rows),)
 
-    def _nearest(
-        self, vector: bytes, count: int, seen: Sequence[int] = (), settled: Sequence[str] = ()
-    ) -> RankedChunks:
-        """Return the `count` chunks nearest by the declared distance.
-
-        Chunks that were seen, and all of documents that are settled, are left out, since they would only take places.
-        """
+    def _nearest(self, vector: bytes, count: int, seen: Sequence[int] = ()) -> RankedChunks:
+        """Return the `count` chunks nearest by the declared distance, without those that were seen."""
         clause, bindings = self._among
         if seen:
             # vec0 takes one list of ids, so that both conditions stand in one.
             clause = (
                 " AND chunk_id IN (SELECT chunk_id FROM {chunks} "
-                "WHERE chunk_id NOT IN (SELECT value FROM json_each(?)) "
-                f"AND document_id NOT IN (SELECT value FROM json_each(?)){clause})"
+                f"WHERE chunk_id NOT IN (SELECT value FROM json_each(?)){clause})"
             )
-            documents = json_array(self._ids.get(doc_id, doc_id) for doc_id in settled)
-            bindings = (json_array(seen), documents, *bindings)
+            bindings = (json_array(seen), *bindings)
         query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + clause
         return self._by_score(self.substrate.rows(query, (vector, count, *bindings)), count)
 
