@@ -339,34 +339,26 @@ def _side(interval: Interval, score: float) -> Side:
 
 
 def _notes(run: QueryScores, other: QueryScores | None, rng: Rng, paired: Paired | RufloPaired | None) -> list[str]:
-    notes, count = [], len(run.values)
-    if count < FEW:
-        notes.append(
-            f"{count} queries: a bootstrap interval over so few is far too narrow, and labels by it are "
-            "wrong more often than one time in twenty."
-        )
-    if other is not None and run.texts and run.texts == other.texts:
-        notes.append(
-            "Both are cells of a results.json: this p is not adjusted for their having been picked from several; "
-            "the adjusted one is on its page."
-        )
-    if run.baselines:
-        notes.append("A published mean is taken as exact; it was measured on a sample too, and its error is not known.")
-    if rng == "mulberry32" and len(run.baselines) > 1:
-        notes.append(
-            f"Labels are not corrected for {len(run.baselines)} comparisons: of twenty means that equal this system's, "
-            "one is told apart by chance."
-        )
-    if isinstance(paired, Paired) and count <= TOO_FEW:
-        notes.append(f"{count} queries cannot show a difference at 5 %, however large it is.")
-    if isinstance(paired, RufloPaired) and paired.p_one_sided == 0:
-        notes.append("The one-sided p is below one in the number of resamples; it is not zero.")
-    notes += [
-        f"{scores.name} is provisional: documents that nobody judged count as not relevant."
-        for scores in (run, other)
-        if scores is not None and scores.provisional
-    ]
-    return notes
+    count, published = len(run.values), len(run.baselines)
+    both = [run] if other is None else [run, other]
+    notes = {
+        f"{count} queries: a bootstrap interval over so few is far too narrow, and labels by it are "
+        "wrong more often than one time in twenty.": count < FEW,
+        "Both are cells of a results.json: this p is not adjusted for their having been picked from several; "
+        "the adjusted one is on its page.": other is not None and run.texts and run.texts == other.texts,
+        "A published mean is taken as exact; it was measured on a sample too, and its error is not known.": published
+        > 0,
+        f"Labels are not corrected for {published} comparisons: of twenty means that equal this system's, "
+        "one is told apart by chance.": rng == "mulberry32" and published > 1,
+        f"{count} queries cannot show a difference at 5 %, however large it is.": isinstance(paired, Paired)
+        and count <= TOO_FEW,
+        "The one-sided p is below one in the number of resamples; it is not zero.": isinstance(paired, RufloPaired)
+        and paired.p_one_sided == 0,
+    } | {
+        f"{scores.name} is provisional: documents that nobody judged count as not relevant.": scores.provisional
+        for scores in both
+    }
+    return [note for note, holds in notes.items() if holds]
 
 
 def comparison_lines(compared: Compared) -> list[str]:

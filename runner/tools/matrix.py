@@ -49,7 +49,6 @@ PLACES = 5
 
 Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=600, pattern=r"\S")]
-Agreement = Literal["agrees", "differs", "shown", "no run"]
 
 
 class QueryFigures(FrozenModel):
@@ -287,19 +286,17 @@ def systems_of(runs: Sequence[MatrixRun], *, draws: int = DRAWS) -> list[System]
     return sorted(systems, key=lambda system: (-system.score, system.run.cell))
 
 
-def agreement(ours: float, value: Value) -> tuple[float, Agreement]:
-    """Return ours less the published value, rounded to PLACES, and what its tolerance says of that; the edge agrees."""
-    difference = round(ours - value.value, PLACES) + 0.0  # + 0.0 turns -0.0 into 0.0
-    if value.tolerance is None:
-        return difference, "shown"
-    return difference, "agrees" if abs(difference) <= value.tolerance else "differs"
+def beside(value: Value, scores: Mapping[str, float]) -> dict[str, Any]:
+    """Return a published value with ours, the difference, and what the tolerance says of that; the edge agrees.
 
-
-def beside(value: Value, systems: Iterable[System]) -> dict[str, Any]:
-    """Return a published value with ours, the difference and the agreement; None where the system has no run."""
-    ours = next((system.means[value.measure].mean for system in systems if system.run.cell == value.system), None)
-    difference, agrees = (None, "no run") if ours is None else agreement(ours, value)
-    return {"value": value, "ours": ours, "difference": difference, "agreement": agrees}
+    `scores` are our means of its measure by cell; where the system has none, ours and the difference are None.
+    """
+    ours, difference, agreement = scores.get(value.system), None, "no run"
+    if ours is not None:
+        difference = round(ours - value.value, PLACES) + 0.0  # + 0.0 turns -0.0 into 0.0
+        agreement = "agrees" if abs(difference) <= (value.tolerance or 0) else "differs"
+        agreement = "shown" if value.tolerance is None else agreement
+    return {"value": value, "ours": ours, "difference": difference, "agreement": agreement}
 
 
 def averages(datasets: Mapping[str, Sequence[System]]) -> list[tuple[str, float, list[System]]]:
@@ -325,7 +322,11 @@ def matrix_page(folder: Path, *, draws: int = DRAWS) -> bytes:
         )
     datasets = {name: systems_of(of, draws=draws) for name, of in runs.items()}
     values = {
-        name: [beside(value, of) for value in published.values if value.dataset == name]
+        name: [
+            beside(value, {system.run.cell: system.means[value.measure].mean for system in of})
+            for value in published.values
+            if value.dataset == name
+        ]
         for name, of in datasets.items()
     }
     templates = environment(autoescape=False)  # Markdown, escaped by a filter
