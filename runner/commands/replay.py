@@ -10,7 +10,7 @@ from runner.base.figures import signed
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import WORKPLACE
 from runner.base.terminal import MARKS
-from runner.commands.console import answer, answer_json
+from runner.commands.console import answer, answer_json, tell
 from runner.commands.flags import backend_of, check_models, version_of
 from runner.decide.roster import version_in_force
 
@@ -40,10 +40,7 @@ def _version(options: argparse.Namespace) -> int:
     work = version.work / "replay"
     with backend_of(options, version, work) as backend:
         found = stage.replay(version, backend)
-    if options.json:
-        answer_json(report(found))
-    else:
-        answer("\n".join(replay_lines(found)))
+    tell(options, report(found), lambda: replay_lines(found))
     return 0 if found.holds else 1
 
 

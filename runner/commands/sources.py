@@ -4,7 +4,7 @@ import argparse
 
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.places import DRIVER
-from runner.commands.console import answer, answer_json
+from runner.commands.console import answer, tell
 from runner.commands.flags import version_of
 from runner.decide import policy
 from runner.decide.roster import moved_on, roster, standing
@@ -35,14 +35,12 @@ def sources(options: argparse.Namespace) -> None:
     elif options.stale:
         stale = {row.source.name: changes for row in standings if (changes := moved_on(row))}
         if options.json or not stale:
-            answer_json(stale) if options.json else answer("no decision that the catalog has moved on from")
+            tell(options, stale, lambda: ["no decision that the catalog has moved on from"])
         if stale:
             lines = (f"{name}: {change}" for name, changes in stale.items() for change in changes)
             raise NegativeVerdict("\n".join(("stale, a new version would decide anew:", *lines)))
-    elif options.json:
-        answer_json([data_row(row) for row in standings])
     else:
-        answer("\n".join(roster_lines(standings)))
+        tell(options, [data_row(row) for row in standings], lambda: roster_lines(standings))
     if changed:
         raise IntegrityError("\n".join(map(str, changed)))
 

@@ -32,7 +32,7 @@ from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
-from runner.evening.costs import Asked, costs
+from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_step
 from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
@@ -138,7 +138,7 @@ def _done(version: Version) -> Iterator[Step]:
     plan = _plan(version)
     if plan is None:
         return
-    if made := _n_made(version, plan):
+    if made := len(current(version, plan.cells)):
         yield Step("cells", "done", f"{made} of {len(plan.cells)} cells embedded and searched")
     if labels := version_labels(version):
         judged = judges_of(labels)
@@ -174,7 +174,7 @@ def _open(version: Version, run: str) -> Step:
     if plan is None:
         return Step("cells", "open", "cells to embed and search", (run,), "machine")
     # Cells need the text of the documents, which is not in git.
-    if absent := len(plan.cells) - _n_made(version, plan):
+    if absent := len(plan.cells) - len(current(version, plan.cells)):
         cells = f"{absent} of {len(plan.cells)} cells to embed and search"
         if version.embedded_corpus or archive_path(version).exists():
             return Step("cells", "open", cells, (run,), "machine")
@@ -365,10 +365,6 @@ def _policy_lines(source: SourceSpec) -> Iterator[str]:
 
 def _plan(version: Version) -> Plan | None:
     return version.plan() if version.plan_path(rehearsal=version.rehearsal).exists() else None
-
-
-def _n_made(version: Version, plan: Plan) -> int:
-    return sum(version.cell_path(cell).exists() and version.run_path(cell).exists() for cell in plan.cells)
 
 
 def _is_tried(version: Version) -> bool:
