@@ -5,9 +5,10 @@ from lxml import html as markup
 
 from runner.base.figures import fitting
 from runner.decide.decide import UNATTENDED
+from runner.eval_set.shapes.results import Results
 from runner.report.drawings import gain_axis
 from runner.report.sentences import command, headline, lead
-from tests.report.test_drawings import external
+from tests.report.test_render import published
 from tests.support.example_results import decision
 from tests.support.full_results import full_results, page
 
@@ -81,7 +82,7 @@ def test_a_rehearsal_says_that_it_never_counts():
 
 
 def test_a_collection_names_its_leader_and_chooses_nothing():
-    results = external()
+    results = Results.model_validate(published())
     assert headline(results, None) == f"{results.cells[0].cell.partition(' x ')[0]} leads."
     assert command(results, None, "pse") == ""
     assert not set(words_of(results).values()) & {"candidate", "confirmed", "chosen"}
