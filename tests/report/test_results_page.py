@@ -1,8 +1,5 @@
 import json
 import re
-from dataclasses import dataclass
-from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -38,27 +35,10 @@ def _path(results, tmp_path_factory):
     return found
 
 
-@pytest.fixture(name="window", scope="module")
-def _window(browser):
-    """Pages of one window share a context, which takes longer to make than a page."""
-    context = browser.new_context(offline=True, viewport=SCREEN)
-    context.set_default_timeout(10_000)
-    yield SimpleNamespace(page=context.new_page())
-    context.close()
-
-
 @pytest.fixture(name="show")
-def _show(window, opened, path):
+def _show(opened, path):
     """Opens the page, or another one, with what stands after # in its address."""
-    pages = []
-
-    def show(address="", page=path):
-        pages.append(opened(Address(page, address), beside=window))
-        return pages[-1]
-
-    yield show
-    for each in pages:
-        each.close()
+    return lambda part="", page=path: opened(page, part, viewport=SCREEN)
 
 
 @pytest.fixture(name="shown")
@@ -66,35 +46,15 @@ def _shown(show):
     return show()
 
 
-@dataclass(frozen=True)
-class Address:
-    """A file with what stands after # in its address, which a path cannot have."""
-
-    path: Path
-    part: str
-
-    def as_uri(self):
-        return f"{self.path.as_uri()}#{self.part}" if self.part else self.path.as_uri()
-
-
-def address(shown):
-    return shown.evaluate("location.hash")
+def rows(shown, seen="row"):
+    """The ids of the queries whose rows are seen, in their order."""
+    all_rows = "[...document.querySelectorAll('#queries-table tr.q')]"
+    return shown.evaluate(f"{all_rows}.filter((row) => {seen}.checkVisibility()).map((row) => row.id)")
 
 
 def opened_rows(shown):
     """The ids of the queries whose panels are seen."""
-    return shown.evaluate(
-        """[...document.querySelectorAll('#queries-table tr.q')]
-        .filter((row) => row.nextElementSibling.checkVisibility()).map((row) => row.id)"""
-    )
-
-
-def rows(shown):
-    """The ids of the queries whose rows are seen, in their order."""
-    return shown.evaluate(
-        """[...document.querySelectorAll('#queries-table tr.q')]
-        .filter((row) => row.checkVisibility()).map((row) => row.id)"""
-    )
+    return rows(shown, "row.nextElementSibling")
 
 
 # What is there at once.
@@ -133,7 +93,7 @@ def test_decision_table_and_doubts_are_seen_without_scrolling_and_the_page_is_sh
 
 def test_a_click_on_a_row_opens_its_panel_below_it_and_another_closes_it(shown):
     shown.click("#q05 th span")
-    assert (opened_rows(shown), address(shown)) == (["q05"], "#q05")
+    assert (opened_rows(shown), shown.evaluate("location.hash")) == (["q05"], "#q05")
     top = "(id) => document.getElementById(id).nextElementSibling.getBoundingClientRect().top"
     bottom = "(id) => document.getElementById(id).getBoundingClientRect().bottom"
     assert shown.evaluate(top, "q05") == pytest.approx(shown.evaluate(bottom, "q05"), abs=1)
@@ -183,7 +143,7 @@ def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(sho
 
 
 def test_without_script_an_address_opens_a_panel_and_nothing_is_missing(path, opened, results):
-    shown = opened(Address(path, "q03"), viewport=SCREEN, java_script_enabled=False)
+    shown = opened(path, "q03", viewport=SCREEN, java_script_enabled=False)
     assert shown.locator("#queries-table tr.panel:visible").count() == 1
     assert "Reason 4." in shown.text("#q03 + tr.panel")
     assert shown.locator("#queries-table tr.q:visible").count() == AT_FIRST
@@ -203,7 +163,7 @@ def test_on_paper_are_four_upright_pages_without_panels(shown):
 
 
 def test_a_small_screen_never_scrolls_sideways_for_a_figure(path, opened):
-    shown = opened(Address(path, "q05"), viewport={"width": 360, "height": 740})
+    shown = opened(path, "q05", viewport={"width": 360, "height": 740})
     for fold in shown.locator("details").all():
         fold.evaluate("(each) => { each.open = true; }")
     assert shown.evaluate("document.documentElement.scrollWidth") == 360

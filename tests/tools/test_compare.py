@@ -38,7 +38,7 @@ def run_file(path: Path, values: dict[str, Any], **more: Any) -> Path:
 
 def results_file(path: Path, cells: dict[str, list[int]], *, text: str = "text", provisional: bool = False) -> Path:
     count = len(next(iter(cells.values())))
-    made = big_results(count, 3, 10)
+    made = big_results(count, 3)
     queries = [
         query.model_copy(update={"id": f"q{number:02d}", "text": f"{text} {number}"})
         for number, query in enumerate(made.queries)

@@ -52,7 +52,7 @@ def facts(name="alpha", **more):
 
 def results(name="alpha", lifts=LIFTS, verdict="pass", **changed):
     """The results of an external collection."""
-    made = big_results(len(HARD), len(lifts), 10)
+    made = big_results(len(HARD), len(lifts))
     cells = []
     for row, (cell, lift) in zip(made.cells, lifts.items(), strict=True):
         units = [round((score + lift) * SCORE_UNIT) + place for place, score in enumerate(HARD)]
