@@ -1,8 +1,5 @@
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 import pytrec_eval
@@ -10,7 +7,7 @@ import yaml
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
-from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CACHE_VARIABLE
 from runner.base.records import SCORE_UNIT, parse_cell
 from runner.commands import main as cli
 from runner.eval_set.version import load_queries, load_results
@@ -81,6 +78,10 @@ def test_nothing_is_decided(evaluated):
     assert set(results.digests) == {"corpus.jsonl", "lists.json", "queries.yaml"}
     for row in results.cells:
         assert (row.meets_criterion_5, row.confirmed, row.short_of) == (False, False, [])
+    page = (version.folder / "results.html").read_text()
+    assert "leads." in page.partition("<h1>")[2].partition("</h1>")[0]
+    for word in ("Criterion 5", "preregistered", "None", "labels.jsonl"):
+        assert word not in page, word
 
 
 def test_a_second_run_changes_no_byte_of_what_is_no_measurement(evaluated):
@@ -89,16 +90,6 @@ def test_a_second_run_changes_no_byte_of_what_is_no_measurement(evaluated):
     before = {path: path.read_bytes() for path in files if path.name != "results.html"}
     evaluate(version, None)
     assert {path: path.read_bytes() for path in before} == before
-
-
-def test_the_archive_may_be_lost_and_the_cells_made_anew(tmp_path):
-    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
-    evaluate(version, collection)
-    before = (version.folder / "results.json").read_bytes()
-    for folder in (version.work, version.cache, version.folder / "cells"):
-        shutil.rmtree(folder)
-    evaluate(version, collection)
-    assert (version.folder / "results.json").read_bytes() == before
 
 
 def test_another_collection_is_refused_and_nothing_moves(evaluated, tmp_path):
@@ -180,14 +171,6 @@ def test_hostile_names_and_queries_are_shown_and_never_interpreted(tmp_path):
     assert any("<b>bold" in text for text in page.text)
 
 
-def test_the_page_says_what_it_is(evaluated):
-    version, _ = evaluated
-    page = (version.folder / "results.html").read_text()
-    assert "leads." in page.partition("<h1>")[2].partition("</h1>")[0]
-    for word in ("Criterion 5", "preregistered", "None", "labels.jsonl"):
-        assert word not in page, word
-
-
 @pytest.mark.parametrize("flag", [["--rehearse"], ["--cells", "bm25 x whole_doc"], ["--try"]])
 def test_flags_of_a_decision_are_refused(flag, evaluated):
     version, _ = evaluated
@@ -210,16 +193,6 @@ def test_a_dry_run_writes_nothing_and_is_undecided(evaluated, capsys):
     version, _ = evaluated
     assert cli.main(["--source=beir", f"--eval-set-path={version.folder.parent}", "--dry-run"]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "undecided: a collection is compared and never decided"
-
-
-def test_the_command_evaluates_a_collection_from_its_folder(tmp_path):
-    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
-    driver = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "--source=beir"]
-    where = [f"--corpus-path={collection}", f"--eval-set-path={version.folder.parent}"]
-    environment = os.environ | {CACHE_VARIABLE: str(tmp_path / ".cache")}
-    done = subprocess.run([*driver, *where], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "nothing is decided" in done.stdout
 
 
 def test_the_plan_of_a_collection_needs_its_baseline_alone(tmp_path):
@@ -284,12 +257,22 @@ def test_an_empty_document_is_named_without_a_path_of_this_machine(tmp_path):
     assert b'"corpus.jsonl:49"' in written[0]
 
 
-def test_exports_of_cells_that_left_the_plan_are_removed(tmp_path):
+def test_the_command_makes_anew_what_was_lost_and_removes_exports_of_cells_that_left_the_plan(
+    tmp_path, monkeypatch, capsys
+):
     collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
-    evaluate(version, collection)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / ".cache"))
+    given = ["--source=beir", f"--corpus-path={collection}", f"--eval-set-path={version.folder.parent}"]
+    assert cli.main(given) == 0
+    assert "nothing is decided" in capsys.readouterr().out
+    before = (version.folder / "results.json").read_bytes()
+    for folder in (version.work, version.cache, version.folder / "cells"):
+        shutil.rmtree(folder)
+    assert cli.main(given) == 0
+    assert (version.folder / "results.json").read_bytes() == before
     path = version.plan_path(rehearsal=False)
     path.write_text(path.read_text().replace(f"- {CELLS[1]}\n", ""))
-    evaluate(version, collection)
+    assert cli.main(given) == 0
     assert [run.name for run in (version.folder / "trec").glob("*.run")] == [version.trec_path(CELLS[0]).name]
 
 

@@ -144,12 +144,6 @@ def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened
     assert len(server.asked) == asked
 
 
-def test_without_a_model_no_second_judge_is_waited_for_and_with_one_it_is(opened, corpus, judged):
-    version, _ = opened
-    judged(version, "a person", "")
-    assert by_file(version, corpus, CHOICE).run()
-
-
 def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, corpus, judged):
     version, _ = opened
     judged(version, "a person", "")

@@ -35,7 +35,6 @@ from tests.support.small_set import fake_encoders, make_version, unscored, write
 NEW_CELL = "minilm-static-384 x speaker_turn_v1"
 """Brings pairs into the pool that no other cell did."""
 
-BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 TODAY = "2026-03-01"
 FIRST = "claude-sonnet-4-6"
 """The model that the plan names as first judge."""
