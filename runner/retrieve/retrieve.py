@@ -5,7 +5,7 @@ summed again in float64.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -47,29 +47,23 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     ValueError for rows that do not fit or are not finite.
     """
     _check(arm)
-    table, exact = arm.table, ExactScores(arm.chunk_vectors)
-
-    def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        candidates = shortlists(arm.query_vectors, table, arm.chunk_vectors)
-        for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, candidates, strict=True):
-            rows = table.rows_of(documents)
-            yield query_id, rows, exact.of(query, rows)
-
-    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
+    candidates = shortlists(arm.query_vectors, arm.table, arm.chunk_vectors)
+    return exact_run(cell, arm, map(arm.table.rows_of, candidates), arm.index_bytes)
 
 
 def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """Return the sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
     _check(arm)
-    table, exact = arm.table, ExactScores(arm.chunk_vectors)
+    found = {query_id: [hit.doc_id for hit in sparse.hits[query_id][:RUN_DEPTH]] for query_id in arm.query_ids}
+    documents = (_numbers(arm.table, sparse.cell, query_id, doc_ids) for query_id, doc_ids in found.items())
+    return exact_run(cell, arm, map(arm.table.rows_of, documents), arm.index_bytes)
 
-    def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
-            found = [hit.doc_id for hit in sparse.hits[query_id][:RUN_DEPTH]]
-            rows = table.rows_of(_numbers(table, sparse.cell, query_id, found))
-            yield query_id, rows, exact.of(query, rows)
 
-    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
+def exact_run(cell: str, arm: DenseArm, candidates: Iterable[Ints], index_bytes: int) -> Retrieval:
+    """Return the ranking of each query's candidate rows by their exact scores."""
+    exact, asked = ExactScores(arm.chunk_vectors), zip(arm.query_ids, arm.query_vectors, candidates, strict=True)
+    scored = ((query_id, rows, exact.of(query, rows)) for query_id, query, rows in asked)
+    return retrieval(cell, arm.chunks, arm.table, scored, index_bytes)
 
 
 def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:

@@ -1,6 +1,6 @@
 """Dense retrieval from less than whole float32 vectors, as sqlite-vec stores it: cut short, int8 codes, or signs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from runner.base.records import RUN_DEPTH, Ints
 from runner.base.store import Store
 from runner.embed.vectors import Matrix, blocks, transformed, unit
-from runner.retrieve.ranking import Retrieval, retrieval
-from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run
+from runner.retrieve.ranking import Retrieval
+from runner.retrieve.retrieve import DenseArm, dense_run, exact_run
 
 OVERSAMPLE = 4
 """Binary candidates a document of the run: 4 x 100 chunks are rescored."""
@@ -78,15 +78,10 @@ def nearest_by_signs(query: NDArray[np.uint64], words: NDArray[np.uint64], count
 
 
 def _bit_run(cell: str, arm: DenseArm) -> Retrieval:
-    words, asked, exact = sign_words(arm.chunk_vectors), sign_words(arm.query_vectors), ExactScores(arm.chunk_vectors)
-
-    def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        for query_id, query, signs in zip(arm.query_ids, arm.query_vectors, asked, strict=True):
-            rows = nearest_by_signs(signs, words, CANDIDATES)
-            yield query_id, rows, exact.of(query, rows)
-
+    words = sign_words(arm.chunk_vectors)
+    candidates = (nearest_by_signs(signs, words, CANDIDATES) for signs in sign_words(arm.query_vectors))
     n, dim = arm.chunk_vectors.shape
-    return retrieval(cell, arm.chunks, arm.table, scored(), arm.index_bytes + n * dim // 8)
+    return exact_run(cell, arm, candidates, arm.index_bytes + n * dim // 8)
 
 
 def _transformed_run(
