@@ -1,6 +1,7 @@
 """Typeset lines as paragraphs: wrapped lines joined, broken words mended, rows of a table kept apart."""
 
 import re
+from collections import Counter
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -50,18 +51,21 @@ class Paragraph(NamedTuple):
     text: str
 
 
-def paragraphs(text: str, indent: int) -> list[Paragraph]:
+def paragraphs(text: str, indent: int, left_out: Counter[str]) -> list[Paragraph]:
     """Return the paragraphs of a text whose own begin at column `indent`, in order, without blank ones.
 
     A line goes on with the one before if its column does (0 after `indent`, 5 after 7, but not `indent` after itself)
     and the line before was full. A word broken at a hyphen is mended where the whole word stands elsewhere in the text
     and the hyphenated one does not; else the hyphen stays. A line with a leader or a gap of three spaces is a row.
+    Leaders and hyphens that are lost are counted in `left_out`.
     """
     unwrapping = _Unwrapping(text, indent)
     for stretch in stretches(text):
         for line in stretch.split("\n"):
             unwrapping.add(line)
     unwrapping.flush()
+    before, after = (sum(map(part.count, "-.")) for part in (text, "\n".join(each.text for each in unwrapping.done)))
+    left_out["leaders and hyphens at line ends"] += before - after
     return unwrapping.done
 
 

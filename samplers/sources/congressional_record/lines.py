@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from samplers.formats.printed.layout import is_heading, n_marks, with_headings
+from samplers.formats.printed.layout import is_heading, with_headings
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import RULE, removed, typographic, without_page_marks
 
@@ -89,9 +89,7 @@ def lines_of(text: str, is_digest: bool, left_out: Counter[str]) -> list[Line]:
         text = _MASTHEAD.sub(_at_margin, text)
     # A list of nominees has two columns of names: each stands alone.
     text = _NOMINEE.sub(r"\1\n", text)
-    running = paragraphs(text, _SPOKEN)
-    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_marks("\n".join(p.text for p in running))
-    return list(_joined(running, is_digest))
+    return list(_joined(paragraphs(text, _SPOKEN, left_out), is_digest))
 
 
 def _at_margin(match: re.Match[str]) -> str:
