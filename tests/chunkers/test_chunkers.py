@@ -25,7 +25,6 @@ from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunks_to_rows
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.catalog import SOURCES
-from tests.support.corpora import real_files
 
 DATA = Path(__file__).parents[1] / "data" / "chunkers"
 GOLDEN: dict[str, str] = json.loads((DATA / "golden.json").read_text(encoding="utf-8"))
@@ -221,17 +220,6 @@ def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit
     check(source, "section_aware_fr_v1", chunker("section_aware_fr_v1")(source))
 
 
-@pytest.mark.slow
-@pytest.mark.shared
-def test_invariants_hold_for_real_bills(shared: Path) -> None:
-    from samplers.sources.bills import FORMAT
-
-    for path in real_files(shared, "bills"):
-        (source,) = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents
-        for name in CHUNKERS:
-            check(source, name, chunker(name)(source))
-
-
 def digest_of(name: str) -> str:
     return sha256(chunks_to_rows([chunk for source in fixtures() for chunk in chunker(name)(source)]))
 
@@ -253,11 +241,6 @@ def lines_for(names: Iterable[str]) -> str:
 def test_every_name_has_a_golden_digest() -> None:
     missing = [name for name in (*CHUNKERS, *NARROWED) if name not in GOLDEN]
     assert missing == [], f"For the top of {DATA / 'golden.json'}:\n{lines_for(missing)}"
-
-
-def test_the_lines_for_new_names_are_ready_to_paste() -> None:
-    names = ["recursive_v1", "recursive_256_v1", "recursive_512_v1"]
-    assert json.loads("{\n" + lines_for(names) + '"last": ""}') == {name: GOLDEN[name] for name in names} | {"last": ""}
 
 
 @pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())

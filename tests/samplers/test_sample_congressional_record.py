@@ -1,11 +1,8 @@
 """The Congressional Record: what is a turn, what only interrupts the text, and what each page says of itself."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from chunkers.registry import chunker
-from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
 from samplers.sources.congressional_record.lines import speaker
@@ -131,21 +128,6 @@ def test_a_header_without_its_parts_leaves_them_unknown() -> None:
     bare = "[Congressional Record (Bound Edition), Volume 145 (1999), Part 1]\n[From the Office]\n"
     read = FORMAT.read(page("  Mr. ROWAN. One.", bare), "a page.htm", frozenset()).documents[0]
     assert (read.doc_id, read.stratum, read.url) == ("a-page", "unknown/unknown/short", "")
-
-
-_PIECES = (
-    *("\n", "\n\n", "  ", "     ", " " * 30, "Mr. ROWAN. ", "The CLERK. ", "<bullet>", "[[Page H2]]", "{time}  1530"),
-    *("____", "CAPITALS", "words-", "words. ", "`` ''", "--", "\x00", "\x1e", "é", "&amp;", "S. 911"),
-)
-
-
-@given(st.lists(st.sampled_from(_PIECES), max_size=40))
-def test_any_arrangement_of_marks_is_a_document_or_a_refusal(pieces: list[str]) -> None:
-    try:
-        read = content("".join(pieces))
-    except DocumentError:
-        return
-    assert len(read.documents) == 1
 
 
 def centred(*lines: str) -> str:
