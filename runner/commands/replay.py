@@ -1,10 +1,9 @@
 """`replay`: a recorded version embedded once more; or one encoder's vectors elsewhere beside those of this machine."""
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from runner.base.canonical import JSON, today
+from runner.base.canonical import today
 from runner.base.errors import InputError
 from runner.base.figures import signed
 from runner.base.given_files import LONGEST_LINE, printable
@@ -40,7 +39,7 @@ def _version(options: argparse.Namespace) -> int:
     work = version.work / "replay"
     with backend_of(options, version, work) as backend:
         found = stage.replay(version, backend)
-    tell(options, report(found), lambda: replay_lines(found))
+    tell(options, {**found.model_dump(), "holds": found.holds}, lambda: replay_lines(found))
     return 0 if found.holds else 1
 
 
@@ -59,12 +58,6 @@ def _encoder(options: argparse.Namespace) -> int:
         figures = f"smallest cosine {found.cosine:.6f}, at least {found.required} is asked for"
         answer(printable(f"{head} {figures}; coordinates differ by {found.difference:.1e} at most", LONGEST_LINE))
     return 0 if found.same else 1
-
-
-def report(found: "Replay") -> JSON:
-    """Return the replay as one JSON value."""
-    cells = [{**asdict(cell), "difference": cell.difference.model_dump()} for cell in found.cells]
-    return {**asdict(found), "holds": found.holds, "cells": cells}
 
 
 def replay_lines(found: "Replay") -> list[str]:

@@ -9,7 +9,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from runner.base.records import (
     Run,
     parse_cell,
 )
+from runner.base.schema import FrozenModel
 from runner.decide.compared import Recorded, compared, recorded
 from runner.embed.backends import Backend, Work
 from runner.embed.chunk_corpus import chunkers_sha256
@@ -75,8 +76,7 @@ class Noise(NamedTuple):
     rounding: float = 0.0
 
 
-@dataclass(frozen=True)
-class CellReplay:
+class CellReplay(FrozenModel):
     """One cell's nDCG@10 then and now; `difference` is now less then, paired by query.
 
     `allowed` and `allowed_change` are how far noise moves the mean and one query; `max_change` is the farthest that a
@@ -97,13 +97,12 @@ class CellReplay:
     note: str
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(FrozenModel):
     """A version's cells in the order of its results."""
 
     version: str
     backend: str
-    cells: tuple[CellReplay, ...]
+    cells: list[CellReplay]
 
     @property
     def holds(self) -> bool:
@@ -135,13 +134,13 @@ def replay(version: Version, backend: Backend) -> Replay:
         # What rounding can explain is measured on the recorded runs, by the change that was seen.
         explained = _explained(known, replayed, backend)
         moved = compared(known.results, now, measures=[MEASURE])
-        cells = tuple(
+        cells = [
             _cell(known, row, beside, again, explained[row.cell]) for row, beside in zip(now.cells, moved, strict=True)
-        )
+        ]
         shutil.rmtree(folder)
         with suppress(OSError):
             folder.parent.rmdir()  # unless the ledger is there
-    return Replay(version.name, backend.name, cells)
+    return Replay(version=version.name, backend=backend.name, cells=cells)
 
 
 def encoder_beside(backend: Backend, name: str) -> Beside:

@@ -307,8 +307,11 @@ def test_the_command_says_cell_by_cell_whether_the_version_holds(call, where):
 
 def test_the_command_ends_with_1_where_a_cell_does_not_hold(call, where, good, monkeypatch):
     note = "other weights"
-    cells = tuple(replace(cell, holds=cell.identical, note="" if cell.identical else note) for cell in good.cells)
-    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: replace(good, cells=cells))
+    cells = [
+        cell.model_copy(update={"holds": cell.identical, "note": "" if cell.identical else note}) for cell in good.cells
+    ]
+    found = good.model_copy(update={"cells": cells})
+    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: found)
     code, out, _ = call(Remote(There), "--source=demo", where)
     assert code == 1
     assert f"✗ {BASELINE}" in out
