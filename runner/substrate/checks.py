@@ -227,24 +227,20 @@ def embedded_again(substrate: Substrate, embed: Embed, seed: int) -> FindingResu
     rows = substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample)
     # As `Chunk.reading` puts a chunk's context before its text.
     texts = {row[0]: f"{row[1]}\n{row[2]}" if row[1] else str(row[2]) for row in rows if row[0] in stored}
-    cosines = _cosines(stored, texts, embed) if texts else {}
-    # NaN is not above the floor either.
+    cosines = {}
+    if texts:
+        again = embed(list(texts.values()))
+        # The cosine of the stored vector and the one made now; NaN, if one is not finite or 0, is not above the floor.
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            held = np.array([np.frombuffer(stored[chunk_id], "<f4") for chunk_id in texts]).astype(np.float64)
+            values = (held * again).sum(axis=1) / np.linalg.norm(held, axis=1) / np.linalg.norm(again, axis=1)
+        cosines = dict(zip(texts, values.tolist(), strict=True))
     short = [
         f"chunk {chunk_id}: cosine {value:.4f}" for chunk_id, value in cosines.items() if not value >= LEAST_COSINE
     ]
     what = f"chunks embedded again have a cosine below {LEAST_COSINE} to their stored vector"
     so = "another model, prompt or text made it"
     return finding("stored vectors are not the model's", len(short), len(cosines), what, so, short)
-
-
-def _cosines(stored: Mapping[int, bytes], texts: Mapping[int, str], embed: Embed) -> dict[int, float]:
-    """Return by chunk the cosine of the stored vector and the one that `embed` makes; NaN if one is not finite or 0."""
-    again = embed(list(texts.values()))
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        rows = np.array([np.frombuffer(stored[chunk_id], "<f4") for chunk_id in texts]).astype(np.float64)
-        products = (rows * again).sum(axis=1)
-        cosines = products / np.linalg.norm(rows, axis=1) / np.linalg.norm(again, axis=1)
-    return dict(zip(texts, cosines.tolist(), strict=True))
 
 
 CANARIES: dict[str, tuple[str, str]] = {

@@ -263,12 +263,6 @@ def test_a_binary_index_that_misses_what_exact_search_finds_is_a_quantisation_lo
     assert f"{first.mean:.4f} <strong>below</strong>" in page
 
 
-def test_vectors_of_another_model_score_below_the_record(decided, filling, tmp_path):
-    shuffled = filling.vectors[np.random.default_rng(np.random.PCG64(1)).permutation(len(filling.vectors))]
-    with pytest.raises(NegativeVerdict, match="vector scores below the record"):
-        post_bulk(decided, substrate(tmp_path, replace(filling, vectors=shuffled)), encoders=fake_encoders)
-
-
 def test_the_catalogues_name_of_the_model_is_accepted_and_a_mixture_is_not(decided, filling, tmp_path):
     path = substrate(tmp_path, filling)
     for table, column in (("demo_chunks", "embedded_model_id"), ("chunk_embedding_jobs", "model_id")):
