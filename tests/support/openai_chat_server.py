@@ -1,9 +1,7 @@
 """A loopback server of /v1/chat/completions, as vLLM answers, scripted like the stand-in of Anthropic's API."""
 
-import itertools
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tests.support.anthropic_server import Scripted, changed, no_usage
 from tests.support.loopback import NOTHING_HERE, Request, Wire, as_json
@@ -60,7 +58,6 @@ class ChatServer(Scripted):
 
     models: int = 404
     """The status in answer to a look at the list of models."""
-    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def right(self, request: Request) -> Wire:
         if request.path == "/v1/models":
@@ -78,11 +75,9 @@ class ChatServer(Scripted):
     def _whole(self, model: str, user: str) -> Answer:
         message = {"role": "assistant", "content": json.dumps(self.grade(user)), "refusal": None}
         return {
-            "id": f"chatcmpl-{next(self._numbers)}",
-            "object": "chat.completion",
-            "created": 1_790_000_000,
+            "id": "chatcmpl-1",
             "model": model,
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {
                 "prompt_tokens": len(user) // 4 + 10,
                 "completion_tokens": 40,
