@@ -1,6 +1,5 @@
 """Dense retrieval from less than whole float32 vectors, as sqlite-vec stores it: cut short, int8 codes, or signs."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -32,10 +31,14 @@ def variant_run(cell: str, variant: str, arm: DenseArm, store: Store) -> Retriev
     """
     n, dim = arm.chunk_vectors.shape
     if variant == "bit":
-        return _bit_run(cell, arm)
-    if variant == "int8":
-        return _transformed_run(cell, arm, store, variant, dim, int8_rows)._replace(index_bytes=n * dim)
-    return _transformed_run(cell, arm, store, variant, int(variant), partial(cut_rows, dim=int(variant)))
+        words = sign_words(arm.chunk_vectors)
+        candidates = (nearest_by_signs(signs, words, CANDIDATES) for signs in sign_words(arm.query_vectors))
+        return exact_run(cell, arm, candidates, arm.index_bytes + n * dim // 8)
+    is_int8 = variant == "int8"
+    kept, of = (dim, int8_rows) if is_int8 else (int(variant), partial(cut_rows, dim=int(variant)))
+    stored = transformed(store, arm.chunk_vectors, variant, kept, of)
+    found = dense_run(cell, arm._replace(query_vectors=of(arm.query_vectors), chunk_vectors=stored))
+    return found._replace(index_bytes=n * dim) if is_int8 else found
 
 
 def cut_rows(rows: Matrix, dim: int) -> Matrix:
@@ -75,17 +78,3 @@ def nearest_by_signs(query: NDArray[np.uint64], words: NDArray[np.uint64], count
     closest = np.argpartition(keys, count - 1)[:count] if count < len(keys) else places
     nearest: Ints = closest[np.argsort(keys[closest])]
     return nearest
-
-
-def _bit_run(cell: str, arm: DenseArm) -> Retrieval:
-    words = sign_words(arm.chunk_vectors)
-    candidates = (nearest_by_signs(signs, words, CANDIDATES) for signs in sign_words(arm.query_vectors))
-    n, dim = arm.chunk_vectors.shape
-    return exact_run(cell, arm, candidates, arm.index_bytes + n * dim // 8)
-
-
-def _transformed_run(
-    cell: str, arm: DenseArm, store: Store, variant: str, dim: int, of: Callable[[Matrix], Matrix]
-) -> Retrieval:
-    stored = transformed(store, arm.chunk_vectors, variant, dim, of)
-    return dense_run(cell, arm._replace(query_vectors=of(arm.query_vectors), chunk_vectors=stored))
