@@ -1,7 +1,6 @@
 """The evening from nothing to a locked decision: every state, every exit, in order."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,20 +32,6 @@ def few_draws() -> Iterator[None]:
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path / "corpus")
-
-
-@pytest.fixture
-def decided(decided_evening: Path, tmp_path: Path) -> Version:
-    """A version of its own with a locked decision."""
-    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
-
-
-@pytest.fixture
-def waiting(waiting_evening: Path, tmp_path: Path) -> Version:
-    """A version of its own whose pool waits to be judged."""
-    shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
 
 
 def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.eval_set.lock import verify_lock
-from tests.support.evening_process import run
+from tests.support.evening_process import record_of, run
 from tests.support.forked import processes
 from tests.support.small_set import make_version
 
@@ -31,16 +31,10 @@ def exit_codes(started):
     return [process.exitcode for process in started]
 
 
-def files(folder):
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 def record(folder):
-    """The version's files by name, but for those that a clock has a part in; nothing of a killed run is beside them."""
-    assert not [name for name in files(folder) if ".tmp-" in name]
-    with_clock = {"receipt.json", "results.html", "lock.json", "decision.json"}
-    found = files(make_version(folder).folder).items()
-    return {name: path.read_bytes() for name, path in found if name not in with_clock}
+    """The version's files but for those that a clock has a part in; nothing of a killed run is beside them."""
+    assert not list(folder.rglob(".tmp-*"))
+    return record_of(make_version(folder).folder)
 
 
 @pytest.mark.slow

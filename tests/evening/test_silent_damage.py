@@ -1,7 +1,6 @@
 """Damage that is planted here is stopped, or said, before it counts for a decision."""
 
 import json
-import shutil
 from argparse import Namespace
 from dataclasses import replace
 
@@ -27,14 +26,6 @@ from tests.support.evening_process import few_draws_in_plans, judged
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows, write_corpus
 
 DAY = "2026-01-31"
-
-
-@pytest.fixture(name="waiting")
-def _waiting(waiting_evening, tmp_path, monkeypatch):
-    """A version whose batches wait for a judge, and whose files the command line finds."""
-    shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
-    return make_version(tmp_path)
 
 
 def contents(folder):
@@ -131,12 +122,11 @@ def test_a_row_that_takes_back_nothing_is_an_error(waiting):
         load_labels(waiting.labels_path)
 
 
-def test_grades_of_a_decided_version_are_not_withdrawn(decided_evening, tmp_path, command):
-    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
-    before = make_version(tmp_path).labels_path.read_bytes()
+def test_grades_of_a_decided_version_are_not_withdrawn(decided, command):
+    before = decided.labels_path.read_bytes()
     code, _, err = command("labels", "withdraw", "--judge=words")
     assert (code, "final" in err) == (2, True)
-    assert make_version(tmp_path).labels_path.read_bytes() == before
+    assert decided.labels_path.read_bytes() == before
 
 
 def test_few_documents_and_queries_without_their_document_are_said(waiting):

@@ -1,5 +1,4 @@
 import json
-import shutil
 
 import pytest
 
@@ -8,7 +7,6 @@ from runner.decide.decide import Choice, decide
 from runner.report import sentences
 from runner.report.summary import WIDTH, ranking_table, run_json, run_summary
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
-from tests.support.small_set import make_version
 
 LONG = "rrf(bm25,an-encoder-of-a-very-long-name-v2.0) x another_chunker_of_a_very_long_name_v1"
 
@@ -134,12 +132,6 @@ def test_a_decision_without_results_is_told_all_the_same(found, version):
     assert (told["kind"], told["tier"], told["baseline"]) == ("policy", "by policy", BASELINE)
     assert (told["chosen"]["cell"], told["cells"]) == (BASELINE, [])
     assert "by policy, nothing was measured" in told["sentence"]
-
-
-@pytest.fixture(name="decided")
-def _decided(decided_evening, tmp_path):
-    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
 
 
 def test_a_recorded_decision_is_one_object_with_every_cell(decided, command):
