@@ -121,11 +121,3 @@ def test_spaces_around_a_cell_name_the_same_cell(version):
     rows = explore(version, " bm25 x whole_doc", "bm25 x whole_doc ", encoders=Counted())
     assert set(rows) == {"bm25 x whole_doc", BASELINE}
     assert len(list(version.work.glob("explorations/*"))) == 1
-
-
-def test_a_preregistered_cell_explored_alone_is_never_confirmed(version):
-    row = explore(version, "bm25 x whole_doc", encoders=Counted())["bm25 x whole_doc"]
-    assert (row["role"], row["test"]["p_adjusted"]) == ("exploratory", None)
-    assert row["test"]["p"] < 0.05
-    assert row["test"].get("p_gain") is None
-    assert any("not preregistered" in said for said in row["short_of"])
