@@ -9,7 +9,7 @@ from runner.base.figures import signed
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import WORKPLACE
 from runner.base.terminal import MARKS
-from runner.commands.console import answer, answer_json, tell
+from runner.commands.console import tell
 from runner.commands.flags import backend_of, check_models, version_of
 from runner.decide.roster import version_in_force
 
@@ -50,13 +50,12 @@ def _encoder(options: argparse.Namespace) -> int:
     with backend_of(options, None, WORKPLACE / ".work" / "replay" / today()) as backend:
         found = encoder_beside(backend, options.encoder)
         name = backend.name
-    if options.json:
-        answer_json({"encoder": options.encoder, "backend": name, "same": found.same, **found._asdict()})
-    else:
-        said = "the vectors of this machine" if found.same else "other vectors than on this machine"
-        head = f"{MARKS['pass' if found.same else 'fail']} {options.encoder} on {name}: {said}; {found.worst} has the"
-        figures = f"smallest cosine {found.cosine:.6f}, at least {found.required} is asked for"
-        answer(printable(f"{head} {figures}; coordinates differ by {found.difference:.1e} at most", LONGEST_LINE))
+    said = "the vectors of this machine" if found.same else "other vectors than on this machine"
+    head = f"{MARKS['pass' if found.same else 'fail']} {options.encoder} on {name}: {said}; {found.worst} has the"
+    figures = f"smallest cosine {found.cosine:.6f}, at least {found.required} is asked for"
+    line = printable(f"{head} {figures}; coordinates differ by {found.difference:.1e} at most", LONGEST_LINE)
+    data = {"encoder": options.encoder, "backend": name, "same": found.same, **found._asdict()}
+    tell(options, data, lambda: [line])
     return 0 if found.same else 1
 
 

@@ -57,11 +57,10 @@ IndexRecall = Mapping[int, tuple[float, ...]]
 
 
 class RankedChunks(NamedTuple):
-    """Chunk ids, and their scores in whole steps of 1e-5, which never rise; `more` if others may follow."""
+    """Chunk ids, and their scores in whole steps of 1e-5, which never rise."""
 
     ids: list[int]
     scores: list[int]
-    more: bool
 
 
 @dataclass
@@ -167,7 +166,7 @@ class Searches:
         answers: dict[str, Hits] = {}
         seconds: dict[str, float] = {}
         calls: dict[str, Callable[[], Hits]] = {
-            EXACT: lambda: self._exact(vector),
+            EXACT: lambda: self._documents(self._by_distance(vector)),
             BINARY: lambda: self._documents([self._rescored(vector)]),
             KEYWORD: lambda: self._documents(self._matching(match_expression(text))),
             FUSED: lambda: fused(answers[KEYWORD], answers[BINARY]),
@@ -178,20 +177,6 @@ class Searches:
             seconds[arm] = time.perf_counter() - started
         seconds[FUSED] += seconds[KEYWORD] + seconds[BINARY]
         return answers, seconds
-
-    def _exact(self, vector: bytes) -> Hits:
-        # A few first; then as many as a search returns, until nothing can change.
-        ranking = Ranking()
-        ranked = self._nearest(vector, FIRST_NEAREST)
-        ranking.add(ranked, self._places(ranked.ids))
-        seen = list(ranked.ids)
-        while ranked.more and not ranking.is_final():
-            ranked = self._nearest(vector, MOST_NEAREST, seen)
-            if not ranked.ids:
-                break  # vectors that are not finite alone: they would come again for ever
-            ranking.add(ranked, self._places(ranked.ids))
-            seen += ranked.ids
-        return ranking.hits()
 
     def _documents(self, batches: Iterable[RankedChunks]) -> Hits:
         """Return the documents of the batches, which are asked for as long as more chunks could change them."""
@@ -220,6 +205,14 @@ class Searches:
         rows = self.substrate.rows(chunks, (json_array(self._ids.values()),))
         return " AND chunk_id IN (SELECT value FROM json_each(?))", (json_array(row[0] for row in rows),)
 
+    def _by_distance(self, vector: bytes) -> Iterator[RankedChunks]:
+        """Yield all chunks by the declared distance: a few first, then as many as a search returns."""
+        ranked, seen = self._nearest(vector, FIRST_NEAREST), list[int]()
+        while ranked.ids:  # none if vectors that are not finite are left alone, which would come again for ever
+            yield ranked
+            seen += ranked.ids
+            ranked = self._nearest(vector, MOST_NEAREST, seen)
+
     def _nearest(self, vector: bytes, count: int, seen: Sequence[int] = ()) -> RankedChunks:
         """Return the `count` chunks nearest by the declared distance, without those that were seen."""
         clause, bindings = self._among
@@ -231,7 +224,7 @@ class Searches:
             )
             bindings = (json_array(seen), *bindings)
         query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + clause
-        return self._by_score(self.substrate.rows(query, (vector, count, *bindings)), count)
+        return self._by_score(self.substrate.rows(query, (vector, count, *bindings)))
 
     def _rescored(self, vector: bytes) -> RankedChunks:
         """Return the candidates nearest by Hamming distance of bits, by the declared distance of their floats."""
@@ -241,17 +234,14 @@ class Searches:
             f"SELECT chunk_id, vec_distance_{self.substrate.facts.metric}(embedding, ?) FROM {{vectors}} "
             "WHERE embedding_bq MATCH vec_quantize_binary(?) AND k = ?" + among
         )
-        return self._by_score(self.substrate.rows(query, (vector, vector, candidates, *allowed)), candidates)
+        return self._by_score(self.substrate.rows(query, (vector, vector, candidates, *allowed)))
 
-    def _by_score(self, rows: Iterable[tuple[Any, ...]], count: int) -> RankedChunks:
+    def _by_score(self, rows: Iterable[tuple[Any, ...]]) -> RankedChunks:
         """Return the rows by score; without those whose distance is NULL, since a vector is not finite."""
         similarity = SIMILARITY[self.substrate.facts.metric]
-        every = list(rows)
-        scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in every if distance is not None]
+        scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in rows if distance is not None]
         scored.sort(key=lambda pair: -pair[0])
-        return RankedChunks(
-            [chunk_id for _, chunk_id in scored], [score for score, _ in scored], more=len(every) == count
-        )
+        return RankedChunks([chunk_id for _, chunk_id in scored], [score for score, _ in scored])
 
     def _matching(self, expression: str) -> Iterator[RankedChunks]:
         """Yield all chunks that match, best first by the table's own rank function; InputError if it makes no numbers.
@@ -271,7 +261,7 @@ class Searches:
         rows = self.substrate.rows(query, (expression, *allowed))
         while batch := list(islice(rows, BATCH)):
             scores = [_steps(-self._number(value)) for _, value in batch]
-            yield RankedChunks([chunk_id for chunk_id, _ in batch], scores, more=len(batch) == BATCH)
+            yield RankedChunks([chunk_id for chunk_id, _ in batch], scores)
 
     def _number(self, value: object) -> float:
         if isinstance(value, float):
