@@ -40,15 +40,8 @@ class Recorded:
 
     def comparison(self, runs: Mapping[str, Run], baseline: str) -> Comparison:
         """Compare runs with the one named; they are no family, so that every p stands alone."""
-        return Comparison(
-            plan=self.results.plan.model_copy(update={"baseline": baseline}),
-            queries=self.queries,
-            runs=runs,
-            qrels=self.qrels,
-            facts={},
-            registered=frozenset(),
-            document_lengths={},
-        )
+        plan = self.results.plan.model_copy(update={"baseline": baseline})
+        return Comparison(plan, self.queries, runs, self.qrels)
 
 
 def recorded(version: Version) -> Recorded:

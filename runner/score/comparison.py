@@ -1,7 +1,7 @@
 """Every cell's scores beside the baseline's, query by query, and the statistics over all cells at once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -39,9 +39,9 @@ class Comparison:
     queries: Sequence[QueryRow]
     runs: Mapping[str, Run]
     qrels: Qrels
-    facts: Mapping[str, CellFile]
-    registered: frozenset[str]
-    document_lengths: Mapping[str, int]
+    facts: Mapping[str, CellFile] = field(default_factory=dict)
+    registered: frozenset[str] = frozenset()
+    document_lengths: Mapping[str, int] = field(default_factory=dict)
     published: bool = False
 
     @cached_property

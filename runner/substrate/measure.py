@@ -19,12 +19,13 @@ from runner.decide.compared import Recorded
 from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
+from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.runs import run_bytes
 from runner.retrieve.variants import cut_rows
 from runner.substrate.checks import Expected, check_substrate
 from runner.substrate.database import Substrate
-from runner.substrate.record import Decided, counterparts, documents
+from runner.substrate.record import Decided, counterparts
 from runner.substrate.search import BINARY, EXACT, IndexRecall, Searches
 from runner.substrate.shapes import (
     ArmResult,
@@ -70,7 +71,7 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         rows = np.asarray(embed(store, known.encoder, texts, side).rows)
         return cut_rows(rows, dim) if known.cut else rows
 
-    sample = documents(version)
+    sample = corpus_documents(version, version.embedded_corpus)
     model = _model(known, substrate)
     with _timed(seconds, "checks"):
         chunks = chunk_corpus(sample, known.chunker)

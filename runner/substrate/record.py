@@ -1,15 +1,14 @@
-"""The record of a decided version that a substrate is held to: its encoder, its documents, and a cell for every arm."""
+"""The record of a decided version that a substrate is held to: its encoder, and a cell for every arm."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
-from runner.base.records import WITHOUT_VECTORS, BM25Cell, DenseCell, Document, HybridCell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, BM25Cell, DenseCell, HybridCell, parse_cell
 from runner.decide.compared import Recorded, recorded
 from runner.embed.encoder import Encoder
 from runner.embed.local_encoder import TransformerEncoder
-from runner.eval_set.corpus import archive_path, corpus_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.decision import Decision
@@ -61,16 +60,6 @@ def decided(version: Version, encoders: Callable[[str], Encoder]) -> Decided:
     encoder = encoders(cell.encoder) if own is None else TransformerEncoder(own)
     cut = cell.variant if isinstance(cell, DenseCell) and cell.variant.isdigit() else ""
     return Decided(recorded(version), decision, encoder, cell.chunker, of_baseline, cut)
-
-
-def documents(version: Version) -> Sequence[Document]:
-    """Return the documents of the manifest, from their archive or from the corpus that comes with this tool."""
-    if not version.embedded_corpus and not archive_path(version).exists():
-        raise InputError(
-            f"The documents of {version.name} are not here: {archive_path(version)} is missing. Put the archive back: "
-            "the substrate's text is held against it."
-        )
-    return corpus_documents(version, version.embedded_corpus)
 
 
 def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = "") -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -334,16 +333,6 @@ def test_a_run_that_dies_at_any_file_leaves_nothing_half_written(decided, fillin
     (folder,) = reports(decided)
     assert verify_lock(folder)
     assert bytes_below(decided.folder) == before
-
-
-def test_two_runs_at_once_make_two_whole_reports(decided, filling, tmp_path):
-    path = substrate(tmp_path, filling)
-    with ThreadPoolExecutor(2) as pool:
-        said = [pool.submit(post_bulk, decided, path, encoders=fake_encoders) for _ in range(2)]
-    assert {future.result().rpartition("/")[0].rpartition("/")[2] for future in said} == {
-        folder.name for folder in reports(decided)
-    }
-    assert [bool(verify_lock(folder)) for folder in report_folders(decided.record)] == [True, True]
 
 
 def test_a_record_that_changes_meanwhile_has_no_report(decided, filling, tmp_path):
