@@ -16,7 +16,7 @@ from runner.eval_set.version import Version
 from runner.judge.answers import Importer
 from runner.judge.models.api import JudgeOptions, open_model
 from runner.judge.models.client import judge_address
-from runner.judge.models.judging import judge_batches
+from runner.judge.models.judging import Judging
 from runner.judge.models.prompt import asks_of, instructions, parse
 from runner.judge.second_reading import export_doubles, judges_of
 
@@ -128,4 +128,4 @@ def _judge(
 
     with open_model(judge, options, version.work) as model, bars("pairs") as bar:
         report = bar(judge.model, lambda: model.budget.spent(judge.model))
-        judge_batches(version, batches, model, take, report=report)
+        Judging(version, batches, model, take, report=report).run()
