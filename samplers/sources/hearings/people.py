@@ -100,6 +100,7 @@ _NAMED = re.compile(
     re.I,
 )
 _SMALL_WORDS = frozenset(("a", "an", "and", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"))
+_LETTER = r"[^\W\d_]"
 _CAPITALS = re.compile(r"(?:(?<=[\w.])(?P<possessive>['’]S)|[A-Z]{2,}|(?<= )A(?= ))\b")
 
 
@@ -196,12 +197,7 @@ def word_finder(text: str) -> HasWord:
 
     @cache
     def has_word(word: str) -> bool:
-        at = text.find(word)
-        while at >= 0:
-            if not text[at - 1 : at].isalpha() and not text[at + len(word) : at + len(word) + 1].isalpha():
-                return True
-            at = text.find(word, at + 1)
-        return False
+        return re.search(rf"{word}(?<!{_LETTER}{word})(?!{_LETTER})", text) is not None
 
     return has_word
 
