@@ -14,40 +14,11 @@ from chunkers.registry import Chunker, chunker
 from chunkers.speakers import LARGEST_TURN, speaker_exchange, speaker_turn
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.canonical import sha256
-from runner.base.records import Chunk, Document, Section, Span
+from runner.base.records import Chunk, Document, Span
 from runner.embed.chunk_corpus import chunks_to_rows
+from tests.support.written_document import Speech
 
 SAYING = "The keeper shall mend the quay and paint it. "
-
-
-class Speech:
-    """A document written front to back; `part` opens a section that ends with the next call of the same level."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.sections: list[list[object]] = []
-
-    def part(self, level: int, kind: str, label: str, words: str = "", separator: str = "\n\n") -> "Speech":
-        self.end(level)
-        if words:
-            self.text += (separator if self.text else "") + words
-        start = len(self.text) - len(words) if words else len(self.text) + (len(separator) if self.text else 0)
-        self.sections.append([start, -1, level, kind, label])
-        return self
-
-    def end(self, level: int) -> None:
-        for section in self.sections:
-            if section[1] == -1 and section[2] >= level:  # type: ignore[operator]
-                section[1] = len(self.text)
-
-    def document(self, title: str = "Hearing: Quays") -> Document:
-        self.end(0)
-        sections = tuple(
-            Section(Span(start, end), level, kind, label)  # type: ignore[arg-type]
-            for start, end, level, kind, label in self.sections
-            if start < end  # type: ignore[operator]
-        )
-        return Document("d", self.text, title, "s", "d", "", sections)
 
 
 def hearing(*turns: tuple[str, str]) -> Document:

@@ -64,19 +64,6 @@ def test_a_turn_begins_with_a_name_in_capitals(paragraph: str, expected: str) ->
     assert speaker(paragraph) == expected
 
 
-def test_a_sentence_goes_on_over_a_page_mark() -> None:
-    read = content(
-        "  Mr. ROWAN. The committee\n\n[[Page H2]]\n\nof Volunteers met, and low-\n\n[[Page H3]]\n\nlying farms."
-    )
-    assert "The committee of Volunteers met, and low-lying farms." in read.documents[0].text
-    assert read.left_out["page marks"] == len("[[PageH2]][[PageH3]]")
-
-
-def test_a_paragraph_that_begins_after_a_page_mark_stays_one() -> None:
-    text = document("  Mr. ROWAN. The end.\n\n[[Page H2]]\n\n  Another beginning.\n\n[[Page H3]]\n\n     TITLE").text
-    assert "The end.\n\nAnother beginning." in text
-
-
 def test_a_mark_before_any_text_goes_too() -> None:
     assert (
         document("\n[[Page H1]]\n\n-----\n\n" + " " * 32 + "Senate\n\n  The Senate met.").text
