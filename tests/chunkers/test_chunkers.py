@@ -271,7 +271,7 @@ def test_small_siblings_are_merged_and_never_across_a_title() -> None:
     chunks = chunker(STRUCTURAL)(speech.document("Harbors Act"))
     assert [(chunk.span, chunk.context) for chunk in chunks] == [
         (Span(0, 77), "Harbors Act > Title I—Names > Sec. 1 – Sec. 2"),
-        (Span(79, 116), "Harbors Act > Title II—Gear > Sec. 3. Ropes"),
+        (Span(79, 117), "Harbors Act > Title II—Gear > Sec. 3. Ropes"),
     ]
 
 
