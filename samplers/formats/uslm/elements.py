@@ -273,14 +273,3 @@ HANDLERS: Mapping[str, Handler] = _table(
     (("ref",), ref),
 )
 """Handlers by name, the later row of two; elements that are not in it run on."""
-
-Around = tuple[str, str]
-"""The marks before and after the text and children of an element."""
-
-AROUND: Mapping[Handler, Around] = {
-    inline: ("", ""),
-    line_break: (marks.SPACE, ""),
-    block: (marks.BLOCK, marks.LINE),
-}
-"""The handlers that do no more than this, and what they write outside of rows."""
-AROUND_IN_ROW: Mapping[Handler, Around] = {**AROUND, block: (marks.SPACE, marks.SPACE)}
