@@ -122,9 +122,6 @@ def one_line(raw: str | None) -> str:
     if not raw:
         return ""
     line = raw.strip()
-    # Most lines end here, and XML has no other white space in ASCII.
-    if line.isascii() and not ("  " in line or "\n" in line or "\t" in line or "\r" in line):
-        return line
     return on_one_line(line) if _JOINT not in line else _joined_line(line).strip()
 
 

@@ -111,18 +111,14 @@ def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], Counter
     source = read_page(data, name)
     title, opening, text, left_out = source.title, source.text[:COVER_LENGTH], source.text, source.left_out
     del source  # The page's text would stay beside each later one: 8 times the file at the peak, not 6.
-    if "GRAPHIC" in text:
-        text = removed(GRAPHIC, text, left_out, "places of scanned pages")
-    if "[all]" in text:
-        text = removed(END_MARK, text, left_out, "end marks")
+    text = removed(GRAPHIC, text, left_out, "places of scanned pages")
+    text = removed(END_MARK, text, left_out, "end marks")
     text = removed(RULE, text, left_out, "rules", _rule)
     text = without_page_marks(text, left_out)
     page = paragraphs(text, RUNNING, left_out)
     for i, (indent, is_apart, words) in enumerate(page):
-        if ("-" in words and "--" in words) or "`" in words or ("'" in words and "''" in words):
-            page[i] = Paragraph(indent, is_apart, typographic(words, left_out))
-        elif indent > RUNNING and _SPACED.fullmatch(words):
-            page[i] = Paragraph(indent, is_apart, words.replace(" ", ""))
+        is_spaced = indent > RUNNING and _SPACED.fullmatch(words)
+        page[i] = Paragraph(indent, is_apart, words.replace(" ", "") if is_spaced else typographic(words, left_out))
     return title, opening, page, left_out
 
 
