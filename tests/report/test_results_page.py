@@ -20,18 +20,13 @@ HOSTILE = (
 )
 
 
-LISTS = listed_results()[1]
-
-
-@pytest.fixture(name="results", scope="module")
-def _results():
-    return listed_results()[0]
+RESULTS, LISTS = listed_results()
 
 
 @pytest.fixture(name="path", scope="module")
-def _path(results, tmp_path_factory):
+def _path(tmp_path_factory):
     found = tmp_path_factory.mktemp("page") / "results.html"
-    found.write_bytes(page(results, full_receipt(results), lists=LISTS))
+    found.write_bytes(page(RESULTS, full_receipt(RESULTS), lists=LISTS))
     return found
 
 
@@ -60,8 +55,8 @@ def opened_rows(shown):
 # What is there at once.
 
 
-def test_the_page_opens_with_its_headline_asks_for_nothing_and_complains_of_nothing(shown, results, path):
-    assert headline(results, None) in shown.text("h1")
+def test_the_page_opens_with_its_headline_asks_for_nothing_and_complains_of_nothing(shown, path):
+    assert headline(RESULTS, None) in shown.text("h1")
     assert shown.requests == [path.as_uri()]
     assert (shown.complaints, shown.dialogs) == ([], [])
     assert opened_rows(shown) == []
@@ -112,12 +107,12 @@ def test_a_panel_opens_by_key_and_says_so_to_a_screen_reader(shown):
 
 
 @pytest.mark.parametrize("odd", ["a/b#c%25?d&e", "(1)'+\u00e9", "gate"])
-def test_an_address_opens_the_panel_of_a_query_of_any_id(odd, results, show, tmp_path):
-    queries = [query.model_copy(update={"id": odd}) if query.id == "q03" else query for query in results.queries]
+def test_an_address_opens_the_panel_of_a_query_of_any_id(odd, show, tmp_path):
+    queries = [query.model_copy(update={"id": odd}) if query.id == "q03" else query for query in RESULTS.queries]
     listed = [each.model_copy(update={"id": odd}) if each.id == "q03" else each for each in LISTS.queries]
     lists = LISTS.model_copy(update={"queries": listed})
     written = tmp_path / "odd.html"
-    written.write_bytes(page(results.model_copy(update={"queries": queries}), None, lists=lists))
+    written.write_bytes(page(RESULTS.model_copy(update={"queries": queries}), None, lists=lists))
     assert opened_rows(show(quote(anchor(odd), safe="!'()*"), written)) == [anchor(odd)]
 
 
@@ -128,27 +123,27 @@ def test_an_address_that_names_nothing_opens_nothing_and_breaks_nothing(show):
         assert shown.complaints == []
 
 
-def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(shown, results):
-    assert len(rows(shown)) == AT_FIRST < len(results.queries)
-    hidden = [row.query for row in matrix(results, LISTS).rows][AT_FIRST]
+def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(shown):
+    assert len(rows(shown)) == AT_FIRST < len(RESULTS.queries)
+    hidden = [row.query for row in matrix(RESULTS, LISTS).rows][AT_FIRST]
     shown.fill("#queries-text", hidden.text)
     assert rows(shown) == [hidden.id]
-    assert shown.text("#queries-count") == f"1 of {len(results.queries)}"
+    assert shown.text("#queries-count") == f"1 of {len(RESULTS.queries)}"
     shown.fill("#queries-text", "")
     shown.check("#queries-all")
-    assert len(rows(shown)) == len(results.queries)
+    assert len(rows(shown)) == len(RESULTS.queries)
 
 
 # Without script, on paper, on a small screen.
 
 
-def test_without_script_an_address_opens_a_panel_and_nothing_is_missing(path, opened, results):
+def test_without_script_an_address_opens_a_panel_and_nothing_is_missing(path, opened):
     shown = opened(path, "q03", viewport=SCREEN, java_script_enabled=False)
     assert shown.locator("#queries-table tr.panel:visible").count() == 1
     assert "Reason 4." in shown.text("#q03 + tr.panel")
     assert shown.locator("#queries-table tr.q:visible").count() == AT_FIRST
     shown.check("#queries-all")
-    assert shown.locator("#queries-table tr.q:visible").count() == len(results.queries)
+    assert shown.locator("#queries-table tr.q:visible").count() == len(RESULTS.queries)
     assert not shown.is_visible("#queries-find")
     assert shown.complaints == []
 
