@@ -8,18 +8,16 @@ makes them. Ends with 1 if a value is missed by more than its tolerance.
 import json
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 from measuring import CHECKOUT, SHARED, SMALL, row
 
-from runner.base.canonical import JSON, digest
 from runner.base.errors import BackendError
 from runner.base.places import cache_folder
-from runner.base.store import MANIFEST, Store
+from runner.base.store import Store
 from runner.embed.chunk_corpus import chunk_corpus
-from runner.embed.embed_chunks import embed
+from runner.embed.embed_chunks import Embeddable
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.corpus import read_external
 from runner.eval_set.plan import default_plan_text
@@ -30,26 +28,15 @@ from runner.tools.matrix import load_published
 BM25 = ["bm25 x whole_doc", "bm25-plain x whole_doc"]
 
 
-class KeptVectors(Store):
-    """The store, from which vectors are only taken: LookupError where there are none."""
-
-    def ensure(self, stage: str, inputs: JSON, build: Callable[[Path], None]) -> Path:
-        """As the store's, but that it never waits for another process that is making them."""
-        folder = self.root / stage / digest({"stage": stage, "inputs": inputs})
-        if stage == "vectors" and not (folder / MANIFEST).exists():
-            raise LookupError(f"no vectors in {folder}")
-        return super().ensure(stage, inputs, build)
-
-
 def is_kept(encoder: str, folder: Path) -> bool:
+    """Return whether the cache holds the vectors of a collection's documents."""
     collection = read_external(folder)
     by_id = {document.doc_id: document for document in collection.documents}
     readings = [chunk.reading(by_id[chunk.doc_id]) for chunk in chunk_corpus(collection.documents, "whole_doc")]
     try:
-        embed(KeptVectors(cache_folder()), encoder_for(encoder), readings, "document")
-    except (LookupError, BackendError):
+        return Embeddable(Store(cache_folder()), encoder_for(encoder), readings, "document").outstanding() == (0, 0)
+    except BackendError:
         return False
-    return True
 
 
 def values_of(folder: Path) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Chunks cut further, so that an encoder of few tokens reads every one to its end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from chunkers.contexts import ELLIPSIS, PATH_TOKENS, shortened
@@ -29,6 +29,15 @@ class Narrow:
         self.root = root
         self.most = most
         self._context = context
+        self._whole: dict[Piece, str] = {}
+
+    def stretches(self, given: Iterable[tuple[Piece, str, int]]) -> Iterator[tuple[Piece, str, int]]:
+        """Yield pieces in parts that fit, each with its context and the tokens of both; one that fits keeps its own."""
+        for piece, context, _ in given:
+            self._whole[piece] = context
+            for part in self.cut(piece):
+                read_with = self.context(part)
+                yield part, read_with, count_tokens(read_with) + self.tokens.count(*part)
 
     def cut(self, piece: Piece) -> list[Piece]:
         """Return the piece in parts that fit, in text order; every character but white space is in one of them."""
@@ -42,7 +51,7 @@ class Narrow:
 
     def context(self, piece: Piece) -> str:
         """Return what the piece is read with; shortened if it would leave less than half of the limit to the text."""
-        return readable(self._context(piece), self.most // 2 - SPECIAL)
+        return readable(self._whole.get(piece) or self._context(piece), self.most // 2 - SPECIAL)
 
     def room(self, piece: Piece) -> float:
         """Return how many times over the piece's text fits beside its context: 1 or more if the whole is read."""

@@ -1,13 +1,19 @@
 """Natural breaks of running text, for sources whose structure is weak."""
 
-from chunkers.contexts import title_context
-from chunkers.narrow import Narrow
-from chunkers.outline import Node
-from chunkers.splitting import split_text
-from chunkers.tokens import count_tokens, tokenize
-from runner.base.records import Chunk, Document, Span
+from dataclasses import replace
 
-MAX_TOKENS = 512
+from chunkers.contexts import title_context
+from chunkers.cutter import LARGEST, Cutter
+from chunkers.splitting import Piece, split_text
+from chunkers.tokens import count_tokens
+from runner.base.records import Chunk, Document
+
+
+class _Plain(Cutter):
+    """A document whose sections do not count: the whole is one node, under its title."""
+
+    def path_to(self, piece: Piece) -> str:
+        return title_context(self.title)
 
 
 def recursive_v1(document: Document, most: int = 0) -> list[Chunk]:
@@ -15,18 +21,7 @@ def recursive_v1(document: Document, most: int = 0) -> list[Chunk]:
 
     With `most`, each is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
     """
-    context = title_context(document.title)
-    used = count_tokens(context)
-    tokens = tokenize(document.text)
-    pieces = split_text(document.text, tokens, (0, len(document.text)), MAX_TOKENS - used)
-    # Without sections the whole document is one node.
-    if most:
-        whole = Node(0, len(document.text), "", "", holds_sections=True)
-        narrow = Narrow(document.text, tokens, whole, lambda _: title_context(document.title), most)
-        pieces = [part for piece in pieces for part in narrow.cut(piece)]
-        context = narrow.context((0, 0))
-        used = count_tokens(context)
-    return [
-        Chunk(document.doc_id, index, Span(start, end), context, used + tokens.count(start, end))
-        for index, (start, end) in enumerate(pieces)
-    ]
+    cutter = _Plain(replace(document, sections=()), frozenset(), frozenset())
+    budget = LARGEST - count_tokens(title_context(document.title))
+    pieces = split_text(document.text, cutter.tokens, (0, len(document.text)), budget)
+    return cutter.chunks(map(cutter.stretch, pieces), most)

@@ -1,32 +1,24 @@
 """One section a chunk under its heading path: the algorithm that structural chunkers share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
-from chunkers.contexts import PATH_TOKENS
-from chunkers.narrow import Narrow
-from chunkers.outline import (
-    Node,
-    heading_path,
-    is_heading_alone,
-    is_in_text,
-    may_open,
-    outline,
-    stands_nowhere,
-)
-from chunkers.splitting import Piece, opened, split_text
-from chunkers.tokens import Tokenized, count_tokens, tokenize
-from runner.base.records import Chunk, Document, Span
+from chunkers.cutter import Cutter
+from chunkers.outline import Node
+from chunkers.splitting import Piece
+from runner.base.records import Chunk, Document
+
+MERGED = 384
+"""Most tokens of a chunk of small sections, context included."""
 
 
 @dataclass(frozen=True, slots=True)
 class SectionRules:
-    """What differs from source to source. Sizes are tokens; all but `small` count the context.
+    """What differs from source to source.
 
     `containers` are the kinds that hold sections and `sections` those that are one; whatever has a part of either
     kind inside is a container too, and nothing is merged across a container's ends. A section whose text is below
-    `small` takes in the siblings after it while the chunk stays within `merged`; one above `largest` is split.
+    SHORT takes in the siblings after it while the chunk stays within MERGED; one above LARGEST is split.
 
     With `repeats` a heading that stands in a chunk's text is in its context too, and a heading that the text after it
     leaves no room for is a chunk by itself.
@@ -34,70 +26,30 @@ class SectionRules:
 
     containers: frozenset[str]
     sections: frozenset[str]
-    small: int = 128
-    merged: int = 384
-    largest: int = 512
     repeats: bool = True
 
 
 def by_section(document: Document, rules: SectionRules, most: int = 0) -> list[Chunk]:
-    """Return the document's sections as chunks of at most `rules.largest` tokens, without white space at their ends.
+    """Return the document's sections as chunks of at most LARGEST tokens, without white space at their ends.
 
     With `most`, each is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
     """
     splitter = _Splitter(document, rules)
-    # The source's own sections first, then headings that stand alone, then what an encoder cannot read.
-    pieces: Iterable[Piece] = splitter.container(splitter.root, None)
-    if not rules.repeats:
-        pieces = splitter.with_headings(pieces)
-    context = splitter.context
-    if most:
-        narrow = Narrow(document.text, splitter.tokens, splitter.root, splitter.context, most)
-        pieces, context = chain.from_iterable(map(narrow.cut, pieces)), narrow.context
-    return [
-        Chunk(
-            document.doc_id,
-            index,
-            Span(*piece),
-            found := context(piece),
-            count_tokens(found) + splitter.tokens.count(*piece),
-        )
-        for index, piece in enumerate(pieces)
-    ]
+    # The source's own sections first, then headings that stand alone.
+    stretches = map(splitter.stretch, splitter.container(splitter.root, None))
+    return splitter.chunks(stretches if rules.repeats else splitter.with_headings(stretches), most)
 
 
-class _Splitter:
-    """One document on its way into chunks."""
+class _Splitter(Cutter):
+    """One document on its way into chunks by its sections."""
 
     def __init__(self, document: Document, rules: SectionRules) -> None:
-        self.text = document.text
-        self.title = document.title
+        super().__init__(document, rules.containers, rules.sections)
         self.rules = rules
-        self.tokens: Tokenized = tokenize(document.text)
-        self.root = outline(document, rules.containers, rules.sections)
-        self._contexts: dict[Piece, str] = {}
-
-    def context(self, piece: Piece) -> str:
-        if piece not in self._contexts:  # sizes are asked for again and again while pieces are joined
-            stands = stands_nowhere if self.rules.repeats else self.stands
-            self._contexts[piece] = heading_path(self.root, self.title, piece, stands)
-        return self._contexts[piece]
+        self.containers = rules.containers
 
     def stands(self, node: Node, piece: Piece) -> bool:
-        return is_in_text(self.text, node, piece)
-
-    def size(self, piece: Piece) -> int:
-        return count_tokens(self.context(piece)) + self.tokens.count(*piece)
-
-    def fits(self, piece: Piece, limit: int) -> bool:
-        """Return whether a chunk of the piece stays within the limit."""
-        return self.tokens.count(*piece) <= limit and self.size(piece) <= limit
-
-    def is_whole(self, piece: Piece) -> bool:
-        return self.fits(piece, self.rules.largest)
-
-    def is_small(self, piece: Piece) -> bool:
-        return self.tokens.count(*piece) < self.rules.small
+        return not self.rules.repeats and super().stands(node, piece)
 
     def container(self, node: Node, carried: int | None) -> Iterator[Piece]:
         """Yield the chunks of a container in text order.
@@ -150,7 +102,7 @@ class _Splitter:
             index += 1
             # A small section takes in those after it, first come first served.
             if self.is_small((start, end)):
-                while index < len(run) and self.fits((start, run[index][0].end), self.rules.merged):
+                while index < len(run) and self.fits((start, run[index][0].end), MERGED):
                     end = run[index][0].end
                     index += 1
             if end == node.end:
@@ -160,7 +112,7 @@ class _Splitter:
 
     def split(self, node: Node, start: int) -> list[Piece]:
         """Return a section in pieces that fit: at its parts, theirs, and so on, then at breaks of the text."""
-        if self.fits((start, node.end), self.rules.largest):
+        if self.fits((start, node.end)):
             return [(start, node.end)]
         # What opens the section and stands before it is cut like text.
         pieces = self.cut((start, node.start)) if start < node.start else []
@@ -176,33 +128,8 @@ class _Splitter:
         result = pieces[:1]
         for piece in pieces[1:]:
             joined = result[-1][0], piece[1]
-            if self.fits(joined, self.rules.largest):
+            if self.fits(joined):
                 result[-1] = joined
             else:
                 result.append(piece)
         return result
-
-    def cut(self, piece: Piece) -> list[Piece]:
-        """Text without sections inside in pieces that fit, all of which have one context or the first a shorter one."""
-        context = count_tokens(self.context(piece))
-        if not self.rules.repeats:
-            context = max(context, count_tokens(heading_path(self.root, self.title, piece)))
-        return split_text(self.text, self.tokens, piece, self.rules.largest - context)
-
-    def with_headings(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Yield the pieces, of which none is a heading alone if a piece follows that it may begin."""
-        heading: Piece | None = None
-        budget = self.rules.largest - PATH_TOKENS
-        for piece in pieces:
-            if heading and may_open(self.root, heading, piece, self.rules.containers):
-                yield from opened(self.text, self.tokens, heading, piece, budget, self.is_whole)
-                heading = None
-                continue
-            if heading:
-                yield heading
-            # A heading waits for the piece that it may begin.
-            heading = piece if self.is_small(piece) and is_heading_alone(self.text, self.root, piece) else None
-            if not heading:
-                yield piece
-        if heading:
-            yield heading

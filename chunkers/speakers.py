@@ -1,30 +1,23 @@
 """One speaker's turn a chunk, or one exchange of short turns: hearings and the Congressional Record."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from chunkers.contexts import PATH_TOKENS, path_context
-from chunkers.narrow import Narrow
-from chunkers.outline import Node, heading_path, is_heading_alone, is_in_text, may_open, outline
-from chunkers.splitting import Piece, opened, split_text
-from chunkers.tokens import count_tokens, tokenize
-from runner.base.records import Chunk, Document, Span
+from chunkers.cutter import LARGEST, SHORT, Cutter, Stretch
+from chunkers.outline import Node
+from chunkers.splitting import Piece, split_text
+from chunkers.tokens import count_tokens
+from runner.base.records import Chunk, Document
 
 TURN = "turn"
 """The kind of the sections that hold what one speaker said."""
 
 LARGEST_TURN = 2048
 """Most tokens of a turn in one chunk, context included."""
-
-LARGEST = 512
-"""Most tokens of a chunk outside turns, and of turns that are joined, context included."""
-
-SHORT = 128
-"""Tokens of text below which a turn may be joined to its neighbours, or a heading opens the turn that follows."""
-
 
 SPOKEN_UNDER = "heading"
 """The kind of the sections in a turn that are what was said under a heading; all others were printed or read."""
@@ -37,13 +30,13 @@ def speaker_turn(document: Document, most: int = 0) -> list[Chunk]:
     With `most`, each chunk is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
     """
     speech = _Speech(document)
-    return speech.chunks(speech.turn, most)
+    return speech.chunks(speech.stretches(speech.turn), most)
 
 
 def speaker_exchange(document: Document, most: int = 0) -> list[Chunk]:
     """Return neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
     speech = _Speech(document)
-    return speech.chunks(speech.exchanges, most)
+    return speech.chunks(speech.stretches(speech.exchanges), most)
 
 
 _SPEAKERS = frozenset((TURN, "inserted statement", "answer"))
@@ -60,66 +53,20 @@ class _Turn(NamedTuple):
     through: int
 
 
-_Stretch = tuple[Piece, str, int]
-"""A chunk to be: its span, its context and the tokens of both."""
-
-
-class _Speech:
-    """One document on its way into chunks."""
+class _Speech(Cutter):
+    """One document on its way into chunks by its turns."""
 
     def __init__(self, document: Document) -> None:
-        self.document = document
-        self.text = document.text
-        self.title = document.title
-        self.tokens = tokenize(document.text)
-        self.root = outline(document, frozenset(), frozenset((TURN,)))
+        super().__init__(document, frozenset(), frozenset((TURN,)))
         self.contexts: dict[tuple[str, ...], tuple[str, int]] = {}
 
-    def chunks(self, said: Callable[[Sequence[_Turn]], Iterator[_Stretch]], most: int) -> list[Chunk]:
-        """Return the document in chunks; `said` cuts the turns that follow one another in one section."""
+    def stretches(self, said: Callable[[Sequence[_Turn]], Iterator[Stretch]]) -> Iterator[Stretch]:
+        """Yield the document in stretches; `said` cuts the turns that follow one another in one section."""
         # Turns that follow one another are cut together; everything else by its sections.
         runs = self.runs(self.root, ())
-        found: Iterator[_Stretch] = chain.from_iterable(
-            said(run) if isinstance(run, list) else self.unspoken(run) for run in runs
+        return self.with_headings(
+            chain.from_iterable(said(run) if isinstance(run, list) else self.unspoken(run) for run in runs)
         )
-        found = self.with_headings(found)
-        if most:
-            found = self.narrowed(found, most)
-        return [
-            Chunk(self.document.doc_id, index, Span(*piece), context, n_tokens)
-            for index, (piece, context, n_tokens) in enumerate(found)
-        ]
-
-    def narrowed(self, found: Iterable[_Stretch], most: int) -> Iterator[_Stretch]:
-        """Yield the stretches within `most` tokens as an encoder counts them.
-
-        The parts of one that was longer name their speakers by the path to each.
-        """
-        whole: dict[Piece, str] = {}
-        narrow = Narrow(self.text, self.tokens, self.root, lambda piece: whole.get(piece) or self.path_to(piece), most)
-        for piece, context, _ in found:
-            # A stretch that is not cut keeps the context that names its speakers.
-            whole[piece] = context
-            for part in narrow.cut(piece):
-                read_with = narrow.context(part)
-                yield part, read_with, count_tokens(read_with) + self.tokens.count(*part)
-
-    def with_headings(self, found: Iterable[_Stretch]) -> Iterator[_Stretch]:
-        """Yield the stretches, of which none is the heading alone of a section that goes on outside turns."""
-        heading: _Stretch | None = None
-        for stretch in found:
-            is_open = stretch[2] <= LARGEST and heading is not None and may_open(self.root, heading[0], stretch[0])
-            if heading and is_open:
-                yield from map(self.stretch, self.opened(heading[0], stretch[0]))
-                heading = None
-                continue
-            if heading:
-                yield heading
-            heading = stretch if self.is_heading(stretch[0]) else None
-            if not heading:
-                yield stretch
-        if heading:
-            yield heading
 
     def runs(self, node: Node, path: tuple[Node, ...]) -> Iterator[list[_Turn] | Node | Piece]:
         """Yield the turns of a section that nothing parts, and what stands between them, in text order.
@@ -154,7 +101,7 @@ class _Speech:
             for (start, node), *counts in zip(said, before, through, strict=True)
         ]
 
-    def turn(self, turns: Sequence[_Turn]) -> Iterator[_Stretch]:
+    def turn(self, turns: Sequence[_Turn]) -> Iterator[Stretch]:
         """Yield each turn by itself, a long one cut at its parts and breaks."""
         for turn in turns:
             context, used = self.context((turn,))
@@ -185,7 +132,7 @@ class _Speech:
             pieces[:2] = [joined] if self.stretch(joined)[2] <= LARGEST_TURN else pieces[:2]
         return pieces
 
-    def exchanges(self, turns: Sequence[_Turn]) -> Iterator[_Stretch]:
+    def exchanges(self, turns: Sequence[_Turn]) -> Iterator[Stretch]:
         """Turns joined first come first served; one that nothing joins as by itself."""
         group = [turns[0]]
         for turn in turns[1:]:
@@ -198,7 +145,7 @@ class _Speech:
                 group = [turn]
         yield from (self.joined(group),) if len(group) > 1 else self.turn(group)
 
-    def joined(self, group: Sequence[_Turn]) -> _Stretch:
+    def joined(self, group: Sequence[_Turn]) -> Stretch:
         context, used = self.context(group)
         return (group[0].piece[0], group[-1].piece[1]), context, used + group[-1].through - group[0].before
 
@@ -212,13 +159,9 @@ class _Speech:
             self.contexts[path] = context, count_tokens(context)
         return self.contexts[path]
 
-    def unspoken(self, part: Node | Piece) -> Iterator[_Stretch]:
+    def unspoken(self, part: Node | Piece) -> Iterator[Stretch]:
         """Text outside turns: a section whole, or its parts packed, or cut at breaks, with the path to each."""
         return map(self.stretch, self.split(part) if isinstance(part, Node) else self.cut(part))
-
-    def stretch(self, piece: Piece) -> _Stretch:
-        context = self.path_to(piece)
-        return piece, context, count_tokens(context) + self.tokens.count(*piece)
 
     def split(self, node: Node) -> list[Piece]:
         if self.fits((node.start, node.end)):
@@ -235,25 +178,6 @@ class _Speech:
                     packed.append(piece)
         return packed
 
-    def is_heading(self, piece: Piece) -> bool:
-        """Return whether a piece would be a chunk of headings alone."""
-        return self.tokens.count(*piece) < SHORT and is_heading_alone(self.text, self.root, piece)
-
-    def opened(self, heading: Piece, piece: Piece) -> list[Piece]:
-        return opened(self.text, self.tokens, heading, piece, LARGEST - PATH_TOKENS, self.fits)
-
-    def fits(self, piece: Piece) -> bool:
-        return count_tokens(self.path_to(piece)) + self.tokens.count(*piece) <= LARGEST
-
-    def cut(self, piece: Piece) -> list[Piece]:
-        budget = LARGEST - max(
-            count_tokens(self.path_to(piece)), count_tokens(heading_path(self.root, self.title, piece))
-        )
-        return split_text(self.text, self.tokens, piece, budget)
-
-    def path_to(self, piece: Piece) -> str:
-        return heading_path(self.root, self.title, piece, self.stands)
-
     def stands(self, node: Node, piece: Piece) -> bool:
         """Return whether a heading stands in a piece's text, so that its context can do without; no speaker does."""
-        return node.kind not in _SPEAKERS and is_in_text(self.text, node, piece)
+        return node.kind not in _SPEAKERS and super().stands(node, piece)

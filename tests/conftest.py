@@ -146,6 +146,20 @@ def version(ready: Path, tmp_path: Path) -> Version:
 
 
 @pytest.fixture
+def decided(decided_evening: Path, tmp_path: Path) -> Version:
+    """A version of its own with a locked decision."""
+    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+@pytest.fixture
+def waiting(waiting_evening: Path, tmp_path: Path) -> Version:
+    """A version of its own whose pool waits to be judged."""
+    shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
+    return make_version(tmp_path)
+
+
+@pytest.fixture
 def where(tmp_path: Path) -> str:
     """The flag that leads a command to the small set below `tmp_path`."""
     return f"--eval-set-path={tmp_path / 'eval-sets' / 'demo'}"

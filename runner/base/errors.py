@@ -58,48 +58,40 @@ class DocumentError(InputError):
 class InputNeeded(EvalError):
     """A person's turn, which is no error: what is outstanding, and numbered ways to bring it, commands among them.
 
-    `at` says where the evaluation stands, for the stops of an evening.
+    A stop of an evening has a `head`, under which stand the steps that are done, and notes on what is in doubt.
     """
 
     exit_code = 3
     printed = False
     """Whether stdout has said it already, as JSON."""
 
-    def __init__(self, outstanding: str, ways: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        outstanding: str,
+        ways: Sequence[str] = (),
+        *,
+        head: str = "",
+        done: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
         self.outstanding = outstanding
         self.ways = tuple(ways)
-        self._head: tuple[str, ...] = ()
-        self.done: tuple[str, ...] = ()
-        self.notes: tuple[str, ...] = ()
-        super().__init__(outstanding)
-
-    @property
-    def is_of_an_evening(self) -> bool:
-        """Whether it says where an evaluation stands."""
-        return bool(self._head)
-
-    def at(
-        self, name: str, done: Sequence[str], notes: Sequence[str], title: str = "your turn (this is not an error)"
-    ) -> "InputNeeded":
-        """Return the stop of the version `name`, under the steps that are done, with notes on what is in doubt."""
+        self.head = head
         self.done = tuple(done)
-        self._head = (f"{name}: {title}", "", *(f"  ✓ {step}" for step in done))
-        self.notes = (*notes, *self.notes)
-        return self
+        self.notes = tuple(notes)
+        super().__init__(outstanding)
 
     def __str__(self) -> str:
         """Return steps with ticks, what is outstanding behind an arrow, the ways as a numbered list, the notes."""
-        waiting = f"  → {self.outstanding}" if self._head else self.outstanding
-        lines = [*self._head, waiting]
+        lines = [self.outstanding]
+        if self.head:
+            lines = [self.head, "", *(f"  ✓ {step}" for step in self.done), f"  → {self.outstanding}"]
         if self.ways:
-            lines += ["", *(f"{number}. {_hanging(way)}" for number, way in enumerate(self.ways, start=1))]
+            hanging = (way.replace("\n", "\n     ") for way in self.ways)
+            lines += ["", *(f"{number}. {way}" for number, way in enumerate(hanging, start=1))]
         if self.notes:
             lines += ["", *(f"note: {note}" for note in self.notes)]
         return "\n".join(lines)
-
-
-def _hanging(text: str) -> str:
-    return text.replace("\n", "\n     ")
 
 
 class IntegrityError(EvalError):

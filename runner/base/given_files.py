@@ -35,7 +35,10 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
             with Path(path).open("rb") as stream:
                 yield from _lines(stream, display(path))
     except (OSError, ValueError) as error:
-        raise InputError(_unreadable(path, error)) from error
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise InputError(f"{display(path)} does not exist. Give the path of a file that does.") from error
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{display(path)} cannot be read ({reason}). Give the path of a file.") from error
 
 
 def parsed(text: str, where: str, hint: str) -> JSON:
@@ -93,10 +96,3 @@ def _escape(character: str) -> str:
     # Python has a byte of a file's name that is not UTF-8 as a surrogate; it is shown as the byte, \xe9.
     byte = ord(character) - 0xDC00
     return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else repr(character)[1:-1]
-
-
-def _unreadable(path: str | Path, error: OSError | ValueError) -> str:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return f"{display(path)} does not exist. Give the path of a file that does."
-    reason = error.strerror if isinstance(error, OSError) else str(error)
-    return f"{display(path)} cannot be read ({reason}). Give the path of a file."

@@ -8,9 +8,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runner.base.given_files import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Display
+    from rich.progress import TaskID
 
 SECONDS_BETWEEN_LINES = 60
 """Where there is no terminal, an embedding says how far it is this often, and when it is done."""
@@ -52,65 +56,53 @@ def bars(unit: str = "tokens") -> Iterator[Callable[[str, Dollars], Report]]:
 
     NO_COLOR asks for lines on a terminal too. Safe from many threads. The pace is told in `unit` a second.
     """
-    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
-        yield lambda label, dollars: _reporter(dollars, unit, _line_sink(label))
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskID, TextColumn
-    from rich.progress import Progress as Display
+    display = _display() if sys.stderr.isatty() and not os.environ.get("NO_COLOR") else None
 
-    columns = TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), TextColumn("{task.fields[pace]}")
-    with Display(*columns, console=Console(stderr=True), refresh_per_second=4) as display:
+    def bar(label: str, dollars: Dollars) -> Report:
+        first: tuple[float, int] | None = None
+        task: TaskID | None = None
+        last = time.monotonic()
 
-        def bar(label: str, dollars: Dollars) -> Report:
-            tasks: list[TaskID] = []
+        def report(at: Progress) -> None:
+            nonlocal first, task, last
+            now = time.monotonic()
+            first = first or (now, at.tokens)
+            pace = _pace(at, at.tokens - first[1], now - first[0], dollars(), unit)
+            if display is not None:
+                if task is None:  # what lies in the store already never reports, and needs no bar
+                    task = display.add_task(printable(label, len(label)), pace="")
+                display.update(task, total=max(at.all_tokens, 1), completed=at.tokens, pace=pace)
+            elif at.texts == at.all_texts or now - last >= SECONDS_BETWEEN_LINES:
+                last = now
+                say(f"{label} {pace}")
 
-            def draw(at: Progress, pace: str) -> None:
-                if not tasks:  # what lies in the store already never reports, and needs no bar
-                    tasks.append(display.add_task(printable(label, len(label)), pace=""))
-                display.update(tasks[0], total=max(at.all_tokens, 1), completed=at.tokens, pace=pace)
+        return report
 
-            return _reporter(dollars, unit, draw)
-
+    with display or contextlib.nullcontext():
         yield bar
 
 
-def _line_sink(label: str) -> Callable[[Progress, str], None]:
-    last = time.monotonic()
+def _display() -> "Display":
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Display
 
-    def write(at: Progress, pace: str) -> None:
-        nonlocal last
-        if at.texts == at.all_texts or time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            say(f"{label} {pace}")
-
-    return write
+    columns = TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), TextColumn("{task.fields[pace]}")
+    return Display(*columns, console=Console(stderr=True), refresh_per_second=4)
 
 
-def _reporter(dollars: Dollars, unit: str, show: Callable[[Progress, str], None]) -> Report:
-    """Return what shows texts, tokens a second, dollars and time left at each report.
-
-    The pace counts from the first report, which says what earlier attempts left.
-    """
-    first: list[tuple[float, int]] = []
-
-    def report(at: Progress) -> None:
-        if not first:
-            first.append((time.monotonic(), at.tokens))
-        started, tokens_before = first[0]
-        seconds = time.monotonic() - started
-        rate = (at.tokens - tokens_before) / seconds if seconds > 0 else 0.0
-        parts = [f"{at.texts}/{at.all_texts}"]
-        if rate > 0:
-            parts.append(f"{rate:,.{0 if rate >= 10 else 1}f} {unit}/s")
-        if (spent := dollars()) is not None:
-            parts.append(f"${spent:.2f}")
-        if rate > 0 and at.tokens < at.all_tokens:
-            minutes, rest = divmod(round((at.all_tokens - at.tokens) / rate), 60)
-            parts.append(f"{minutes}:{rest:02d} left")
-        show(at, ", ".join(parts))
-
-    return report
+def _pace(at: Progress, tokens: int, seconds: float, spent: float | None, unit: str) -> str:
+    """Return texts, tokens a second, dollars and time left; the pace leaves out what earlier attempts left."""
+    rate = tokens / seconds if seconds > 0 else 0.0
+    parts = [f"{at.texts}/{at.all_texts}"]
+    if rate > 0:
+        parts.append(f"{rate:,.{0 if rate >= 10 else 1}f} {unit}/s")
+    if spent is not None:
+        parts.append(f"${spent:.2f}")
+    if rate > 0 and at.tokens < at.all_tokens:
+        minutes, rest = divmod(round((at.all_tokens - at.tokens) / rate), 60)
+        parts.append(f"{minutes}:{rest:02d} left")
+    return ", ".join(parts)
 
 
 def duration(seconds: float) -> str:

@@ -54,11 +54,6 @@ def _check_schema_version(model: type[FrozenModel], value: object, where: str | 
     )
 
 
-def shaped(shape: type[Model], record: object) -> Model:
-    """Return the record as the shape that has its fields, and so every record inside it."""
-    return shape.model_validate(record, from_attributes=True)
-
-
 def part(shape: type[Model], record: FrozenModel) -> Model:
     """Return a record of the shape, with those fields that it has of a larger one."""
     return shape.model_validate(record.model_dump(include=set(shape.model_fields)))

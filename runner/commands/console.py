@@ -59,7 +59,7 @@ def parser_of(name: str) -> Parser:
     codes = "" if "exit codes:" in verb.ending else f"\nexit codes: {EXIT_CODES}"
     parser = Parser(
         prog=f"{DRIVER} {name}",
-        description=_unindented(verb.description) or f"{verb.does[0].upper()}{verb.does[1:]}.",
+        description=_unindented(verb.description or f"{verb.does[0].upper()}{verb.does[1:]}."),
         epilog=f"{_unindented(verb.ending)}{codes}\nexample: {DRIVER} {verb.example}".lstrip("\n"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

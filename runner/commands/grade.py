@@ -10,7 +10,7 @@ from runner.base.figures import p_text, signed
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.terminal import MARKS
-from runner.commands.console import answer, answer_json
+from runner.commands.console import answer, tell
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
@@ -30,10 +30,7 @@ def grade(options: argparse.Namespace) -> int:
         result = _run(options) if options.run else _bench(options)
     except ValueError as error:
         raise InputError(f"{display(options.run or options.input)} cannot be graded: {error}.") from error
-    if options.json:
-        answer_json(result)
-    else:
-        answer("\n".join(run_lines(result) if options.run else bench_lines(result)))
+    tell(options, result, lambda: run_lines(result) if options.run else bench_lines(result))
     return 0 if result["gate_passes"] else 1
 
 

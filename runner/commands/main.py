@@ -144,7 +144,7 @@ def _tell(stop: InputNeeded) -> None:
     from runner.commands.console import answer
 
     text = str(stop)
-    if not stop.is_of_an_evening:
+    if not stop.head:
         _say(text)
     elif stop.printed:
         say(text)

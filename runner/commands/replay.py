@@ -1,16 +1,15 @@
 """`replay`: a recorded version embedded once more; or one encoder's vectors elsewhere beside those of this machine."""
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from runner.base.canonical import JSON, today
+from runner.base.canonical import today
 from runner.base.errors import InputError
 from runner.base.figures import signed
 from runner.base.given_files import LONGEST_LINE, printable
 from runner.base.places import WORKPLACE
 from runner.base.terminal import MARKS
-from runner.commands.console import answer, answer_json
+from runner.commands.console import tell
 from runner.commands.flags import backend_of, check_models, version_of
 from runner.decide.roster import version_in_force
 
@@ -40,34 +39,24 @@ def _version(options: argparse.Namespace) -> int:
     work = version.work / "replay"
     with backend_of(options, version, work) as backend:
         found = stage.replay(version, backend)
-    if options.json:
-        answer_json(report(found))
-    else:
-        answer("\n".join(replay_lines(found)))
+    tell(options, {**found.model_dump(), "holds": found.holds}, lambda: replay_lines(found))
     return 0 if found.holds else 1
 
 
 def _encoder(options: argparse.Namespace) -> int:
     """Compare an encoder. What that spends is counted for the day, and in no version's ledger."""
-    from runner.tools.replay import compared
+    from runner.tools.replay import encoder_beside
 
     with backend_of(options, None, WORKPLACE / ".work" / "replay" / today()) as backend:
-        found = compared(backend, options.encoder)
+        found = encoder_beside(backend, options.encoder)
         name = backend.name
-    if options.json:
-        answer_json({"encoder": options.encoder, "backend": name, "same": found.same, **found._asdict()})
-    else:
-        said = "the vectors of this machine" if found.same else "other vectors than on this machine"
-        head = f"{MARKS['pass' if found.same else 'fail']} {options.encoder} on {name}: {said}; {found.worst} has the"
-        figures = f"smallest cosine {found.cosine:.6f}, at least {found.required} is asked for"
-        answer(printable(f"{head} {figures}; coordinates differ by {found.difference:.1e} at most", LONGEST_LINE))
+    said = "the vectors of this machine" if found.same else "other vectors than on this machine"
+    head = f"{MARKS['pass' if found.same else 'fail']} {options.encoder} on {name}: {said}; {found.worst} has the"
+    figures = f"smallest cosine {found.cosine:.6f}, at least {found.required} is asked for"
+    line = printable(f"{head} {figures}; coordinates differ by {found.difference:.1e} at most", LONGEST_LINE)
+    data = {"encoder": options.encoder, "backend": name, "same": found.same, **found._asdict()}
+    tell(options, data, lambda: [line])
     return 0 if found.same else 1
-
-
-def report(found: "Replay") -> JSON:
-    """Return the replay as one JSON value."""
-    cells = [{**asdict(cell), "difference": cell.difference.model_dump()} for cell in found.cells]
-    return {**asdict(found), "holds": found.holds, "cells": cells}
 
 
 def replay_lines(found: "Replay") -> list[str]:

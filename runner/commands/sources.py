@@ -4,10 +4,10 @@ import argparse
 
 from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.places import DRIVER
-from runner.commands.console import answer, answer_json
+from runner.commands.console import answer, tell
 from runner.commands.flags import version_of
 from runner.decide import policy
-from runner.decide.roster import Standing, moved_on, roster, standing
+from runner.decide.roster import moved_on, roster, standing
 from runner.eval_set.catalog import source
 from runner.eval_set.lock import verify_version
 from runner.tools.roster import data_row, roster_lines, write_data_status
@@ -33,25 +33,16 @@ def sources(options: argparse.Namespace) -> None:
     if is_page:
         answer(write_data_status(standings, check=options.check))
     elif options.stale:
-        _tell_stale(standings, as_json=options.json)
-    elif options.json:
-        answer_json([data_row(row) for row in standings])
+        stale = {row.source.name: changes for row in standings if (changes := moved_on(row))}
+        if options.json or not stale:
+            tell(options, stale, lambda: ["no decision that the catalog has moved on from"])
+        if stale:
+            lines = (f"{name}: {change}" for name, changes in stale.items() for change in changes)
+            raise NegativeVerdict("\n".join(("stale, a new version would decide anew:", *lines)))
     else:
-        answer("\n".join(roster_lines(standings)))
+        tell(options, [data_row(row) for row in standings], lambda: roster_lines(standings))
     if changed:
         raise IntegrityError("\n".join(map(str, changed)))
-
-
-def _tell_stale(standings: list[Standing], *, as_json: bool) -> None:
-    """Print the decisions that the catalog has moved on from; NegativeVerdict if there are any."""
-    stale = {row.source.name: changes for row in standings if (changes := moved_on(row))}
-    if as_json:
-        answer_json(stale)
-    elif not stale:
-        answer("no decision that the catalog has moved on from")
-    if stale:
-        lines = (f"{name}: {change}" for name, changes in stale.items() for change in changes)
-        raise NegativeVerdict("\n".join(("stale, a new version would decide anew:", *lines)))
 
 
 def bulk_gate(options: argparse.Namespace) -> None:

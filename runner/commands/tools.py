@@ -44,37 +44,26 @@ def pooled(options: argparse.Namespace) -> None:
 
 def tripwire(options: argparse.Namespace) -> int:
     """Hold golden queries to a committed snapshot, or write it; 1 if one fell."""
-    from runner.tools.tripwire import (
-        check_lines,
-        compare_to_snapshot,
-        fallen_rows,
-        load_golden,
-        load_snapshot,
-        rankings_report,
-        read_rankings,
-        update_snapshot,
-    )
+    from runner.tools import tripwire as stage
 
     k, limit, tolerance, path = options.k, options.limit, options.tolerance, options.snapshot
     if k < 1 or limit < k:
         raise InputError(f"--k {k} and --limit {limit}: 1 <= k <= limit is needed.")
     if not 0 <= tolerance < 1:
         raise InputError(f"--tolerance {tolerance:g} compares nothing; from 0 to less than 1 is possible.")
-    golden = load_golden(options.golden)
-    report = rankings_report(read_rankings(options.run, golden, limit), golden, k=k, limit=limit)
+    golden = stage.load_golden(options.golden)
+    report = stage.rankings_report(stage.read_rankings(options.run, golden, limit), golden, k=k, limit=limit)
     if options.action == "update":
-        data, lines = update_snapshot(report, path)
+        data, lines = stage.update_snapshot(report, path)
         tell(options, data, lambda: lines)
         return 0
     # A missing snapshot is no pass: the check would be green for ever.
     if not path.exists():
         raise InputError(f"{path} does not exist. `tripwire update` with the same arguments writes it.")
-    snapshot = load_snapshot(path)
-    diff = compare_to_snapshot(report, snapshot, tolerance)
-    fallen = fallen_rows(report, snapshot, diff)
-    compared = {"ok": diff.ok, "regressions": list(diff.regressions), "fallen": fallen, "tolerance": tolerance}
-    compared["report"] = report.model_dump()
-    tell(options, compared, lambda: check_lines(report, diff, fallen, path, tolerance))
+    snapshot = stage.load_snapshot(path)
+    diff = stage.compare_to_snapshot(report, snapshot, tolerance)
+    compared = {"ok": diff.ok, **diff._asdict(), "tolerance": tolerance, "report": report.model_dump()}
+    tell(options, compared, lambda: stage.check_lines(report, diff, path, tolerance))
     return 0 if diff.ok else NegativeVerdict.exit_code
 
 

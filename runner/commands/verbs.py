@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Verb(NamedTuple):
     """A verb, in a row of the table; one of two words is an action of the first.
 
+    What it `does` is on the screen of all verbs, and at the head of its help unless `description` says more.
     `function` is "module:name", imported when the verb is called. `arguments` have a line each, form and help, as
     `runner.commands.console` reads them. `ending` is printed below them in the help, with the exit codes.
     """
@@ -341,7 +342,9 @@ GROUPS["Look closer"] = (
 GROUPS["Tools"] = (
     Verb(
         "grade",
-        "does a retriever beat systems that never read the query?",
+        """Grades a retriever against null systems. Either a bench, one JSON object {"retrieved": [...], "gold": ...,
+        "rel": 3} a line with a pool of all ids that could have been retrieved (one a line, or a JSON array), or a TREC
+        run with its qrels""",
         "grade:grade",
         "grade --demo",
         """| -i --input FILE   bench, or - for standard input; needs --pool
@@ -360,13 +363,17 @@ GROUPS["Tools"] = (
         """A row's optional "stratum" gives a verdict a stratum. A run's verdict is on nDCG@10 with graded qrels; beside
         it stands that on Recall@10 with each query's highest-graded document as the only right one.
         exit codes: 0 the gate is passed, or done; 1 it is not (fail or insufficient), 2 usage or input, 5 disk""",
-        """Grades a retriever against null systems. Either a bench, one JSON object {"retrieved": [...], "gold": ...,
-        "rel": 3} a line with a pool of all ids that could have been retrieved (one a line, or a JSON array), or a TREC
-        run with its qrels.""",
     ),
     Verb(
         "doctor",
-        "does this installation work? would an evening of SOURCE end?",
+        """Without SOURCE examines the installation: Python and packages against the pins, folders, the packaged
+        encoder, the parts of an evening, and defects planted on purpose, each of which must be caught. Needs no network
+        and leaves nothing behind.
+
+        With SOURCE looks, at no cost, at what would end its evening: documents, the account, the model hub and each
+        encoder's revision, disk, the judges' keys, and one total against --max-usd. A run looks at the same by itself.
+        With --yes, and if nothing is red, each encoder embeds a few sentences and each judge grades one pair as a run
+        would: that is charged""",
         "doctor:doctor",
         "doctor --quick",
         f"""[SOURCE]   {_NAMES}; without it: the installation
@@ -380,31 +387,22 @@ GROUPS["Tools"] = (
         {_WHERE}{_MODELS.format("look at the plan's too")}""",
         """exit codes: 0 every check passed or was skipped, 1 a check failed, 2 usage, 4 what is frozen changed, 5 no
         backend, or the budget""",
-        """Without SOURCE examines the installation: Python and packages against the pins, folders, the packaged
-        encoder, the parts of an evening, and defects planted on purpose, each of which must be caught. Needs no network
-        and leaves nothing behind.
-
-        With SOURCE looks, at no cost, at what would end its evening: documents, the account, the model hub and each
-        encoder's revision, disk, the judges' keys, and one total against --max-usd. A run looks at the same by itself.
-        With --yes, and if nothing is red, each encoder embeds a few sentences and each judge grades one pair as a run
-        would: that is charged.""",
     ),
     Verb(
         "mcp",
-        "serve these tools to a language model",
+        "Serves the Model Context Protocol on standard input and output. A client starts it",
         "tools:mcp",
         "mcp --root eval-sets",
         "--root FOLDER   files are read below it; default ./eval-sets",
         """Tools: grade_retrieval, compare_runs, explain_decision, dry_run; all read-only. Files are read below --root
         and in the checkout's eval-sets alone. Standard output carries the protocol, standard error everything else.""",
-        "Serves the Model Context Protocol on standard input and output. A client starts it.",
     ),
 )
 
 GROUPS["Governance"] = (
     Verb(
         "verify",
-        "a version, or any folder, against its lock",
+        "Checks a version against its locks, or a folder against the lock of its files",
         "version:verify",
         "verify demo",
         f"""SOURCE   {_NAMES}; a folder, with --lock
@@ -419,7 +417,6 @@ GROUPS["Governance"] = (
         Of a folder, a moved git commit is shown, and counts with --strict-git alone: committing a lock moves it.
         exit codes: 0 as locked, 2 usage or input error, 4 a file is missing, changed or extra, or the lock was
         edited.""",
-        "Checks a version against its locks, or a folder against the lock of its files.",
     ),
     Verb(
         "bulk-gate",
@@ -454,7 +451,7 @@ GROUPS["Governance"] = (
     ),
     Verb(
         "lock",
-        "lock the files of any folder by SHA-256",
+        "Locks the files of a folder by SHA-256",
         "lock:lock",
         "lock bench -o bench.lock.json",
         """FOLDER   whose files are locked
@@ -466,11 +463,10 @@ GROUPS["Governance"] = (
         """Every file below the folder counts; a lock inside does not lock itself, and .git is left to git. A symbolic
         link is locked by its text. exit codes: 0 locked, 2 usage or input error (no such folder, an unreadable or
         changing file), 5 disk.""",
-        "Locks the files of a folder by SHA-256.",
     ),
     Verb(
         "tripwire",
-        "golden queries against a committed snapshot",
+        "Fires when a change makes golden queries worse than their committed snapshot",
         "tools:tripwire",
         "tripwire check GOLDEN.yaml --run RUN.tsv --snapshot SNAPSHOT.json",
         """check|update   compare, or write the snapshot
@@ -485,7 +481,6 @@ GROUPS["Governance"] = (
         the same arguments, writes the snapshot and prints what that changes; --tolerance does nothing there.
         exit codes: 0 nothing fell (or the snapshot is written), 1 the tripwire fired, 2 usage or input error (a query
         added, deleted or edited, another k or limit, a query that the run lacks), 4 a locked run changed, 5 disk.""",
-        "Fires when a change makes golden queries worse than their committed snapshot.",
     ),
 )
 

@@ -1,25 +1,54 @@
 """One result beside another: how far every cell moved, and what became of the version that this one was opened from."""
 
 from collections.abc import Mapping, Sequence
-
-import numpy as np
+from dataclasses import dataclass
 
 from runner.base.canonical import file_sha256
+from runner.base.records import Qrels, Run
 from runner.eval_set.history import earlier
-from runner.eval_set.labels import load_labels
+from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import read_plan
+from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.shapes.versions import JUDGE_PROMPT, Compared, Kept, PreviousVersion
-from runner.eval_set.version import Version, load_decision, load_results
+from runner.eval_set.version import Version, load_decision, load_queries, load_results
 from runner.judge.carried_labels import check_earlier, digests, texts
-from runner.score.comparison import paired_differences
+from runner.score.comparison import Comparison, less, summarised
+from runner.score.score import qrels
 
 BESIDE = ("ndcg@10", "recall@10")
 """What is set beside one another; the second depends on the relevant grade."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A version's results and what they were scored from: queries, grades, and the run of every cell."""
+
+    version: Version
+    results: Results
+    queries: Sequence[QueryRow]
+    qrels: Qrels
+
+    def run(self, cell: str, version: Version | None = None) -> Run:
+        """Return the run of a cell, of the version or of another folder, over the queries that were scored."""
+        return read_run((version or self.version).run_path(cell), cell, [query.id for query in self.queries])
+
+    def comparison(self, runs: Mapping[str, Run], baseline: str) -> Comparison:
+        """Compare runs with the one named; they are no family, so that every p stands alone."""
+        plan = self.results.plan.model_copy(update={"baseline": baseline})
+        return Comparison(plan, self.queries, runs, self.qrels)
+
+
+def recorded(version: Version) -> Recorded:
+    """Return a version's results with the labels that they were scored with: later ones would move the figures."""
+    results = load_results(version)
+    labels = version_labels(version)[: results.labels.lines]
+    return Recorded(version, results, load_queries(version.queries_path), qrels(labels))
 
 
 def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) -> list[Compared]:
@@ -34,13 +63,10 @@ def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) ->
     common = [query.id for query in new.queries if asked.get(query.id) == query.text]
     if old.plan.relevant_grade != new.plan.relevant_grade:
         measures = [measure for measure in measures if measure == "ndcg@10"]
-    # Files may have the same queries in another order.
-    places = [[[query.id for query in each.queries].index(name) for name in common] for each in (old, new)]
 
     def moved(cell: str, measure: str) -> Difference:
-        rows = [each[cell].scores[measure].per_query for each in (before, after)]
-        values = [[row[place] for place in own] for row, own in zip(rows, places, strict=True)]
-        return paired_differences(np.array(values, np.int64), 0, new.plan)[1]
+        scores = by_query(new, after[cell], measure), by_query(old, before[cell], measure)
+        return summarised(less(*scores, common)[None], new.plan.bootstrap)[0]
 
     return [
         Compared(
@@ -52,6 +78,11 @@ def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) ->
         )
         for cell in dict.fromkeys([*after, *before])
     ]
+
+
+def by_query(results: Results, row: CellResult, measure: str) -> dict[str, int]:
+    """Return a cell's scores in one measure by query id, in units of 1e-9."""
+    return dict(zip((query.id for query in results.queries), row.scores[measure].per_query, strict=True))
 
 
 def _means(row: CellResult | None) -> dict[str, float]:

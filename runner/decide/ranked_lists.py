@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.records import Qrels, Run
-from runner.base.schema import shaped
+from runner.base.schema import part
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label
@@ -81,7 +81,7 @@ def _pair(number: int, grade: int | None, readings: Sequence[Label]) -> PairShow
         judge=first[0].judge if first else "",
         reason=first[0].reason if first else "",
         spans=[list(span) for span in first[0].spans] if first else [],
-        readings=[shaped(FurtherReading, label) for label in readings[len(first) :]],
+        readings=[part(FurtherReading, label) for label in readings[len(first) :]],
         passages=[],
     )
 

@@ -22,7 +22,8 @@ def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document], limit: 
     `degenerate` says what should stop a bulk embedding; `limit` is the chunker's size in tokens, 0 without one.
     """
     if not chunks:
-        return _NOTHING
+        zeros = dict.fromkeys(ChunkHealth.model_fields, 0)
+        return ChunkHealth.model_validate({**zeros, "degenerate": []})
     chunks_of: defaultdict[str, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
         chunks_of[chunk.doc_id].append(chunk)
@@ -45,18 +46,6 @@ def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document], limit: 
         chunks_per_document_max=max(map(len, chunks_of.values())),
         degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty, missed),
     )
-
-
-_NOTHING = ChunkHealth(
-    count=0,
-    tokens_p50=0,
-    tokens_p95=0,
-    tokens_max=0,
-    duplicate_share=0.0,
-    coverage=0.0,
-    chunks_per_document_max=0,
-    degenerate=[],
-)
 
 
 def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int, missed: int) -> list[str]:

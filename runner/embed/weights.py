@@ -124,7 +124,9 @@ def check_files(spec: EncoderSpec, folder: Path) -> None:
             )
     # The hub's cache names a file by its digest: SHA-256 of large ones, git's id of the others.
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        expected = {spec.weights_sha256 if path == folder / WEIGHTS else "", _blob_name(path)}
+        blob = path.resolve()
+        is_cached = blob.parent.name == "blobs" and re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name)
+        expected = {spec.weights_sha256 if path == folder / WEIGHTS else "", blob.name if is_cached else ""}
         for given_out in sorted(expected - {""}):
             actual = file_sha256(path) if len(given_out) == _SHA256_DIGITS else _git_id(path.read_bytes())
             if actual != given_out:
@@ -135,12 +137,6 @@ def check_files(spec: EncoderSpec, folder: Path) -> None:
 
 _AGAIN = "Install the files again; vectors of unknown weights are never used."
 _SHA256_DIGITS = 64
-
-
-def _blob_name(path: Path) -> str:
-    """Return the digest under which the hub's cache keeps a file, SHA-256 or git's; "" outside that cache."""
-    blob = path.resolve()
-    return blob.name if blob.parent.name == "blobs" and re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name) else ""
 
 
 def _git_id(content: bytes) -> str:

@@ -63,18 +63,18 @@ def number_of(batch: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def rounds(places: Iterable[tuple[str, Pair]]) -> dict[tuple[str, Pair], int]:
-    """Return the round that an answer to each row belongs to, by batch and pair, given in the order of the batches.
+def rounds(rows: Iterable[BatchRow]) -> dict[tuple[str, Pair], int]:
+    """Return the round that an answer to each row belongs to, by batch and pair; rows in the order of the batches.
 
     1, and one more for every batch of the pool before that held the pair: it was planted once more. A second judge's
     first reading is of round 1 too.
     """
     by_row: dict[tuple[str, Pair], int] = {}
     seen: Counter[Pair] = Counter()
-    for batch, pair in places:
-        is_double = batch.startswith("double-")
-        by_row[batch, pair] = 1 if is_double else 1 + seen[pair]
-        seen[pair] += not is_double
+    for row in rows:
+        is_double = row.batch.startswith("double-")
+        by_row[row.batch, row.pair] = 1 if is_double else 1 + seen[row.pair]
+        seen[row.pair] += not is_double
     return by_row
 
 
@@ -135,15 +135,13 @@ def _binding(fields: Mapping[str, Any]) -> str:
 
 def pieces(text: str, spans: Sequence[Span]) -> list[Span]:
     """Return the spans cut at line breaks into pieces that a judge can name by number; together they are the spans."""
-    return [piece for span in spans for piece in _pieces(text, span)]
-
-
-def _pieces(text: str, span: Span) -> Iterator[Span]:
-    start = span.start
-    while start < span.end:
-        end = _end_of_piece(text, start, span.end)
-        yield Span(start, end)
-        start = end
+    cut = []
+    for span in spans:
+        start = span.start
+        while start < span.end:
+            cut.append(Span(start, _end_of_piece(text, start, span.end)))
+            start = cut[-1].end
+    return cut
 
 
 def _end_of_piece(text: str, start: int, last: int) -> int:

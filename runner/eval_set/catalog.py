@@ -12,7 +12,6 @@ from runner.eval_set.shapes.plan import Kind, Normal
 from samplers.registry import EXTERNAL_BASELINE as EXTERNAL_BASELINE
 from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
 from samplers.registry import SOURCES as SOURCES
-from samplers.source import QueryKind as QueryKind
 from samplers.source import SourceSpec as SourceSpec
 
 

@@ -46,9 +46,9 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
     return tuple(labels.values())
 
 
-def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label, ...]:
-    """Return the labels of a version, or of its first lines; InputError for a query, document or prompt it has not."""
-    labels = load_labels(version.labels_path, n_lines)
+def version_labels(version: Version) -> tuple[Label, ...]:
+    """Return the labels of a version; InputError for a query, document or prompt that it has not."""
+    labels = load_labels(version.labels_path)
     if not labels:
         return ()
     queries = {query.id for query in load_queries(version.queries_path)}

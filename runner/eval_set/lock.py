@@ -114,29 +114,6 @@ def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
 Claim = tuple[str, Path, JSON]
 """The file that says it, the file that it is said of, and the digest."""
 
-_SAID: dict[str, dict[str, str]] = {
-    "decision.json": {"results.json": "results_sha256"},
-    "preregistration.json": {
-        "queries.yaml": "queries_sha256",
-        "corpus.jsonl": "corpus_sha256",
-        "judge.md": "judge_prompt_sha256",
-    },
-    "results.json": {},
-    "post_bulk.json": {"../../results.json": "results_sha256", "../../lock.json": "lock_sha256"},
-}
-"""By file, the field that holds the digest of another file; judge.md stands for the version's prompt."""
-
-_OF_CELL = {
-    "queries.yaml": "queries_sha256",
-    "corpus.jsonl": "corpus_sha256",
-    "runs/{cell}.tsv": "run_sha256",
-    "runs/{cell}.chunks.tsv": "chunk_run_sha256",
-}
-"""The same of cells/<cell>.json, and of the provenance of a cell in results.json."""
-
-_SHARED = ("queries.yaml", "corpus.jsonl", "preregistration.json")
-"""What a rehearsal shares with its version, beside labels and prompt."""
-
 _IN_PAGE = re.compile(r"<th scope=\"row\">(results\.json|post_bulk\.json)</th><td[^>]*>\D*?([0-9a-f]{64})")
 
 
@@ -168,50 +145,56 @@ def _home(record: Path) -> Path:
 
 
 def _claims(record: Path, files: Mapping[str, str]) -> Iterator[Claim]:
+    home = _home(record)
     for holder in sorted(files):
         # The page prints digests for people; they are read back from its table.
         if holder.endswith(".html"):
             text = (record / holder).read_text(encoding="utf-8", errors="replace")
             yield from ((holder, record / name, stated) for name, stated in _IN_PAGE.findall(text))
         elif holder.startswith("cells/"):
-            yield from _said(holder, record, read_json(record / holder), _OF_CELL, Path(holder).stem)
-        elif holder in (*_SAID, "opened.json"):
-            value = read_json(record / holder)
-            yield from _said(holder, record, value, _SAID.get(holder, {}))
-            yield from _nested(holder, record, value)
+            yield from _of_cell(holder, record, read_json(record / holder), Path(holder).stem)
+        elif holder == "decision.json":
+            yield holder, record / "results.json", _at(read_json(record / holder), "results_sha256")
+        elif holder == "preregistration.json":
+            frozen = read_json(record / holder)
+            yield holder, home / "queries.yaml", _at(frozen, "queries_sha256")
+            yield holder, home / "corpus.jsonl", _at(frozen, "corpus_sha256")
+            yield holder, home / f"judge-{home.name}.md", _at(frozen, "judge_prompt_sha256")
+        elif holder == "results.json":
+            yield from _of_results(holder, record, read_json(record / holder))
+        elif holder == "post_bulk.json":  # of a report, in post-bulk/DAY of its record
+            report = read_json(record / holder)
+            yield holder, record.parents[1] / "results.json", _at(report, "results_sha256")
+            yield holder, record.parents[1] / LOCK_NAME, _at(report, "lock_sha256")
+            for row in _at(report, "arms") or ():
+                yield holder, record / "runs" / f"{slug(str(_at(row, 'arm')))}.tsv", _at(row, "run_sha256")
+        elif holder == "opened.json":
+            opened = read_json(record / holder)
+            before, root = (
+                home.with_name(f"v{_at(opened, 'previous')}") / LOCK_NAME,
+                _at(opened, "previous_root_sha256"),
+            )
+            if root is not None and before.is_file() and _at(read_json(before), "root_sha256") != root:
+                yield holder, before, root  # which is no file's digest, so that it never agrees
 
 
-def _said(holder: str, record: Path, value: JSON, fields: Mapping[str, str], cell: str = "") -> Iterator[Claim]:
-    home = _home(record)
-    for name, field in fields.items():
-        if name == "judge.md":
-            target = home / f"judge-{home.name}.md"
-        elif name.startswith("../../"):  # of a report, in post-bulk/DAY of its record
-            target = record.parents[1] / Path(name).name
-        else:
-            target = (home if name in _SHARED else record) / name.format(cell=cell)
-        yield holder, target, _at(value, *field.split("."))
+def _of_cell(holder: str, record: Path, provenance: JSON, cell: str) -> Iterator[Claim]:
+    """Yield what a cell's file, or its provenance in results.json, says of what was searched and of its runs."""
+    yield holder, _home(record) / "queries.yaml", _at(provenance, "queries_sha256")
+    yield holder, _home(record) / "corpus.jsonl", _at(provenance, "corpus_sha256")
+    yield holder, record / f"runs/{cell}.tsv", _at(provenance, "run_sha256")
+    yield holder, record / f"runs/{cell}.chunks.tsv", _at(provenance, "chunk_run_sha256")
 
 
-def _nested(holder: str, record: Path, value: JSON) -> Iterator[Claim]:
-    """Yield what is said in rows: of files by name, of each cell's and each arm's run, and of the version before."""
-    home = _home(record)
-    if holder == "results.json":
-        digests = _at(value, "digests")
-        for name, stated in digests.items() if isinstance(digests, dict) else ():
-            yield holder, (record if name == "lists.json" else home) / Path(name).name, stated
-        for row in _at(value, "cells") or ():
-            yield from _said(holder, record, _at(row, "provenance"), _OF_CELL, slug(str(_at(row, "cell"))))
-        before = home.with_name(f"v{_at(value, 'previous', 'version')}") / record.relative_to(home)
-        yield holder, before / "results.json", _at(value, "previous", "results_sha256")
-    elif holder == "post_bulk.json":
-        for row in _at(value, "arms") or ():
-            yield holder, record / "runs" / f"{slug(str(_at(row, 'arm')))}.tsv", _at(row, "run_sha256")
-    elif holder == "opened.json":
-        before = home.with_name(f"v{_at(value, 'previous')}") / LOCK_NAME
-        root = _at(value, "previous_root_sha256")
-        if root is not None and before.is_file() and _at(read_json(before), "root_sha256") != root:
-            yield holder, before, root  # which is no file's digest, so that it never agrees
+def _of_results(holder: str, record: Path, results: JSON) -> Iterator[Claim]:
+    """Yield what results say of files by name, of each cell's runs, and of the version before."""
+    home, digests = _home(record), _at(results, "digests")
+    for name, stated in digests.items() if isinstance(digests, dict) else ():
+        yield holder, (record if name == "lists.json" else home) / Path(name).name, stated
+    for row in _at(results, "cells") or ():
+        yield from _of_cell(holder, record, _at(row, "provenance"), slug(str(_at(row, "cell"))))
+    before = home.with_name(f"v{_at(results, 'previous', 'version')}") / record.relative_to(home)
+    yield holder, before / "results.json", _at(results, "previous", "results_sha256")
 
 
 def _of_labels(record: Path, files: Mapping[str, str]) -> list[str]:

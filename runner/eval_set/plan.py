@@ -152,8 +152,16 @@ def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) 
 
 def plan_problems(plan: Plan, path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> list[str]:
     """Return every criterion that the plan of `path` breaks, and whatever else keeps it from being run."""
+    problems = []
+    if plan.source != source.name:
+        problems.append(f"source: the plan is for {plan.source!r}, this version is of {source.name!r}")
+    if plan.version != version:
+        problems.append(f"version: the plan is for v{plan.version}, this is v{version}")
     return [
-        *_identity_problems(plan, source, version, rehearsal=rehearsal),
+        *problems,
+        *_option_problems(plan, source),
+        *_reuse_problems(plan.reuse, source),
+        *_judge_problems(plan.judges),
         *encoder_problems(plan, path),
         *_cell_problems(plan, source, rehearsal=rehearsal),
     ]
@@ -177,25 +185,6 @@ def plan_digest(plan: Plan) -> PlanDigest:
     # Cells may be added later as exploratory ones, so they are listed and not digested.
     rule = plan.model_dump(exclude={"cells", "baseline"})
     return PlanDigest(rule_sha256=digest(rule), baseline=plan.baseline, cells=list(plan.judged_cells))
-
-
-def query_count_problem(count: int) -> str:
-    """Criterion 1's complaint about too few queries, or "" when there are enough."""
-    return "" if count >= MIN_QUERIES else f"criterion 1: {count} queries; at least {MIN_QUERIES} are needed"
-
-
-def _identity_problems(plan: Plan, source: SourceSpec, version: int, *, rehearsal: bool) -> list[str]:
-    problems = []
-    if plan.source != source.name:
-        problems.append(f"source: the plan is for {plan.source!r}, this version is of {source.name!r}")
-    if plan.version != version:
-        problems.append(f"version: the plan is for v{plan.version}, this is v{version}")
-    return [
-        *problems,
-        *_option_problems(plan, source),
-        *_reuse_problems(plan.reuse, source),
-        *_judge_problems(plan.judges),
-    ]
 
 
 def _judge_problems(judges: Judges | None) -> list[str]:

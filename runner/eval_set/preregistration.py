@@ -7,16 +7,18 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
 from runner.eval_set.door import held
 from runner.eval_set.history import earlier
-from runner.eval_set.plan import plan_digest, query_count_problem, read_plan
+from runner.eval_set.plan import MIN_QUERIES, plan_digest, read_plan
 from runner.eval_set.shapes.plan import Preregistration, Sample
 from runner.eval_set.version import Version, load_corpus, load_decision, load_queries
 
 
 def preregistration(version: Version) -> Preregistration:
     """Return what is to be frozen, from the files as they are now; both plans must load and queries must suffice."""
-    queries = load_queries(version.queries_path)
-    if problem := query_count_problem(len(queries)):
-        raise InputError(f"{version.queries_path}: {problem}. Add queries and run again.")
+    if (count := len(load_queries(version.queries_path))) < MIN_QUERIES:
+        raise InputError(
+            f"{version.queries_path}: criterion 1: {count} queries; at least {MIN_QUERIES} are needed. Add queries and "
+            "run again."
+        )
     plan = version.plan(rehearsal=False)
     check_sample(version)
     check_cited(version)
@@ -94,8 +96,10 @@ def check_preregistration(version: Version) -> Preregistration:
     """Return what `preregister` would return, nothing written; every error that it can meet is raised here."""
     if version.preregistration_path.exists():
         return verified_preregistration(version)
-    # Whoever has seen grades could choose a rule that fits them.
-    if _is_under_judgment(version):
+    # Whoever has seen grades could choose a rule that fits them. A batch on its way counts too: its answers may exist
+    # where nobody here can see them.
+    labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
+    if labelled or any(version.judging.glob("batch-*.jsonl")):
         raise IntegrityError(
             f"{version.preregistration_path} is missing, though pairs of {version.name} are with a judge or judged "
             "already. Restore it from git: what it froze cannot be frozen a second time."
@@ -114,12 +118,6 @@ def verified_preregistration(version: Version) -> Preregistration:
             "change."
         )
     return frozen
-
-
-def _is_under_judgment(version: Version) -> bool:
-    # A batch on its way counts too: its answers may exist where nobody here can see them.
-    labelled = version.labels_path.exists() and version.labels_path.stat().st_size > 0
-    return labelled or any(version.judging.glob("batch-*.jsonl"))
 
 
 def _changes(frozen: Preregistration, version: Version) -> list[str]:

@@ -137,14 +137,14 @@ def _run_line(line: bytes) -> tuple[str, str, int, float, bytes]:
     return query.decode(), document.decode(), int(rank), value, tag
 
 
-def trec_run_bytes(run: Run, tag: str = "") -> bytes:
+def trec_run_bytes(run: Run) -> bytes:
     """Return the run as a TREC file that trec_eval reads back in the run's order; a query without hits has no line.
 
     Scores are the run's own where 32-bit floats and trec_eval's ties keep the order of every query, else all of them
-    count down to 1 at the last rank. The tag is the cell's slug unless given. Raises ValueError on an id or tag that
-    is empty or has white space, and on a score that is not finite.
+    count down to 1 at the last rank. The tag is the cell's slug. Raises ValueError on an id or tag that is empty or has
+    white space, and on a score that is not finite.
     """
-    tag = _word(tag or slug(run.cell))
+    tag = _word(slug(run.cell))
     # All queries or none: scores of two scales in one file would mislead whoever compares them.
     own = all(_survives(hits) for hits in run.hits.values())
     lines = []

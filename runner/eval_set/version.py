@@ -36,6 +36,17 @@ NOISE_FLOOR_CELL = "aa"
 """File name of the baseline's run over vectors that were embedded once more, in other batches."""
 
 
+class _File:
+    """A file of a version by its name; one of the view lies in the record or in its rehearsal."""
+
+    def __init__(self, name: str, *, of_view: bool = False) -> None:
+        self.name = name
+        self.of_view = of_view
+
+    def __get__(self, version: "Version", _: object) -> Path:
+        return (version.record if self.of_view else version.folder) / self.name
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """A version of a source's eval set, seen as the record or, with `rehearsal`, as its rehearsal.
@@ -53,6 +64,16 @@ class Version:
     """The version that a trial is of, whose queries it takes; None for any other."""
     apart: Path | None = None
     """Where runs and results go instead of into the version, as those of an exploration do."""
+
+    # Queries, corpus, labels (append-only until the lock) and what was frozen are those of record and rehearsal alike.
+    queries_path = _File("queries.yaml")
+    corpus_path = _File("corpus.jsonl")
+    labels_path = _File("labels.jsonl")
+    collection_path = _File("collection.json")
+    qrels_path = _File("qrels.txt")
+    preregistration_path = _File("preregistration.json")
+    results_path = _File("results.json", of_view=True)
+    lists_path = _File("lists.json", of_view=True)
 
     @property
     def record(self) -> Path:
@@ -98,24 +119,9 @@ class Version:
         return OWN_FILES / self.source.corpus if self.source.corpus else None
 
     @property
-    def queries_path(self) -> Path:
-        """queries.yaml, shared by record and rehearsal."""
-        return self.folder / "queries.yaml"
-
-    @property
-    def corpus_path(self) -> Path:
-        """corpus.jsonl, the manifest of the sample."""
-        return self.folder / "corpus.jsonl"
-
-    @property
     def judging(self) -> Path:
         """Where batches wait for a judge, outside git."""
         return self.work / "judging"
-
-    @property
-    def labels_path(self) -> Path:
-        """labels.jsonl, append-only until the lock."""
-        return self.folder / "labels.jsonl"
 
     @property
     def judge_path(self) -> Path:
@@ -127,34 +133,9 @@ class Version:
         """The version's instructions or, until it has some, those that come with this tool."""
         return self.judge_path if self.judge_path.exists() else OWN_FILES / "templates" / "judge.md"
 
-    @property
-    def collection_path(self) -> Path:
-        """collection.json of an external collection."""
-        return self.folder / "collection.json"
-
-    @property
-    def qrels_path(self) -> Path:
-        """qrels.txt, an external collection's judgments as TREC has them."""
-        return self.folder / "qrels.txt"
-
     def trec_path(self, cell: str) -> Path:
         """Return trec/<cell>.run, a run as TREC has it."""
         return self.record / "trec" / f"{slug(cell)}.run"
-
-    @property
-    def results_path(self) -> Path:
-        """results.json of the view."""
-        return self.record / "results.json"
-
-    @property
-    def lists_path(self) -> Path:
-        """lists.json of the view."""
-        return self.record / "lists.json"
-
-    @property
-    def preregistration_path(self) -> Path:
-        """preregistration.json."""
-        return self.folder / "preregistration.json"
 
     def plan_path(self, *, rehearsal: bool) -> Path:
         """Return plan.yaml of the record or of the rehearsal."""

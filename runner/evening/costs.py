@@ -1,6 +1,6 @@
 """What is left of an evening costs: embedding and judging, counted from the actual corpus, under one ceiling."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -71,7 +71,9 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
 
     An InputError for a plan without judges, and for a model whose price nobody knows.
     """
-    documents, own = _documents(version, asked), plan.encoders if plan else {}
+    documents, own = asked.documents, plan.encoders if plan else {}
+    if version.corpus_path.exists():
+        documents = [row.n_chars for row in load_corpus(version.corpus_path)[1]]
     total = Total(asked.max_usd, sum(entry.usd for entry in Ledger(version.work / SPEND).entries()))
     paid = asked.remote is not None or asked.judge is not None or any(spec.api for spec in own.values())
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
@@ -79,7 +81,7 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     again: dict[str, TokenCount] = {}
     pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
-        corpus, done = _texts(version, documents), current(version, plan)
+        corpus, done = _texts(version, documents), current(version, (*plan.cells, NOISE_FLOOR_CELL))
         # The baseline is embedded twice, for the noise floor; a collection has none.
         baseline = "" if version.source.policy == "external" else plan.baseline
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
@@ -111,17 +113,9 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     return Costs([*lines, *judging.lines], replace(total, judging=judging.usd, held=judging.held), planned, unknown)
 
 
-def current(version: Version, plan: Plan) -> list[str]:
-    """Return the cells that are run already, NOISE_FLOOR_CELL for the baseline's second run."""
-    names = (*plan.cells, NOISE_FLOOR_CELL)
-    return [cell for cell in names if version.cell_path(cell).exists() and version.run_path(cell).exists()]
-
-
-def _documents(version: Version, asked: Asked) -> Sequence[int]:
-    """Return the characters of each document: of the version's manifest, else those just drawn."""
-    if version.corpus_path.exists():
-        return [row.n_chars for row in load_corpus(version.corpus_path)[1]]
-    return asked.documents
+def current(version: Version, cells: Iterable[str]) -> list[str]:
+    """Return those of the cells that are run already; NOISE_FLOOR_CELL is the baseline's second run."""
+    return [cell for cell in cells if version.cell_path(cell).exists() and version.run_path(cell).exists()]
 
 
 def _texts(version: Version, documents: Sequence[int]) -> Corpus:

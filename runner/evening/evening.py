@@ -40,7 +40,7 @@ from runner.evening.needs import Needs, without_advice
 from runner.evening.next_version import begin_version
 from runner.evening.remake import differing, files_of, results_of
 from runner.evening.session import PAGE, Session
-from runner.evening.status import FREEZES, choice, missing_documents, open_step, stop_at
+from runner.evening.status import FREEZES, choice, missing_documents, stop_at
 from runner.judge.carried_labels import carry_labels
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.models.run_judges import asked_judges, judge_again, judge_missing
@@ -105,7 +105,7 @@ class Evening(Session):
 
     def _stopped(self, step: Step | None = None) -> InputNeeded:
         """Return the stop of a step, of the open one as it is now unless one is given."""
-        return stop_at(self.version, step or open_step(self.version, self.again))
+        return stop_at(self.version, step, self.again)
 
     def _check_frozen(self) -> None:
         """Check what is frozen already, and refuse to rehearse a version whose baseline was adopted by policy."""

@@ -14,10 +14,9 @@ from runner.eval_set.lock import report_folders, verify_lock, verify_version
 from runner.eval_set.version import Version, alone
 from runner.report.post_bulk_page import PAGE, place_report
 from runner.substrate.database import open_substrate
-from runner.substrate.measure import measured
+from runner.substrate.measure import measured, verdict
 from runner.substrate.record import decided
 from runner.substrate.shapes import PostBulk
-from runner.substrate.verdict import verdict
 
 
 def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], Encoder] = encoder_for) -> str:
@@ -29,8 +28,12 @@ def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], En
     with alone(version):
         verify_version(version)
         known = decided(version, encoders)
-        # Asked before the new report lies there, which would be its own predecessor.
-        before = _version_before(version)
+        # The newest report's substrate, so that a change shows; asked before the new report lies there.
+        before = None
+        if reports := report_folders(version.record):
+            verify_lock(reports[-1])
+            path = reports[-1] / "post_bulk.json"
+            before = checked(PostBulk, read_json(path), path).substrate.version
         with open_substrate(substrate, version.source.name) as opened:
             outcome = measured(known, opened, before)
         folder = place_report(version.record, outcome, check=partial(verify_version, version))
@@ -40,13 +43,3 @@ def post_bulk(version: Version, substrate: Path, *, encoders: Callable[[str], En
     if report.faults:
         raise NegativeVerdict(answer)
     return answer
-
-
-def _version_before(version: Version) -> str | None:
-    """Return the substrate's version in the newest report, so that a change shows; None if there is no report."""
-    folders = report_folders(version.record)
-    if not folders:
-        return None
-    verify_lock(folders[-1])
-    path = folders[-1] / "post_bulk.json"
-    return checked(PostBulk, read_json(path), path).substrate.version

@@ -33,12 +33,12 @@ from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
-from runner.evening.costs import Asked, costs
+from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
-from runner.judge.prep_labels import judging_stop
-from runner.judge.second_reading import judges_of, second_reading_stop, unread_doubles
+from runner.judge.prep_labels import judging_step
+from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
 from runner.queries.kinds import WANTED_HAND
-from runner.queries.reading_pack import queries_stop
+from runner.queries.reading_pack import queries_step
 from runner.report import sentences
 from runner.retrieve.pool import unjudged
 
@@ -69,18 +69,16 @@ def status(version: Version, again: str = "") -> list[Step]:
     return [*done, step, *(Step(name, "blocked", "") for name in STEPS[STEPS.index(step.name) + 1 :])]
 
 
-def open_step(version: Version, again: str = "") -> Step:
-    """Return the step of a version without a locked decision that is to be taken now."""
-    return next(step for step in status(version, again) if step.state == "open")
-
-
-def stop_at(version: Version, step: Step, title: str = "your turn (this is not an error)") -> InputNeeded:
-    """Return the stop that a step is: under what is done, with what the operator should know before going on."""
-    notes = doubts(version)
+def stop_at(
+    version: Version, step: Step | None = None, again: str = "", title: str = "your turn (this is not an error)"
+) -> InputNeeded:
+    """Return the stop that a step is, by default the open one: under what is done, with what one should know first."""
+    steps, notes = status(version, again), doubts(version)
+    step = step or next(step for step in steps if step.state == "open")
     if step.name == "labels":
         notes.append(counting(version))
-    done = [each.say for each in status(version) if each.state == "done"]
-    return InputNeeded(step.say, step.ways).at(version.name, done, notes, title)
+    done = [each.say for each in steps if each.state == "done"]
+    return InputNeeded(step.say, step.ways, head=f"{version.name}: {title}", done=done, notes=notes)
 
 
 def next_step(version: Version, title: str = "your turn (this is not an error)") -> InputNeeded:
@@ -93,10 +91,10 @@ def next_step(version: Version, title: str = "your turn (this is not an error)")
         if decision.kind != "policy":
             again.insert(0, f"Read the page: {DRIVER} view {version.viewed}")
         done = [step.say for step in steps]
-        return InputNeeded(decision_sentence(decision), again).at(version.name, done, [], title="decided")
+        return InputNeeded(decision_sentence(decision), again, head=f"{version.name}: decided", done=done)
     if version.preregistration_path.exists():
         verified_preregistration(version)
-    return stop_at(version, next(step for step in steps if step.state == "open"), title)
+    return stop_at(version, title=title)
 
 
 def describe(version: Version, corpus_path: Path | None = None, asked: Asked | None = None) -> tuple[list[str], bool]:
@@ -125,7 +123,10 @@ def describe(version: Version, corpus_path: Path | None = None, asked: Asked | N
         missing = ""
     if not missing:
         return [*lines, RECORDED], True
-    return [*lines, *_meanwhile(version), f"undecided: {missing}"], False
+    if version.source.policy != "external" and not version.rehearsal:
+        until = f"for at most {HARD_ABOVE:,} documents (bulk-gate {version.flags} N)"
+        lines.append(f"meanwhile: the baseline {version.source.baseline}, {until}")
+    return [*lines, f"undecided: {missing}"], False
 
 
 def _done(version: Version) -> Iterator[Step]:
@@ -138,7 +139,7 @@ def _done(version: Version) -> Iterator[Step]:
     plan = _plan(version)
     if plan is None:
         return
-    if made := _n_made(version, plan):
+    if made := len(current(version, plan.cells)):
         yield Step("cells", "done", f"{made} of {len(plan.cells)} cells embedded and searched")
     if labels := version_labels(version):
         judged = judges_of(labels)
@@ -170,11 +171,11 @@ def _open(version: Version, run: str) -> Step:
         return Step("documents", "open", "documents to sample", (give,), "person")
     n_queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else None
     if n_queries is None or n_queries < MIN_QUERIES:
-        return _turn("queries", queries_stop(version, run, n_queries))
+        return queries_step(version, run, n_queries)
     if plan is None:
         return Step("cells", "open", "cells to embed and search", (run,), "machine")
     # Cells need the text of the documents, which is not in git.
-    if absent := len(plan.cells) - _n_made(version, plan):
+    if absent := len(plan.cells) - len(current(version, plan.cells)):
         cells = f"{absent} of {len(plan.cells)} cells to embed and search"
         if version.embedded_corpus or archive_path(version).exists():
             return Step("cells", "open", cells, (run,), "machine")
@@ -193,9 +194,9 @@ def _open(version: Version, run: str) -> Step:
         if not batches:
             waiting = f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written"
             return Step("labels", "open", waiting, (run,), "machine")
-        return _turn("labels", judging_stop(version, len(pooled), missing, batches, run))
+        return judging_step(version, len(pooled), missing, batches, run)
     if doubles := unread_doubles(version, labels):
-        return _turn("second reading", second_reading_stop(version, doubles, run))
+        return second_reading_step(version, doubles, run)
     if version.results_path.exists():
         results, now = load_results(version), label_prefix(version.labels_path)
         # Results of fewer or other grades say nothing of what is to be chosen now.
@@ -208,10 +209,6 @@ def _open(version: Version, run: str) -> Step:
                 page = f"Read the page: {DRIVER} view {version.viewed}"
                 return Step("verdict", "open", sentence, (page, sentences.next_step(results)), "person")
     return Step("verdict", "open", "everything is there: scores and verdict", (run,), "machine")
-
-
-def _turn(name: str, stop: InputNeeded) -> Step:
-    return Step(name, "open", stop.outstanding, stop.ways, "person")
 
 
 def choice(version: Version, results: Results) -> Step:
@@ -368,20 +365,8 @@ def _policy_lines(source: SourceSpec) -> Iterator[str]:
         yield f"note: {source.note}"
 
 
-def _meanwhile(version: Version) -> list[str]:
-    """Return what holds while the record is undecided."""
-    if version.source.policy == "external" or version.rehearsal:
-        return []
-    until = f"for at most {HARD_ABOVE:,} documents (bulk-gate {version.flags} N)"
-    return [f"meanwhile: the baseline {version.source.baseline}, {until}"]
-
-
 def _plan(version: Version) -> Plan | None:
     return version.plan() if version.plan_path(rehearsal=version.rehearsal).exists() else None
-
-
-def _n_made(version: Version, plan: Plan) -> int:
-    return sum(version.cell_path(cell).exists() and version.run_path(cell).exists() for cell in plan.cells)
 
 
 def _is_tried(version: Version) -> bool:

@@ -45,7 +45,7 @@ class Importer:
         self._places: dict[tuple[str, Pair], int] = {}
         # What was asked, in which batch and at which place: an answer is held against its row.
         rows = list(all_rows(version.judging))
-        self._rounds = rounds((row.batch, row.pair) for row in rows)
+        self._rounds = rounds(rows)
         for number, row in enumerate(rows):
             self._exported[row.pair].append(row)
             self._places[row.batch, row.pair] = number

@@ -5,10 +5,10 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_line, write_atomic
-from runner.base.errors import InputNeeded
 from runner.base.places import DRIVER
 from runner.base.progress import duration
 from runner.base.records import Document, Run, Span, merged
+from runner.base.steps import Step
 from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
 from runner.eval_set.labels import newest_batch, version_labels
 from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
@@ -130,9 +130,7 @@ def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME"
     return f"{command} --person FILE ...      --model=ID if a model judged"
 
 
-def judging_stop(
-    version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str
-) -> InputNeeded:
+def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str) -> Step:
     """Return what a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
     wanted = set(missing)
     row = next(row for path in batches for row in read_batch(path) if row.pair in wanted)
@@ -146,14 +144,17 @@ def judging_stop(
         f"\n{DRIVER} run {version.viewed} --judge --max-usd 25      by the plan's language models"
         f"\n{DRIVER} plan {version.viewed} --judge --max-usd 25      what they cost"
     )
-    return InputNeeded(
+    return Step(
+        "labels",
+        "open",
         f"{len(missing):,} of {pooled:,} pairs to judge, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
-        [
+        (
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"
             f"{'' if first and first.by_file else asks}\n"
             f"{version.judging / 'batch-*.jsonl'}      any other way, by {version.judge_path.name} beside them",
             f"Import what was judged: one line per pair, such as\n{example}\n{import_command(version, first)}",
             again,
-        ],
+        ),
+        "person",
     )

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.base.canonical import digest, write_atomic
-from runner.base.errors import InputError, InputNeeded
+from runner.base.errors import InputError
 from runner.base.places import DRIVER
+from runner.base.steps import Step
 from runner.eval_set.batches import Pair, all_rows, batch_files, number_of, read_batch, write_batches
 from runner.eval_set.labels import scored, version_labels
 from runner.eval_set.shapes.labels import BatchRow, Label
@@ -103,7 +104,7 @@ def unread_twice(version: Version, plan: Plan) -> list[Path]:
     return export_doubles(version, labels, second.share).paths
 
 
-def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> InputNeeded:
+def second_reading_step(version: Version, files: Sequence[Path], again: str) -> Step:
     """Return what a person is told while pairs wait for a second judge."""
     judges = judges_of(version_labels(version))
     rows = [row.pair for path in files for row in read_batch(path)]
@@ -111,13 +112,16 @@ def second_reading_stop(version: Version, files: Sequence[Path], again: str) -> 
     planned = version.plan().judges
     second = planned.second if planned else None
     asks = f"{DRIVER} run {version.viewed} --judge      by the plan's second judge; then nothing is to be imported\n"
-    return InputNeeded(
+    return Step(
+        "second reading",
+        "open",
         f"{waiting:,} pairs to be read by a second judge, who does not see the first grades",
-        [
+        (
             "Have them read, one of:\n"
             f"{DRIVER} labels page {flags} {named}      by keyboard, in your browser\n"
             f"{'' if second and second.by_file else asks}{named}      any other way",
             f"Import what was judged:\n{import_command(version, second, 'OTHER-NAME')}",
             again,
-        ],
+        ),
+        "person",
     )

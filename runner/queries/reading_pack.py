@@ -10,6 +10,7 @@ from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER, OWN_FILES
 from runner.base.records import Document
+from runner.base.steps import Step
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_shares
@@ -51,21 +52,24 @@ def need_sampled(version: Version, given: Path) -> None:
         )
 
 
-def queries_stop(version: Version, again: str, count: int | None = None) -> InputNeeded:
+def queries_step(version: Version, again: str, count: int | None = None) -> Step:
     """Return what a version with `count` queries waits for, None before any; `again` goes on afterwards."""
     version = version.origin
     folder, flags = reading_folder(version), version.flags
-    return InputNeeded(
+    return Step(
+        "queries",
+        "open",
         f"{MIN_QUERIES - count} more to be written: there are {count} queries, and at least {MIN_QUERIES} are needed"
         if count is not None
         else f"no queries yet: at least {MIN_QUERIES} are needed; {WANTED_HAND} or more of them your own",
-        [
+        (
             f"Read the documents in {folder}; to have them written again:\n{DRIVER} queries sample {flags}",
             f"Write yours into a file, in the form of {folder / 'queries.yaml.template'}; have others written by "
             f"{INSTRUCTIONS.name} there. Look them over, and add them:\n{DRIVER} queries check {flags} FILE\n"
             f"{DRIVER} queries add {flags} FILE",
             again,
-        ],
+        ),
+        "person",
     )
 
 

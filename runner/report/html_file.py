@@ -8,6 +8,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.places import EVAL_SETS
 
 _KIND = re.compile(rb'<meta name="generator" content="per-source-eval, ([a-z -]+)')
+_OF_A_VERSION = ("plan.yaml", "decision.json")
 _HEAD = 4_000
 """Bytes from a page's beginning within which it says what it is."""
 
@@ -24,18 +25,14 @@ def outside_records(path: Path, work: Path | None, *committed: Path, flag: str =
         if work is not None and place.is_relative_to(work.resolve()):
             return
         inside = [folder for folder in folders if place.is_relative_to(folder)]
-        inside += [folder for folder in (place, *place.parents) if _is_version(folder)]
+        versions = (folder for folder in (place, *place.parents) if re.fullmatch(r"v\d+", folder.name))
+        inside += [folder for folder in versions if any((folder / name).exists() for name in _OF_A_VERSION)]
     except (OSError, RuntimeError) as error:
         raise InputError(f"{path} cannot be used (links in a circle?). Give {flag} another place.") from error
     if inside:
         raise InputError(
             f"{path} lies in {inside[0]}, which is committed: only a run writes there. Give {flag} another place."
         )
-
-
-def _is_version(folder: Path) -> bool:
-    named = re.fullmatch(r"v\d+", folder.name) is not None
-    return named and any((folder / name).exists() for name in ("plan.yaml", "decision.json"))
 
 
 def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, flag: str = "--output") -> Path:

@@ -16,9 +16,8 @@ from runner.eval_set.door import LOCK_NAME, REPORTS, lock_over
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.decision import Receipt
 from runner.report.page_frame import inert, rendered
-from runner.substrate.measure import Measured
+from runner.substrate.measure import Measured, verdict
 from runner.substrate.shapes import PostBulk
-from runner.substrate.verdict import verdict
 
 TEMPLATE_VERSION = 1
 """Raised with every change of a template or of this module that changes the page; the page names it."""

@@ -8,29 +8,13 @@ from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import cache_from_source
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
+from runner.base import figures
 from runner.base.canonical import sha256
-from runner.base.figures import (
-    dollars,
-    figure,
-    figure_beside_bar,
-    fitting,
-    fitting_signed,
-    p_and_bar,
-    p_beside_alpha,
-    p_text,
-    per_query,
-    percent,
-    places,
-    round4,
-    said,
-    signed,
-    texts,
-    whole_percent,
-)
 from runner.base.places import OWN_FILES
 from runner.decide.tiers import cell_in_question, interval_of, stand
 from runner.judge.agreement.kappa import left_open
@@ -39,29 +23,14 @@ TEMPLATES = OWN_FILES / "templates"
 
 _OPTIONS: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
 
-_FILTERS: tuple[Callable[..., object], ...] = (
-    dollars,
-    figure,
-    fitting,
-    fitting_signed,
-    p_beside_alpha,
-    p_text,
-    per_query,
-    percent,
-    places,
-    round4,
-    said,
-    signed,
-    whole_percent,
-)
+_FILTERS = {
+    name: each for name, each in vars(figures).items() if isinstance(each, FunctionType) and not name.startswith("_")
+}
+"""Every way to write a figure."""
+
 _ASKED: tuple[Callable[..., object], ...] = (
-    cell_in_question,
-    figure_beside_bar,
-    interval_of,
-    left_open,
-    p_and_bar,
-    stand,
-    texts,
+    *(cell_in_question, interval_of, left_open, stand),
+    *(figures.figure_beside_bar, figures.p_and_bar, figures.texts),
 )
 
 
@@ -73,7 +42,7 @@ def environment(*, autoescape: bool) -> Environment:
         bytecode_cache=_byte_code(autoescape=autoescape),
         **_OPTIONS,
     )
-    made.filters |= {each.__name__: each for each in _FILTERS} | {"grouped": "{:,}".format, "quoted": shlex.quote}
+    made.filters |= _FILTERS | {"grouped": "{:,}".format, "quoted": shlex.quote}
     made.globals |= {each.__name__: each for each in _ASKED}
     return made
 

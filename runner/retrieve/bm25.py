@@ -78,7 +78,8 @@ def bm25_run(
     if len(chunks) != len(texts):
         raise ValueError(f"{len(chunks)} chunks and {len(texts)} texts")
     table = chunk_table(chunks)
-    index = _index(variant, texts)
+    _, _, code = variant.partition("@")
+    index = _lucene(texts, partial(terms_in, code)) if code else _INDEXES[variant](texts)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
         for query_id, text in queries.items():
@@ -178,13 +179,6 @@ def _okapi(texts: Sequence[str]) -> Index:
         return sums
 
     return Index(scores, len(terms))
-
-
-def _index(variant: str, texts: Sequence[str]) -> Index:
-    _, _, code = variant.partition("@")
-    if code:
-        return _lucene(texts, partial(terms_in, code))
-    return _INDEXES[variant](texts)
 
 
 _INDEXES: dict[str, Callable[[Sequence[str]], Index]] = {

@@ -5,7 +5,7 @@ summed again in float64.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, ChunkHit, Hit, Ints, Run
 from runner.embed.vectors import Matrix, gathered
-from runner.retrieve.ranking import ChunkTable, Retrieval, quantised, rank, read_down, retrieval
+from runner.retrieve.ranking import ChunkTable, Retrieval, quantised, read_down, retrieval
 from runner.retrieve.shortlist import shortlists
 
 RRF_K = 60
@@ -47,34 +47,29 @@ def dense_run(cell: str, arm: DenseArm) -> Retrieval:
     ValueError for rows that do not fit or are not finite.
     """
     _check(arm)
-    table, exact = arm.table, ExactScores(arm.chunk_vectors)
-
-    def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        candidates = shortlists(arm.query_vectors, table, arm.chunk_vectors)
-        for query_id, query, documents in zip(arm.query_ids, arm.query_vectors, candidates, strict=True):
-            rows = table.rows_of(documents)
-            yield query_id, rows, exact.of(query, rows)
-
-    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
+    candidates = shortlists(arm.query_vectors, arm.table, arm.chunk_vectors)
+    return exact_run(cell, arm, map(arm.table.rows_of, candidates), arm.index_bytes)
 
 
 def rerank_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """Return the sparse run's documents (at most RUN_DEPTH) in the order of their best chunk's dense score."""
     _check(arm)
-    table, exact = arm.table, ExactScores(arm.chunk_vectors)
+    found = {query_id: [hit.doc_id for hit in sparse.hits[query_id][:RUN_DEPTH]] for query_id in arm.query_ids}
+    documents = (_numbers(arm.table, sparse.cell, query_id, doc_ids) for query_id, doc_ids in found.items())
+    return exact_run(cell, arm, map(arm.table.rows_of, documents), arm.index_bytes)
 
-    def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
-            rows = table.rows_of(_documents(table, sparse, query_id))
-            yield query_id, rows, exact.of(query, rows)
 
-    return retrieval(cell, arm.chunks, table, scored(), arm.index_bytes)
+def exact_run(cell: str, arm: DenseArm, candidates: Iterable[Ints], index_bytes: int) -> Retrieval:
+    """Return the ranking of each query's candidate rows by their exact scores."""
+    exact, asked = ExactScores(arm.chunk_vectors), zip(arm.query_ids, arm.query_vectors, candidates, strict=True)
+    scored = ((query_id, rows, exact.of(query, rows)) for query_id, query, rows in asked)
+    return retrieval(cell, arm.chunks, arm.table, scored, index_bytes)
 
 
 def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     """Return the two document rankings fused by reciprocal rank, each taken to RUN_DEPTH.
 
-    Scores are whole steps of 1e-9 (see `reciprocal_ranks`). The evidence is the document's best dense chunk, even below
+    Scores are whole steps of 1e-9 (see `fused_ids`). The evidence is the document's best dense chunk, even below
     RUN_DEPTH. The reading list has every document's best chunk in fused order, then the second best ones, and so on.
     """
     table, chunks, exact = arm.table, arm.chunks, ExactScores(arm.chunk_vectors)
@@ -82,51 +77,29 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     hits: dict[str, tuple[Hit, ...]] = {}
     reading: dict[str, tuple[ChunkHit, ...]] = {}
     for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
-        # Both rankings as numbers of one table, so that ties go by doc_id.
-        arms = [_documents(table, run, query_id) for run in (sparse, dense)]
-        documents, scores = fused_ranking(arms)
+        fused = fused_ids([[hit.doc_id for hit in run.hits[query_id][:RUN_DEPTH]] for run in (sparse, dense)])
+        documents = _numbers(table, sparse.cell, query_id, [doc_id for doc_id, _ in fused])
         rows = _in_rounds(query, table, exact, documents)
         hits[query_id] = tuple(
-            Hit(chunks[row].doc_id, score / SCORE_UNIT, chunks[row].span)
-            for row, score in zip(rows[: len(scores)].tolist(), scores.tolist(), strict=True)
+            Hit(doc_id, score / SCORE_UNIT, chunks[row].span)
+            for (doc_id, score), row in zip(fused, rows[: len(fused)].tolist(), strict=True)
         )
         reading[query_id] = read_down(chunks, table, rows)
     return Retrieval(Run(cell, hits), reading, arm.index_bytes)
 
 
 def fused_ids(rankings: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
-    """Return the first RUN_DEPTH documents by summed reciprocal rank with their scores, as `fused_ranking` has them."""
-    ids = sorted({doc_id for ranking in rankings for doc_id in ranking})
-    numbers = {doc_id: number for number, doc_id in enumerate(ids)}
-    documents, scores = fused_ranking(
-        [np.array([numbers[doc_id] for doc_id in ranking], np.int64) for ranking in rankings]
-    )
-    return [(ids[document], score) for document, score in zip(documents.tolist(), scores.tolist(), strict=True)]
+    """Return the first RUN_DEPTH documents by summed 1 / (RRF_K + rank) with their sums in whole steps of 1e-9.
 
-
-def fused_ranking(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Return the first RUN_DEPTH documents by summed reciprocal rank, with scores in whole steps of 1e-9.
-
-    Documents are numbers that ascend with doc_id, which settles ties.
+    Of equal sums the greater id comes first, as `rank` has it. Exact sums are rounded half up; none merge: with two
+    rankings denominators are at most (60 + 100) ** 2, so two different sums lie at least 1.5e-9 apart.
     """
-    documents, scores = reciprocal_ranks(rankings)
-    order = rank(scores, documents, np.zeros_like(documents))[:RUN_DEPTH]
-    return documents[order], scores[order]
-
-
-def reciprocal_ranks(rankings: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Return every document of the rankings, ascending, and its sum of 1 / (RRF_K + rank) in whole steps of 1e-9.
-
-    Exact sums rounded half up; none merge: with two rankings denominators are at most (60 + 100) ** 2, so two different
-    sums lie at least 1.5e-9 apart.
-    """
-    sums: dict[int, Fraction] = {}
+    sums: dict[str, Fraction] = {}
     for ranking in rankings:
-        for place, document in enumerate(ranking.tolist(), start=1):
-            sums[document] = sums.get(document, Fraction(0)) + Fraction(1, RRF_K + place)
-    documents = sorted(sums)
-    steps = [math.floor(sums[document] * SCORE_UNIT + Fraction(1, 2)) for document in documents]
-    return np.array(documents, np.int64), np.array(steps, np.int64)
+        for place, doc_id in enumerate(ranking, start=1):
+            sums[doc_id] = sums.get(doc_id, Fraction(0)) + Fraction(1, RRF_K + place)
+    steps = {doc_id: math.floor(total * SCORE_UNIT + Fraction(1, 2)) for doc_id, total in sums.items()}
+    return sorted(steps.items(), key=lambda pair: (pair[1], pair[0]), reverse=True)[:RUN_DEPTH]
 
 
 class ExactScores:
@@ -165,12 +138,12 @@ def _check(arm: DenseArm) -> None:
         raise ValueError("query vectors hold a value that is not finite")
 
 
-def _documents(table: ChunkTable, run: Run, query_id: str) -> Ints:
-    """Return the numbers of a run's first RUN_DEPTH documents, best first."""
+def _numbers(table: ChunkTable, cell: str, query_id: str, doc_ids: Sequence[str]) -> Ints:
+    """Return the documents' numbers in the table; ValueError for one that has no chunk in it."""
     try:
-        return np.array([table.numbers[hit.doc_id] for hit in run.hits[query_id][:RUN_DEPTH]], np.int64)
+        return np.array([table.numbers[doc_id] for doc_id in doc_ids], np.int64)
     except KeyError as error:
-        raise ValueError(f"{run.cell}: query {query_id} retrieves {error}, which has no chunk in this cell") from error
+        raise ValueError(f"{cell}: query {query_id} retrieves {error}, which has no chunk in this cell") from error
 
 
 def _in_rounds(query: Matrix, table: ChunkTable, exact: ExactScores, documents: Ints) -> Ints:

@@ -1,6 +1,5 @@
 """Dense retrieval from less than whole float32 vectors, as sqlite-vec stores it: cut short, int8 codes, or signs."""
 
-from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -9,8 +8,8 @@ from numpy.typing import NDArray
 from runner.base.records import RUN_DEPTH, Ints
 from runner.base.store import Store
 from runner.embed.vectors import Matrix, blocks, transformed, unit
-from runner.retrieve.ranking import Retrieval, retrieval
-from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run
+from runner.retrieve.ranking import Retrieval
+from runner.retrieve.retrieve import DenseArm, dense_run, exact_run
 
 OVERSAMPLE = 4
 """Binary candidates a document of the run: 4 x 100 chunks are rescored."""
@@ -32,10 +31,14 @@ def variant_run(cell: str, variant: str, arm: DenseArm, store: Store) -> Retriev
     """
     n, dim = arm.chunk_vectors.shape
     if variant == "bit":
-        return _bit_run(cell, arm)
-    if variant == "int8":
-        return _transformed_run(cell, arm, store, variant, dim, int8_rows)._replace(index_bytes=n * dim)
-    return _transformed_run(cell, arm, store, variant, int(variant), partial(cut_rows, dim=int(variant)))
+        words = sign_words(arm.chunk_vectors)
+        candidates = (nearest_by_signs(signs, words, CANDIDATES) for signs in sign_words(arm.query_vectors))
+        return exact_run(cell, arm, candidates, arm.index_bytes + n * dim // 8)
+    is_int8 = variant == "int8"
+    kept, of = (dim, int8_rows) if is_int8 else (int(variant), partial(cut_rows, dim=int(variant)))
+    stored = transformed(store, arm.chunk_vectors, variant, kept, of)
+    found = dense_run(cell, arm._replace(query_vectors=of(arm.query_vectors), chunk_vectors=stored))
+    return found._replace(index_bytes=n * dim) if is_int8 else found
 
 
 def cut_rows(rows: Matrix, dim: int) -> Matrix:
@@ -75,22 +78,3 @@ def nearest_by_signs(query: NDArray[np.uint64], words: NDArray[np.uint64], count
     closest = np.argpartition(keys, count - 1)[:count] if count < len(keys) else places
     nearest: Ints = closest[np.argsort(keys[closest])]
     return nearest
-
-
-def _bit_run(cell: str, arm: DenseArm) -> Retrieval:
-    words, asked, exact = sign_words(arm.chunk_vectors), sign_words(arm.query_vectors), ExactScores(arm.chunk_vectors)
-
-    def scored() -> Iterator[tuple[str, Ints, Ints]]:
-        for query_id, query, signs in zip(arm.query_ids, arm.query_vectors, asked, strict=True):
-            rows = nearest_by_signs(signs, words, CANDIDATES)
-            yield query_id, rows, exact.of(query, rows)
-
-    n, dim = arm.chunk_vectors.shape
-    return retrieval(cell, arm.chunks, arm.table, scored(), arm.index_bytes + n * dim // 8)
-
-
-def _transformed_run(
-    cell: str, arm: DenseArm, store: Store, variant: str, dim: int, of: Callable[[Matrix], Matrix]
-) -> Retrieval:
-    stored = transformed(store, arm.chunk_vectors, variant, dim, of)
-    return dense_run(cell, arm._replace(query_vectors=of(arm.query_vectors), chunk_vectors=stored))

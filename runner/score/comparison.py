@@ -1,8 +1,10 @@
 """Every cell's scores beside the baseline's, query by query, and the statistics over all cells at once."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+
+import numpy as np
 
 from runner.base.errors import IntegrityError
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Run, Scores
@@ -10,7 +12,7 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound
-from runner.eval_set.shapes.plan import ScoredPlan
+from runner.eval_set.shapes.plan import Bootstrap, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
@@ -37,9 +39,9 @@ class Comparison:
     queries: Sequence[QueryRow]
     runs: Mapping[str, Run]
     qrels: Qrels
-    facts: Mapping[str, CellFile]
-    registered: frozenset[str]
-    document_lengths: Mapping[str, int]
+    facts: Mapping[str, CellFile] = field(default_factory=dict)
+    registered: frozenset[str] = frozenset()
+    document_lengths: Mapping[str, int] = field(default_factory=dict)
     published: bool = False
 
     @cached_property
@@ -154,10 +156,8 @@ class Comparison:
         by_cell: dict[str, dict[str, MeasureResult]] = {cell: {} for cell in self.runs}
         for measure in MEASURES:
             values = score_matrix(list(self.scores.values()), measure)
-            for cell, row, ends in zip(self.runs, values, planned_intervals(values, self.plan), strict=True):
-                by_cell[cell][measure] = MeasureResult(
-                    mean=mean(row), low=ends.low, high=ends.high, per_query=row.tolist()
-                )
+            for cell, row in zip(self.runs, measured(values, self.plan.bootstrap), strict=True):
+                by_cell[cell][measure] = row
         return by_cell
 
     @cached_property
@@ -211,11 +211,20 @@ def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
     return int((differences > 0).sum()), int((differences == 0).sum()), int((differences < 0).sum())
 
 
+def less(after: Mapping[str, int], before: Mapping[str, int], queries: Iterable[str]) -> Ints:
+    """Return one result's scores less another's, query by query; the two may have them in different orders."""
+    return np.array([after[query] - before[query] for query in queries], np.int64)
+
+
 def paired_differences(values: Ints, baseline: int, plan: ScoredPlan) -> list[Difference]:
-    """Return each row less the baseline's row: bootstrap interval, wins, ties and losses by query."""
-    differences = values - values[baseline]
+    """Return each row less the baseline's row; see `summarised`."""
+    return summarised(values - values[baseline], plan.bootstrap)
+
+
+def summarised(differences: Ints, bootstrap: Bootstrap) -> list[Difference]:
+    """Return of each row of differences by query its mean, bootstrap interval, wins, ties and losses."""
     rows = []
-    for row, interval in zip(differences, planned_intervals(differences, plan), strict=True):
+    for row, interval in zip(differences, planned_intervals(differences, bootstrap), strict=True):
         wins, ties, losses = wins_ties_losses(row)
         rows.append(
             Difference(mean=mean(row), low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses)
@@ -223,7 +232,14 @@ def paired_differences(values: Ints, baseline: int, plan: ScoredPlan) -> list[Di
     return rows
 
 
-def planned_intervals(values: Ints, plan: ScoredPlan) -> tuple[Interval, ...]:
+def measured(values: Ints, bootstrap: Bootstrap) -> list[MeasureResult]:
+    """Return of each row of scores by query its mean and bootstrap interval."""
+    return [
+        MeasureResult(mean=mean(row), low=ends.low, high=ends.high, per_query=row.tolist())
+        for row, ends in zip(values, planned_intervals(values, bootstrap), strict=True)
+    ]
+
+
+def planned_intervals(values: Ints, bootstrap: Bootstrap) -> tuple[Interval, ...]:
     """Return the bootstrap interval of each row's mean, drawn as the plan says."""
-    bootstrap = plan.bootstrap
     return mean_intervals(values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence)

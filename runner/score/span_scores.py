@@ -72,7 +72,7 @@ def span_scores(comparison: Comparison, labels: Iterable[Label], readings: Mappi
         differences = (
             paired_differences(values, baseline, comparison.plan) if baseline is not None else [None] * len(cells)
         )
-        intervals = planned_intervals(values, comparison.plan)
+        intervals = planned_intervals(values, comparison.plan.bootstrap)
         for cell, row, ends, difference in zip(cells, values, intervals, differences, strict=True):
             cells[cell].append(
                 SpanRecall(tokens=budget, mean=mean(row), low=ends.low, high=ends.high, difference=difference)

@@ -227,24 +227,20 @@ def embedded_again(substrate: Substrate, embed: Embed, seed: int) -> FindingResu
     rows = substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample)
     # As `Chunk.reading` puts a chunk's context before its text.
     texts = {row[0]: f"{row[1]}\n{row[2]}" if row[1] else str(row[2]) for row in rows if row[0] in stored}
-    cosines = _cosines(stored, texts, embed) if texts else {}
-    # NaN is not above the floor either.
+    cosines = {}
+    if texts:
+        again = embed(list(texts.values()))
+        # The cosine of the stored vector and the one made now; NaN, if one is not finite or 0, is not above the floor.
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            held = np.array([np.frombuffer(stored[chunk_id], "<f4") for chunk_id in texts]).astype(np.float64)
+            values = (held * again).sum(axis=1) / np.linalg.norm(held, axis=1) / np.linalg.norm(again, axis=1)
+        cosines = dict(zip(texts, values.tolist(), strict=True))
     short = [
         f"chunk {chunk_id}: cosine {value:.4f}" for chunk_id, value in cosines.items() if not value >= LEAST_COSINE
     ]
     what = f"chunks embedded again have a cosine below {LEAST_COSINE} to their stored vector"
     so = "another model, prompt or text made it"
     return finding("stored vectors are not the model's", len(short), len(cosines), what, so, short)
-
-
-def _cosines(stored: Mapping[int, bytes], texts: Mapping[int, str], embed: Embed) -> dict[int, float]:
-    """Return by chunk the cosine of the stored vector and the one that `embed` makes; NaN if one is not finite or 0."""
-    again = embed(list(texts.values()))
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        rows = np.array([np.frombuffer(stored[chunk_id], "<f4") for chunk_id in texts]).astype(np.float64)
-        products = (rows * again).sum(axis=1)
-        cosines = products / np.linalg.norm(rows, axis=1) / np.linalg.norm(again, axis=1)
-    return dict(zip(texts, cosines.tolist(), strict=True))
 
 
 CANARIES: dict[str, tuple[str, str]] = {
@@ -311,7 +307,8 @@ def _stale_index(substrate: Substrate, seed: int) -> FindingResult:
     examples = []
     for chunk_id in sorted(words):
         rarest = sorted(words[chunk_id], key=lambda term: (counts.get(term, 0), term))[:RAREST]
-        unfound = [term for term in rarest if not _in_index(substrate, term, chunk_id)]
+        in_index = "SELECT 1 FROM {places} WHERE term = ? AND doc = ? LIMIT 1"
+        unfound = [term for term in rarest if not list(substrate.rows(in_index, (term, chunk_id)))]
         if unfound:
             examples.append(f"chunk {chunk_id}: its word {printable(unfound[0])!r} does not find it")
         elif is_countable and indexed.get(chunk_id) != sizes[chunk_id]:
@@ -319,11 +316,6 @@ def _stale_index(substrate: Substrate, seed: int) -> FindingResult:
     what = "chunks tried are not in the full-text index as they read now"
     so = "keyword search answers from text that is gone"
     return finding("FTS index stale", len(examples), len(words), what, so, examples)
-
-
-def _in_index(substrate: Substrate, term: str, chunk_id: int) -> bool:
-    query = "SELECT 1 FROM {places} WHERE term = ? AND doc = ? LIMIT 1"
-    return bool(list(substrate.rows(query, (term, chunk_id))))
 
 
 def _cut(tokenizer: str, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[int, set[str]], dict[int, bytes]]:

@@ -26,19 +26,6 @@ class Stored(NamedTuple):
     is_same: bool
 
 
-class Account(NamedTuple):
-    """What became of one document; `lacking`, `changed` and `other` are "" or an example of what is wrong with it."""
-
-    has_chunks: bool
-    characters: int
-    uncovered: int
-    lacking: str
-    changed: str
-    other: str
-    n_missing: int
-    n_surplus: int
-
-
 def document_findings(
     substrate: Substrate, documents: Sequence[Document], chunker: str, chunks: Sequence[Chunk]
 ) -> tuple[list[FindingResult], CoverageResult]:
@@ -47,22 +34,31 @@ def document_findings(
     for chunk in chunks:
         expected[chunk.doc_id].append((chunk.span.start, chunk.span.end, chunk.context))
     stored = _read(substrate, documents)
-    accounts = [_account(document, stored[document.doc_id], expected[document.doc_id]) for document in documents]
-    # Chunks of a document that is amended or not there whole differ of necessity, so they are not compared.
-    whole = [account for account in accounts if not account.lacking and not account.changed]
-    lacking = [account.lacking for account in accounts if account.lacking]
-    changed = [account.changed for account in accounts if account.changed]
-    others = [account.other for account in whole if account.other]
-    characters = sum(account.characters for account in accounts)
-    coverage = CoverageResult(
-        documents=len(documents),
-        with_chunks=sum(account.has_chunks for account in accounts),
-        characters=characters,
-        covered=characters - sum(account.uncovered for account in accounts),
-    )
+    lacking, changed, others = [], [], []
+    with_chunks = characters = covered = n_whole = n_missing = n_surplus = 0
+    for document in documents:
+        rows = stored[document.doc_id]
+        # Its text in chunks, and as it is archived.
+        spans = [row.span for row in rows if row.span is not None]
+        length, uncovered = uncovered_of(document.text, spans)
+        with_chunks, characters, covered = with_chunks + bool(spans), characters + length, covered + length - uncovered
+        if uncovered or not spans:
+            what = f"{uncovered:,} of {length:,} characters in no chunk" if spans else "no chunk"
+            lacking.append(f"{document.doc_id}: {what}")
+        amended = next((row for row in rows if not row.is_same), None)
+        if amended is not None:
+            changed.append(f"{document.doc_id}: chunk {amended.chunk_id}, {_characters(amended)}")
+        # Chunks of a document that is amended or not there whole differ of necessity, so they are not compared.
+        if uncovered or not spans or amended is not None:
+            continue
+        n_whole += 1
+        # Cut as the chunker cuts it: the same places, each as often.
+        missing, surplus = differences(expected[document.doc_id], rows)
+        n_missing, n_surplus = n_missing + len(missing), n_surplus + len(surplus)
+        if missing or surplus:
+            others.append(f"{document.doc_id}: {_difference(expected[document.doc_id], missing, surplus)}")
     stored_otherwise = (
-        f"{sum(account.n_missing for account in whole):,} of its chunks are missing, and "
-        f"{sum(account.n_surplus for account in whole):,} stored ones are not its own or are stored again, "
+        f"{n_missing:,} of its chunks are missing, and {n_surplus:,} stored ones are not its own or are stored again, "
         "so what was decided is not what was embedded"
     )
     cut_otherwise = f"documents that are there whole and unchanged are not cut as {chunker} cuts them"
@@ -70,27 +66,8 @@ def document_findings(
     return [
         finding("missing chunks", len(lacking), total, LACKING, "what was graded there cannot be found", lacking),
         finding("changed documents", len(changed), total, CHANGED, AMENDED, changed),
-        finding("other chunks", len(others), len(whole), cut_otherwise, stored_otherwise, others),
-    ], coverage
-
-
-def _account(document: Document, rows: Sequence[Stored], expected: Sequence[Place]) -> Account:
-    """Compare a document's chunks with its text, then by start, end and context with the expected ones."""
-    doc_id, lacking, changed, other = document.doc_id, "", "", ""
-    spans = [row.span for row in rows if row.span is not None]
-    characters, uncovered = uncovered_of(document.text, spans)
-    if not spans:
-        lacking = f"{doc_id}: no chunk"
-    elif uncovered:
-        lacking = f"{doc_id}: {uncovered:,} of {characters:,} characters in no chunk"
-    amended = next((row for row in rows if not row.is_same), None)
-    if amended is not None:
-        changed = f"{doc_id}: chunk {amended.chunk_id}, {_characters(amended)}"
-    # Cut as the chunker cuts it: the same places, each as often.
-    missing, surplus = differences(expected, rows)
-    if missing or surplus:
-        other = f"{doc_id}: {_difference(expected, missing, surplus)}"
-    return Account(bool(spans), characters, uncovered, lacking, changed, other, len(missing), len(surplus))
+        finding("other chunks", len(others), n_whole, cut_otherwise, stored_otherwise, others),
+    ], CoverageResult(documents=total, with_chunks=with_chunks, characters=characters, covered=covered)
 
 
 def _read(substrate: Substrate, documents: Sequence[Document]) -> defaultdict[str, list[Stored]]:
@@ -118,15 +95,11 @@ def _read(substrate: Substrate, documents: Sequence[Document]) -> defaultdict[st
 def uncovered_of(text: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return how many characters the text has, and how many of them no span covers, both without white space."""
     reached, gaps = 0, []
-    for start, end in sorted(spans):
+    for start, end in (*sorted(spans), (len(text), len(text))):
         gaps.append(text[reached:start])  # "" where the span begins before the last one's end
         reached = max(reached, end)
-    gaps.append(text[reached:])
-    return _without_space(text), sum(map(_without_space, gaps))
-
-
-def _without_space(text: str) -> int:
-    return sum(map(len, text.split()))
+    length, uncovered = (sum(map(len, words.split())) for words in (text, "\n".join(gaps)))
+    return length, uncovered
 
 
 def differences(expected: Sequence[Place], stored: Sequence[Stored]) -> tuple[list[Place], list[Stored]]:

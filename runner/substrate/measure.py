@@ -8,22 +8,40 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.canonical import file_sha256
+from runner.base.canonical import file_sha256, sha256
 from runner.base.errors import InputError
+from runner.base.figures import p_text, round4
 from runner.base.progress import say
 from runner.base.records import PromptSide, Run
 from runner.base.store import Store
+from runner.decide.cell_results import unjudged_hits
+from runner.decide.compared import Recorded
 from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
+from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.door import LOCK_NAME
+from runner.eval_set.runs import run_bytes
 from runner.retrieve.variants import cut_rows
 from runner.substrate.checks import Expected, check_substrate
 from runner.substrate.database import Substrate
-from runner.substrate.record import Decided, arm_result, counterparts, documents, quantisation
-from runner.substrate.search import Searches
-from runner.substrate.shapes import ModelFacts, PostBulk
-from runner.substrate.verdict import compared_findings
+from runner.substrate.record import Decided, counterparts
+from runner.substrate.search import BINARY, EXACT, IndexRecall, Searches
+from runner.substrate.shapes import (
+    ArmResult,
+    Beside,
+    FindingResult,
+    IndexRecallResult,
+    ModelFacts,
+    PostBulk,
+    Quantisation,
+    finding,
+)
+
+INDEX_RECALL_FLOORS = {10: 0.95, 100: 0.9}
+"""Mean index recall by depth below which quantisation loses more than rescoring is there to bring back."""
+
+_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -38,7 +56,8 @@ class Measured:
 
 def measured(known: Decided, substrate: Substrate, version_before: str | None) -> Measured:
     """Return checks, scores, index recall and latencies; the substrate was last seen in `version_before`."""
-    version, record, spec = known.version, known.record, known.encoder.spec
+    record, spec = known.record, known.encoder.spec
+    version, plan = record.version, record.results.plan
     dim = int(known.cut or spec.dim)
     if dim != substrate.facts.dim:
         raise InputError(
@@ -52,7 +71,7 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         rows = np.asarray(embed(store, known.encoder, texts, side).rows)
         return cut_rows(rows, dim) if known.cut else rows
 
-    sample = documents(version)
+    sample = corpus_documents(version, version.embedded_corpus)
     model = _model(known, substrate)
     with _timed(seconds, "checks"):
         chunks = chunk_corpus(sample, known.chunker)
@@ -64,14 +83,15 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         within = Searches(substrate, texts, vectors(list(texts.values()), "query"), doc_ids)
     everywhere = replace(within, restricted=False)
     with _timed(seconds, "runs"):
-        runs, wide_runs = within.runs(), _kept(everywhere.runs(), frozenset(doc_ids))
+        runs, wide_runs = within.runs(), everywhere.runs()
     with _timed(seconds, "index recall"):
         recall = everywhere.index_recall()
     with _timed(seconds, "latency"):
         times = {arm: milliseconds(spent) for arm, spent in everywhere.latencies().items()}
-    beside = counterparts(record.cells, spec.name, known.chunker, known.cut)
+    cells = [row.cell for row in record.results.cells]
+    beside = counterparts(cells, spec.name, known.chunker, known.cut)
     arms = [arm_result(record, arm, run, beside.get(arm)) for arm, run in runs.items()]
-    lost = quantisation(record, wide_runs, recall)
+    lost = _quantisation(record, wide_runs, frozenset(doc_ids), recall)
     report = PostBulk(
         schema_version=1,
         source=version.source.name,
@@ -80,24 +100,16 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         chosen=known.decision.chosen,
         model=model,
         substrate=substrate.facts,
-        plan=record.plan,
+        plan=plan,
         queries=list(texts),
         arms=arms,
         quantisation=lost,
         coverage=coverage,
-        findings=[*findings, *compared_findings(arms, lost, record.plan.significance.alpha)],
+        findings=[*findings, *compared_findings(arms, lost, plan.significance.alpha)],
         results_sha256=file_sha256(version.results_path),
         lock_sha256=file_sha256(version.record / LOCK_NAME),
     )
     return Measured(report, runs, times, seconds)
-
-
-def _kept(runs: Mapping[str, Run], doc_ids: frozenset[str]) -> dict[str, Run]:
-    """Return the runs without the documents that were not sampled, which nobody could grade."""
-    return {
-        arm: Run(arm, {query: tuple(hit for hit in hits if hit.doc_id in doc_ids) for query, hits in run.hits.items()})
-        for arm, run in runs.items()
-    }
 
 
 def _model(known: Decided, substrate: Substrate) -> ModelFacts:
@@ -128,3 +140,112 @@ def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
     started = perf_counter()
     yield
     seconds[stage] = perf_counter() - started
+
+
+def arm_result(record: Recorded, arm: str, run: Run, cell: str | None) -> ArmResult:
+    """Return the scores of an arm's run, beside those of the record's cell if it has one."""
+    runs = {arm: run} if cell is None else {arm: run, cell: record.run(cell)}
+    comparison = record.comparison(runs, cell or arm)
+    scores = comparison.means
+    beside = None
+    if cell is not None:
+        differences, test = comparison.differences[arm], comparison.tests[arm]
+        beside = Beside(cell=cell, scores=scores[cell], differences=differences, test=test)
+    unjudged, bounds = unjudged_hits(comparison, run)
+    return ArmResult(
+        arm=arm,
+        scores=scores[arm],
+        unjudged=unjudged,
+        bounds=bounds,
+        run_sha256=sha256(run_bytes(run)),
+        beside=beside,
+    )
+
+
+def _quantisation(
+    record: Recorded, runs: Mapping[str, Run], doc_ids: frozenset[str], recall: IndexRecall
+) -> Quantisation:
+    """Return what the binary index loses against exact search over the same vectors; `runs` are over all of them."""
+    # Without the documents that were not sampled, which nobody could grade.
+    graded = {
+        arm: Run(arm, {query: tuple(hit for hit in hits if hit.doc_id in doc_ids) for query, hits in run.hits.items()})
+        for arm, run in runs.items()
+        if arm in (EXACT, BINARY)
+    }
+    comparison = record.comparison(graded, EXACT)
+    of_depths = []
+    for depth, floor in INDEX_RECALL_FLOORS.items():
+        shares = recall[depth]
+        # The worst queries first, of equal ones by id.
+        short = sorted(pair for pair in zip(shares, comparison.query_ids, strict=True) if pair[0] < 1)
+        of_depth = IndexRecallResult(
+            depth=depth,
+            mean=sum(shares) / len(shares),
+            least=min(shares),
+            worst=[query_id for _, query_id in short[:_LISTED]],
+            floor=floor,
+        )
+        of_depths.append(of_depth)
+    return Quantisation(
+        recall=of_depths,
+        difference=comparison.differences[BINARY]["ndcg@10"],
+        test=comparison.tests[BINARY],
+    )
+
+
+def compared_findings(arms: Sequence[ArmResult], lost: Quantisation, alpha: float) -> list[FindingResult]:
+    """Return the two findings that searching adds to the checks of the tables."""
+    return [_quantisation_loss(lost), _score_loss(arms, alpha)]
+
+
+def _quantisation_loss(lost: Quantisation) -> FindingResult:
+    """Return a fault if the mean index recall lies below its floor at either depth, whatever it costs in nDCG@10."""
+    short = [recall for recall in lost.recall if round4(recall.mean) < recall.floor]
+    shares = " and ".join(f"{recall.mean:.4f} of the first {recall.depth}" for recall in lost.recall)
+    floors = " and ".join(f"{recall.floor:g} at {recall.depth}" for recall in lost.recall)
+    worst = dict.fromkeys(query_id for recall in short for query_id in recall.worst)
+    sentence = (
+        f"The binary index with rescoring keeps {shares} chunks of exact search (at least {floors} is asked for); "
+        f"nDCG@10 of the eval set's documents among all changes by {lost.difference.mean:+.4f} "
+        f"(p {p_text(lost.test.p)})."
+    )
+    return finding("quantisation loss", len(short), len(lost.recall), sentence=sentence, examples=worst)
+
+
+def _score_loss(arms: Sequence[ArmResult], alpha: float) -> FindingResult:
+    """Return a fault if a vector arm scores below the record's cell beyond chance, were its unjudged hits perfect too.
+
+    Full text and fusion are not held to this: FTS5 ranks chunks by its own words, which is another method.
+    """
+    vectors = [(arm, arm.beside) for arm in arms if arm.arm in (EXACT, BINARY) and arm.beside is not None]
+    short = [
+        f"{arm.arm} {beside.differences['ndcg@10'].mean:+.4f} to {beside.cell} (p {p_text(beside.test.p)})"
+        for arm, beside in vectors
+        if _falls_short(arm, beside, alpha)
+    ]
+    sentence = "No search of the vectors scores below the record's cell beyond chance and unjudged hits."
+    if short:
+        listed = "; ".join(short)
+        sentence = f"nDCG@10 is below the record's, and would be if every unjudged hit were perfect: {listed}."
+    return finding("vector scores below the record", len(short), len(vectors), sentence=sentence)
+
+
+def _falls_short(arm: ArmResult, beside: Beside, alpha: float) -> bool:
+    is_less = beside.differences["ndcg@10"].mean < 0 and round4(beside.test.p) <= alpha
+    return is_less and round4(arm.bounds[1]) < round4(beside.scores["ndcg@10"].mean)
+
+
+def verdict(report: PostBulk) -> str:
+    """Return one sentence: every fault by name, or that there is none and what the figures are."""
+    if names := [fault.name for fault in report.faults]:
+        counted = "1 fault" if len(names) == 1 else f"{len(names)} faults"
+        return f"The substrate has {counted}: {'; '.join(names)}."
+    arm = next(row for row in report.arms if row.arm == BINARY)
+    beside = ""
+    if arm.beside is not None:
+        beside = f", beside {arm.beside.scores['ndcg@10'].mean:.4f} of {arm.beside.cell} in the record"
+    kept = report.quantisation.recall[0]
+    return (
+        f"No fault was found: {BINARY} scores {arm.scores['ndcg@10'].mean:.4f} nDCG@10{beside}, and keeps "
+        f"{kept.mean:.4f} of the first {kept.depth} chunks of exact search."
+    )

@@ -57,11 +57,10 @@ IndexRecall = Mapping[int, tuple[float, ...]]
 
 
 class RankedChunks(NamedTuple):
-    """Chunk ids, and their scores in whole steps of 1e-5, which never rise; `more` if others may follow."""
+    """Chunk ids, and their scores in whole steps of 1e-5, which never rise."""
 
     ids: list[int]
     scores: list[int]
-    more: bool
 
 
 @dataclass
@@ -82,13 +81,12 @@ class Ranking:
                     self.best[chunk.doc_id] = (-score, chunk.index, chunk.span)
             self.last = score
 
-    def settled(self) -> list[str]:
-        """Return the documents that score above the last chunk, and so above every chunk that is still to come."""
-        return [doc_id for doc_id, chunk in self.best.items() if self.last is not None and -chunk[0] > self.last]
-
     def is_final(self) -> bool:
-        """Return whether the first RUN_DEPTH documents, with their ties and evidence, are those of the whole search."""
-        return len(self.settled()) >= RUN_DEPTH
+        """Return whether the first RUN_DEPTH documents, with their ties and evidence, are those of the whole search.
+
+        That many score above the last chunk, and so above every chunk that is still to come.
+        """
+        return self.last is not None and sum(-chunk[0] > self.last for chunk in self.best.values()) >= RUN_DEPTH
 
     def hits(self) -> Hits:
         """Return the first RUN_DEPTH documents in runner.retrieve.ranking's order of ties."""
@@ -168,7 +166,7 @@ class Searches:
         answers: dict[str, Hits] = {}
         seconds: dict[str, float] = {}
         calls: dict[str, Callable[[], Hits]] = {
-            EXACT: lambda: self._exact(vector),
+            EXACT: lambda: self._documents(self._by_distance(vector)),
             BINARY: lambda: self._documents([self._rescored(vector)]),
             KEYWORD: lambda: self._documents(self._matching(match_expression(text))),
             FUSED: lambda: fused(answers[KEYWORD], answers[BINARY]),
@@ -179,20 +177,6 @@ class Searches:
             seconds[arm] = time.perf_counter() - started
         seconds[FUSED] += seconds[KEYWORD] + seconds[BINARY]
         return answers, seconds
-
-    def _exact(self, vector: bytes) -> Hits:
-        # A few first; then as many as a search returns, without what is settled, until nothing can change.
-        ranking = Ranking()
-        ranked = self._nearest(vector, FIRST_NEAREST)
-        ranking.add(ranked, self._places(ranked.ids))
-        seen = list(ranked.ids)
-        while ranked.more and not ranking.is_final():
-            ranked = self._nearest(vector, MOST_NEAREST, seen, ranking.settled())
-            if not ranked.ids:
-                break  # vectors that are not finite alone: they would come again for ever
-            ranking.add(ranked, self._places(ranked.ids))
-            seen += ranked.ids
-        return ranking.hits()
 
     def _documents(self, batches: Iterable[RankedChunks]) -> Hits:
         """Return the documents of the batches, which are asked for as long as more chunks could change them."""
@@ -221,25 +205,26 @@ class Searches:
         rows = self.substrate.rows(chunks, (json_array(self._ids.values()),))
         return " AND chunk_id IN (SELECT value FROM json_each(?))", (json_array(row[0] for row in rows),)
 
-    def _nearest(
-        self, vector: bytes, count: int, seen: Sequence[int] = (), settled: Sequence[str] = ()
-    ) -> RankedChunks:
-        """Return the `count` chunks nearest by the declared distance.
+    def _by_distance(self, vector: bytes) -> Iterator[RankedChunks]:
+        """Yield all chunks by the declared distance: a few first, then as many as a search returns."""
+        ranked, seen = self._nearest(vector, FIRST_NEAREST), list[int]()
+        while ranked.ids:  # none if vectors that are not finite are left alone, which would come again for ever
+            yield ranked
+            seen += ranked.ids
+            ranked = self._nearest(vector, MOST_NEAREST, seen)
 
-        Chunks that were seen, and all of documents that are settled, are left out, since they would only take places.
-        """
+    def _nearest(self, vector: bytes, count: int, seen: Sequence[int] = ()) -> RankedChunks:
+        """Return the `count` chunks nearest by the declared distance, without those that were seen."""
         clause, bindings = self._among
         if seen:
             # vec0 takes one list of ids, so that both conditions stand in one.
             clause = (
                 " AND chunk_id IN (SELECT chunk_id FROM {chunks} "
-                "WHERE chunk_id NOT IN (SELECT value FROM json_each(?)) "
-                f"AND document_id NOT IN (SELECT value FROM json_each(?)){clause})"
+                f"WHERE chunk_id NOT IN (SELECT value FROM json_each(?)){clause})"
             )
-            documents = json_array(self._ids.get(doc_id, doc_id) for doc_id in settled)
-            bindings = (json_array(seen), documents, *bindings)
+            bindings = (json_array(seen), *bindings)
         query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + clause
-        return self._by_score(self.substrate.rows(query, (vector, count, *bindings)), count)
+        return self._by_score(self.substrate.rows(query, (vector, count, *bindings)))
 
     def _rescored(self, vector: bytes) -> RankedChunks:
         """Return the candidates nearest by Hamming distance of bits, by the declared distance of their floats."""
@@ -249,17 +234,14 @@ class Searches:
             f"SELECT chunk_id, vec_distance_{self.substrate.facts.metric}(embedding, ?) FROM {{vectors}} "
             "WHERE embedding_bq MATCH vec_quantize_binary(?) AND k = ?" + among
         )
-        return self._by_score(self.substrate.rows(query, (vector, vector, candidates, *allowed)), candidates)
+        return self._by_score(self.substrate.rows(query, (vector, vector, candidates, *allowed)))
 
-    def _by_score(self, rows: Iterable[tuple[Any, ...]], count: int) -> RankedChunks:
+    def _by_score(self, rows: Iterable[tuple[Any, ...]]) -> RankedChunks:
         """Return the rows by score; without those whose distance is NULL, since a vector is not finite."""
         similarity = SIMILARITY[self.substrate.facts.metric]
-        every = list(rows)
-        scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in every if distance is not None]
+        scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in rows if distance is not None]
         scored.sort(key=lambda pair: -pair[0])
-        return RankedChunks(
-            [chunk_id for _, chunk_id in scored], [score for score, _ in scored], more=len(every) == count
-        )
+        return RankedChunks([chunk_id for _, chunk_id in scored], [score for score, _ in scored])
 
     def _matching(self, expression: str) -> Iterator[RankedChunks]:
         """Yield all chunks that match, best first by the table's own rank function; InputError if it makes no numbers.
@@ -279,7 +261,7 @@ class Searches:
         rows = self.substrate.rows(query, (expression, *allowed))
         while batch := list(islice(rows, BATCH)):
             scores = [_steps(-self._number(value)) for _, value in batch]
-            yield RankedChunks([chunk_id for chunk_id, _ in batch], scores, more=len(batch) == BATCH)
+            yield RankedChunks([chunk_id for chunk_id, _ in batch], scores)
 
     def _number(self, value: object) -> float:
         if isinstance(value, float):

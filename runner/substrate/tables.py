@@ -67,17 +67,12 @@ def declared(names: Mapping[str, str], rows: Rows) -> tuple[SubstrateFacts | Non
     problems += of_vectors + of_fts
     if problems:
         return None, problems
-    version = _version(names["meta"] in schema, rows)
+    # The substrate's version is its row among the facts, else PRAGMA user_version.
+    versions = rows("SELECT value FROM {meta} WHERE key = 'version'") if names["meta"] in schema else iter(())
+    version = next(versions, None) or next(rows("PRAGMA user_version"))
     ((count,),) = rows("SELECT count(*) FROM {chunks}")
     metric = cast("Metric", metric)
-    return SubstrateFacts(version=version, chunks=count, dim=dim, metric=metric, tokenizer=tokenizer), []
-
-
-def _version(has_table: bool, rows: Rows) -> str:
-    """Return the substrate's version: its row among the facts, else PRAGMA user_version."""
-    values = rows("SELECT value FROM {meta} WHERE key = 'version'") if has_table else iter(())
-    row = next(values, None) or next(rows("PRAGMA user_version"))
-    return str(row[0])
+    return SubstrateFacts(version=str(version[0]), chunks=count, dim=dim, metric=metric, tokenizer=tokenizer), []
 
 
 def _vectors(table: str, sql: str) -> tuple[int, str, list[str]]:

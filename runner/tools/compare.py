@@ -15,19 +15,21 @@ import numpy as np
 from runner.base.errors import InputError
 from runner.base.figures import signed
 from runner.base.given_files import decoded, display, numbered_lines, parsed, printable, quoted
-from runner.base.records import SCORE_UNIT, Interval, Ints
+from runner.base.records import SCORE_UNIT, Interval
 from runner.base.schema import checked
 from runner.eval_set.lock import verified
+from runner.eval_set.shapes.plan import Bootstrap
 from runner.eval_set.shapes.results import Results
 from runner.score import mulberry32
-from runner.score.bootstrap import RESAMPLES, mean_intervals
-from runner.score.comparison import mean
+from runner.score.bootstrap import RESAMPLES
+from runner.score.comparison import less, measured, planned_intervals, summarised
 from runner.score.power import least_gain
 from runner.score.sign_flip import EXACT_UP_TO, Side, left_out, paired_tests
 
 Rng = Literal["default", "mulberry32"]
 
 SEED = 2026
+"""Of the bootstrap and of the sign flips, here and in the matrix: whatever a plan says, all is drawn alike."""
 
 RUFLO_SEED = 42
 """The script's seed; its paired bootstrap takes the next one."""
@@ -37,6 +39,8 @@ ALPHA = 0.05
 
 DRAWS = 100_000
 """Sign flips of the paired test."""
+
+BOOTSTRAP = Bootstrap(resamples=RESAMPLES, confidence=1 - ALPHA, seed=SEED)
 
 TOO_FEW = 5
 """Queries of which even the rarest pattern of signs, all alike, comes up by chance in more than 5 %."""
@@ -70,6 +74,11 @@ class QueryScores:
     dataset: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
     provisional: bool = False
+
+    @property
+    def units(self) -> dict[str, int]:
+        """The scores in whole units of 1e-9."""
+        return {query: round(value * SCORE_UNIT) for query, value in self.values.items()}
 
 
 def read_scores(path: Path, cell: str | None = None) -> QueryScores:
@@ -264,17 +273,20 @@ def compare(run: QueryScores, other: QueryScores | None = None, rng: Rng = "defa
     count = len(run.baselines)
     if count > MOST_BASELINES:
         raise InputError(f"{run.name}: {count} published means; at most {MOST_BASELINES} can be compared.")
-    units, of_all = _units(run, run.values), None
     # The mean with its interval; ours has a second one, at which all labels hold at once (Bonferroni).
+    of_all = None
     if rng == "mulberry32":
         drawn = mulberry32.bootstrap(list(run.values.values()), resamples=RESAMPLES, seed=RUFLO_SEED)
         average, alone = drawn.mean, drawn.interval
     else:
-        average, alone = int(units.sum()) / (len(units) * SCORE_UNIT), _interval(units, ALPHA)
-        of_all = _interval(units, ALPHA / count) if count > 1 else None
+        units = np.array([[*run.units.values()]])
+        own = measured(units, BOOTSTRAP)[0]
+        average, alone = own.mean, Interval(own.low, own.high)
+        if count > 1:
+            of_all = planned_intervals(units, BOOTSTRAP.model_copy(update={"confidence": 1 - ALPHA / count}))[0]
 
     def side(interval: Interval, score: float) -> Side:
-        return _side(interval, score) if rng == "mulberry32" or len(units) > TOO_FEW else "not told apart"
+        return _side(interval, score) if rng == "mulberry32" or len(run.values) > TOO_FEW else "not told apart"
 
     # Each published mean against the interval.
     labels = [
@@ -286,31 +298,26 @@ def compare(run: QueryScores, other: QueryScores | None = None, rng: Rng = "defa
         need_same_queries(run, other)
         paired = _ruflo_paired(run, other) if rng == "mulberry32" else _paired(run, other)
     notes = tuple(_notes(run, other, rng, paired))
-    return Compared(run.name, run.measure, len(units), rng, average, alone, of_all, tuple(labels), paired, notes)
-
-
-def _units(scores: QueryScores, queries: Iterable[str]) -> Ints:
-    return np.array([round(scores.values[query] * SCORE_UNIT) for query in queries], np.int64)
-
-
-def _interval(units: Ints, alpha: float) -> Interval:
-    return mean_intervals(units[None], seed=SEED, resamples=RESAMPLES, level=1 - alpha)[0]
+    return Compared(run.name, run.measure, len(run.values), rng, average, alone, of_all, tuple(labels), paired, notes)
 
 
 def _paired(run: QueryScores, other: QueryScores) -> Paired:
     queries = list(run.values)
     # Paired by query, in whole units: sums of signs are then exact.
-    differences = (_units(run, queries) - _units(other, queries))[None]
-    test = paired_tests(differences, draws=DRAWS, alpha=ALPHA, seed=SEED)[0]
+    differences = less(run.units, other.units, queries)[None]
+    test, difference = (
+        paired_tests(differences, draws=DRAWS, alpha=ALPHA, seed=SEED)[0],
+        summarised(differences, BOOTSTRAP)[0],
+    )
     interval, (spread, influential) = Interval(*test.interval), left_out(differences[0].tolist())
     return Paired(
         other=other.name,
-        difference=mean(differences[0]),
+        difference=difference.mean,
         interval=interval,
         verdict=_side(interval, 0),
         p=test.p,
-        exact=int(np.count_nonzero(differences)) <= EXACT_UP_TO,
-        bootstrap_interval=_interval(differences[0], ALPHA),
+        exact=difference.wins + difference.losses <= EXACT_UP_TO,
+        bootstrap_interval=Interval(difference.low, difference.high),
         sd=test.sd,
         left_out=spread,
         influential=queries[influential],
@@ -334,34 +341,26 @@ def _side(interval: Interval, score: float) -> Side:
 
 
 def _notes(run: QueryScores, other: QueryScores | None, rng: Rng, paired: Paired | RufloPaired | None) -> list[str]:
-    notes, count = [], len(run.values)
-    if count < FEW:
-        notes.append(
-            f"{count} queries: a bootstrap interval over so few is far too narrow, and labels by it are "
-            "wrong more often than one time in twenty."
-        )
-    if other is not None and run.texts and run.texts == other.texts:
-        notes.append(
-            "Both are cells of a results.json: this p is not adjusted for their having been picked from several; "
-            "the adjusted one is on its page."
-        )
-    if run.baselines:
-        notes.append("A published mean is taken as exact; it was measured on a sample too, and its error is not known.")
-    if rng == "mulberry32" and len(run.baselines) > 1:
-        notes.append(
-            f"Labels are not corrected for {len(run.baselines)} comparisons: of twenty means that equal this system's, "
-            "one is told apart by chance."
-        )
-    if isinstance(paired, Paired) and count <= TOO_FEW:
-        notes.append(f"{count} queries cannot show a difference at 5 %, however large it is.")
-    if isinstance(paired, RufloPaired) and paired.p_one_sided == 0:
-        notes.append("The one-sided p is below one in the number of resamples; it is not zero.")
-    notes += [
-        f"{scores.name} is provisional: documents that nobody judged count as not relevant."
-        for scores in (run, other)
-        if scores is not None and scores.provisional
-    ]
-    return notes
+    count, published = len(run.values), len(run.baselines)
+    both = [run] if other is None else [run, other]
+    notes = {
+        f"{count} queries: a bootstrap interval over so few is far too narrow, and labels by it are "
+        "wrong more often than one time in twenty.": count < FEW,
+        "Both are cells of a results.json: this p is not adjusted for their having been picked from several; "
+        "the adjusted one is on its page.": other is not None and run.texts and run.texts == other.texts,
+        "A published mean is taken as exact; it was measured on a sample too, and its error is not known.": published
+        > 0,
+        f"Labels are not corrected for {published} comparisons: of twenty means that equal this system's, "
+        "one is told apart by chance.": rng == "mulberry32" and published > 1,
+        f"{count} queries cannot show a difference at 5 %, however large it is.": isinstance(paired, Paired)
+        and count <= TOO_FEW,
+        "The one-sided p is below one in the number of resamples; it is not zero.": isinstance(paired, RufloPaired)
+        and paired.p_one_sided == 0,
+    } | {
+        f"{scores.name} is provisional: documents that nobody judged count as not relevant.": scores.provisional
+        for scores in both
+    }
+    return [note for note, holds in notes.items() if holds]
 
 
 def comparison_lines(compared: Compared) -> list[str]:

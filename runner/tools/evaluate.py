@@ -4,8 +4,8 @@ The records and figures are those of `run beir`: an evaluation compares, and dec
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,8 +152,8 @@ def evaluate(
     if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):
         raise InputError(f"Two retrievers have the name {repeated[0]}. Give each one of its own.")
     # The record is that of `run beir`, so that both give the same figures.
-    with _kept(folder) as parent:
-        version = newest_version(SOURCE, parent)
+    with tempfile.TemporaryDirectory() if folder is None else nullcontext(str(folder)) as parent:
+        version = newest_version(SOURCE, Path(parent))
         session = GivenEvaluation(version, given=Given(collection, plan, runs))
         with suppress(NegativeVerdict):  # the verdict says so itself
             session.run()
@@ -178,13 +178,3 @@ def _plan(cells: Sequence[str], relevant_grade: int) -> Plan:
     if broken := plan_problems(plan, Path("plan.yaml"), source, 1, rehearsal=False):
         raise InputError("\n".join(broken))
     return plan
-
-
-@contextmanager
-def _kept(folder: str | Path | None) -> Iterator[Path]:
-    """Yield the folder, or one that is gone at the end."""
-    if folder is not None:
-        yield Path(folder)
-        return
-    with tempfile.TemporaryDirectory() as scratch:
-        yield Path(scratch)

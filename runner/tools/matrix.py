@@ -20,7 +20,7 @@ from runner.base.figures import p_text, signed
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.plain_yaml import read_yaml
-from runner.base.records import SCORE_UNIT, Interval, Ints, Verdict
+from runner.base.records import SCORE_UNIT, Verdict
 from runner.base.schema import FrozenModel, Sha256, Share, checked
 from runner.base.store import disk_errors
 from runner.decide.tiers import side_of
@@ -28,13 +28,13 @@ from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.lock import verified
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
 from runner.eval_set.shapes.corpus import CollectionFacts
-from runner.eval_set.shapes.paired import PairedTest
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest
 from runner.eval_set.shapes.queries import QueryId
 from runner.eval_set.shapes.results import Results
 from runner.report.templates import environment
-from runner.score.bootstrap import mean_intervals
-from runner.score.comparison import mean, wins_ties_losses
+from runner.score.comparison import less, measured, summarised
 from runner.score.sign_flip import paired_tests
+from runner.tools.compare import ALPHA, BOOTSTRAP, DRAWS, SEED
 from runner.tools.markdown import escaped
 
 Measure = Literal["ndcg@10", "recall@100", "mrr@10"]
@@ -44,18 +44,11 @@ MEASURES: tuple[Measure, ...] = ("ndcg@10", "recall@100", "mrr@10")
 KEPT = (*MEASURES, "recall@10")
 """What a run keeps of its scores; `perQuery` has the names without "@"."""
 
-SEED = 2026
-"""Of the bootstrap and of the sign flips: every matrix is made alike, whatever a plan says."""
-
-DRAWS = 100_000
-ALPHA = 0.05
-
 PLACES = 5
 """Decimal places at which a published value is compared, and shown."""
 
 Dataset = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 Text = Annotated[str, Field(min_length=1, max_length=600, pattern=r"\S")]
-Agreement = Literal["agrees", "differs", "shown", "no run"]
 
 
 class QueryFigures(FrozenModel):
@@ -99,10 +92,10 @@ class MatrixRun(FrozenModel):
         """The queries' ids in the order of the file."""
         return [row.qid for row in self.per_query]
 
-    def values(self, measure: Measure) -> Ints:
-        """Return the scores (queries,) in units of 1e-9, in the order of `query_ids`."""
+    def values(self, measure: Measure) -> dict[str, int]:
+        """Return the scores by query id, in units of 1e-9."""
         name = measure.replace("@", "")
-        return np.array([round(getattr(row, name) * SCORE_UNIT) for row in self.per_query], np.int64)
+        return {row.qid: round(getattr(row, name) * SCORE_UNIT) for row in self.per_query}
 
 
 class Source(FrozenModel):
@@ -147,19 +140,18 @@ class Published(FrozenModel):
 class System:
     """A run, its means with intervals of 95 %, and its nDCG@10 less the baseline's over the same queries.
 
-    `test` is adjusted over the dataset's systems; it is None, and `differences` are empty, for the baseline and where
-    nothing is tested.
+    `test` is adjusted over the dataset's systems; both are None for the baseline and where nothing is tested.
     """
 
     run: MatrixRun
-    means: Mapping[str, tuple[float, Interval]]
-    differences: Ints
+    means: Mapping[str, MeasureResult]
+    difference: Difference | None = None
     test: PairedTest | None = None
 
     @property
     def score(self) -> float:
         """The mean nDCG@10, by which systems are ranked."""
-        return self.means[MEASURES[0]][0]
+        return self.means[MEASURES[0]].mean
 
     @property
     def side(self) -> str:
@@ -278,43 +270,33 @@ def systems_of(runs: Sequence[MatrixRun], *, draws: int = DRAWS) -> list[System]
     Nothing is tested without the baseline, or with nothing else.
     """
     # Differences to the baseline, of those that pass the gate: they are one family.
-    passed = [run for run in runs if run.gate == "pass"]
-    baseline = next((run for run in passed if run.cell == EXTERNAL_BASELINE), None)
-    differences: dict[str, Ints] = {}
-    for run in passed:
-        if baseline is not None and run is not baseline:
-            # Files may have the same queries in another order.
-            places = {query_id: place for place, query_id in enumerate(run.query_ids)}
-            in_order = [places[query_id] for query_id in baseline.query_ids]
-            differences[run.cell] = run.values(MEASURES[0])[in_order] - baseline.values(MEASURES[0])
-    rows = [*differences.values()]
-    tests = paired_tests(np.array(rows), draws=draws, alpha=ALPHA, seed=SEED) if rows else []
-    by_cell = dict(zip(differences, tests, strict=True))
+    scores = {run.cell: run.values(MEASURES[0]) for run in runs if run.gate == "pass"}
+    baseline = scores.pop(EXTERNAL_BASELINE, None)
+    tested: dict[str, tuple[Difference, PairedTest]] = {}
+    if baseline is not None and scores:
+        rows = np.array([less(row, baseline, baseline) for row in scores.values()])
+        tests = paired_tests(rows, draws=draws, alpha=ALPHA, seed=SEED)
+        tested = dict(zip(scores, zip(summarised(rows, BOOTSTRAP), tests, strict=True), strict=True))
     # Means and their intervals are given of all, whatever the gate says.
     systems = []
     for run in runs:
-        values = np.array([run.values(measure) for measure in MEASURES])
-        ends = mean_intervals(values, seed=SEED)
-        means: dict[str, tuple[float, Interval]] = {
-            name: (mean(row), end) for name, row, end in zip(MEASURES, values, ends, strict=True)
-        }
-        systems.append(System(run, means, differences.get(run.cell, np.empty(0, np.int64)), by_cell.get(run.cell)))
+        values = np.array([list(run.values(measure).values()) for measure in MEASURES])
+        means: dict[str, MeasureResult] = dict(zip(MEASURES, measured(values, BOOTSTRAP), strict=True))
+        systems.append(System(run, means, *tested.get(run.cell, ())))
     return sorted(systems, key=lambda system: (-system.score, system.run.cell))
 
 
-def agreement(ours: float, value: Value) -> tuple[float, Agreement]:
-    """Return ours less the published value, rounded to PLACES, and what its tolerance says of that; the edge agrees."""
-    difference = round(ours - value.value, PLACES) + 0.0  # + 0.0 turns -0.0 into 0.0
-    if value.tolerance is None:
-        return difference, "shown"
-    return difference, "agrees" if abs(difference) <= value.tolerance else "differs"
+def beside(value: Value, scores: Mapping[str, float]) -> dict[str, Any]:
+    """Return a published value with ours, the difference, and what the tolerance says of that; the edge agrees.
 
-
-def beside(value: Value, systems: Iterable[System]) -> dict[str, Any]:
-    """Return a published value with ours, the difference and the agreement; None where the system has no run."""
-    ours = next((system.means[value.measure][0] for system in systems if system.run.cell == value.system), None)
-    difference, agrees = (None, "no run") if ours is None else agreement(ours, value)
-    return {"value": value, "ours": ours, "difference": difference, "agreement": agrees}
+    `scores` are our means of its measure by cell; where the system has none, ours and the difference are None.
+    """
+    ours, difference, agreement = scores.get(value.system), None, "no run"
+    if ours is not None:
+        difference = round(ours - value.value, PLACES) + 0.0  # + 0.0 turns -0.0 into 0.0
+        agreement = "agrees" if abs(difference) <= (value.tolerance or 0) else "differs"
+        agreement = "shown" if value.tolerance is None else agreement
+    return {"value": value, "ours": ours, "difference": difference, "agreement": agreement}
 
 
 def averages(datasets: Mapping[str, Sequence[System]]) -> list[tuple[str, float, list[System]]]:
@@ -340,12 +322,15 @@ def matrix_page(folder: Path, *, draws: int = DRAWS) -> bytes:
         )
     datasets = {name: systems_of(of, draws=draws) for name, of in runs.items()}
     values = {
-        name: [beside(value, of) for value in published.values if value.dataset == name]
+        name: [
+            beside(value, {system.run.cell: system.means[value.measure].mean for system in of})
+            for value in published.values
+            if value.dataset == name
+        ]
         for name, of in datasets.items()
     }
     templates = environment(autoescape=False)  # Markdown, escaped by a filter
     templates.filters |= {"escaped": escaped, "signed": signed, "p_value": p_text, "ends": _ends}
-    templates.filters |= {"mean": mean, "counts": wins_ties_losses}
     page = templates.get_template("matrix.md.j2").render(
         datasets=datasets,
         beside=values,

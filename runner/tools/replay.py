@@ -9,7 +9,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,8 @@ from runner.base.records import (
     Run,
     parse_cell,
 )
+from runner.base.schema import FrozenModel
+from runner.decide.compared import Recorded, compared, recorded
 from runner.embed.backends import Backend, Work
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.embed.local_encoder import encoder_for
@@ -40,16 +42,14 @@ from runner.embed.weights import verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
 from runner.eval_set.door import LOCK_NAME
-from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
-from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import CellResult, Results
-from runner.eval_set.version import Version, alone, load_cell_file, load_decision, load_queries, load_results
+from runner.eval_set.shapes.versions import Compared
+from runner.eval_set.version import Version, alone, load_cell_file, load_decision
 from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.retrieve.variants import INT8_STEP
-from runner.score.comparison import paired_differences
-from runner.score.score import DISCOUNTS, ideal_gains, qrels, score
+from runner.score.score import DISCOUNTS, ideal_gains
 
 DRAWS = 1000
 
@@ -76,8 +76,7 @@ class Noise(NamedTuple):
     rounding: float = 0.0
 
 
-@dataclass(frozen=True)
-class CellReplay:
+class CellReplay(FrozenModel):
     """One cell's nDCG@10 then and now; `difference` is now less then, paired by query.
 
     `allowed` and `allowed_change` are how far noise moves the mean and one query; `max_change` is the farthest that a
@@ -98,32 +97,17 @@ class CellReplay:
     note: str
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(FrozenModel):
     """A version's cells in the order of its results."""
 
     version: str
     backend: str
-    cells: tuple[CellReplay, ...]
+    cells: list[CellReplay]
 
     @property
     def holds(self) -> bool:
         """Whether every cell does."""
         return all(cell.holds for cell in self.cells)
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    """What the record says: its results, the grades that they were scored with, and its runs."""
-
-    version: Version
-    results: Results
-    query_ids: Sequence[str]
-    qrels: Qrels
-
-    def run_of(self, version: Version, cell: str) -> Run:
-        """Return the run of a cell in the record or in another folder, over the queries that the record scored."""
-        return read_run(version.run_path(cell), cell, self.query_ids)
 
 
 def replay(version: Version, backend: Backend) -> Replay:
@@ -145,17 +129,21 @@ def replay(version: Version, backend: Backend) -> Replay:
         say(f"{version.name}: {len(rows)} cells are made again")
         CellRuns(again, lambda: sample, backend).make([Wanted(parse_cell(row.cell)) for row in rows])
         verify_version(version)  # nobody may have changed it meanwhile, this command least of all
-        replayed = {row.cell: known.run_of(again, row.cell) for row in rows}
+        replayed = {row.cell: known.run(row.cell, again) for row in rows}
+        now = _again(known, replayed, again)
         # What rounding can explain is measured on the recorded runs, by the change that was seen.
         explained = _explained(known, replayed, backend)
-        cells = tuple(_cell(known, row, again, replayed[row.cell], explained[row.cell]) for row in rows)
+        moved = compared(known.results, now, measures=[MEASURE])
+        cells = [
+            _cell(known, row, beside, again, explained[row.cell]) for row, beside in zip(now.cells, moved, strict=True)
+        ]
         shutil.rmtree(folder)
         with suppress(OSError):
             folder.parent.rmdir()  # unless the ledger is there
-    return Replay(version.name, backend.name, cells)
+    return Replay(version=version.name, backend=backend.name, cells=cells)
 
 
-def compared(backend: Backend, name: str) -> Beside:
+def encoder_beside(backend: Backend, name: str) -> Beside:
     """Return how one encoder's vectors there and here compare.
 
     Raise BackendError if the weights cannot be had here, before anything is started that costs money.
@@ -169,7 +157,7 @@ def compared(backend: Backend, name: str) -> Beside:
     return beside(here, there)
 
 
-def _recorded(version: Version) -> _Recorded:
+def _recorded(version: Version) -> Recorded:
     """Return the version's record, verified; an InputError if it has no results to hold."""
     verify_version(version)
     is_decided = version.rehearsal or (
@@ -180,17 +168,16 @@ def _recorded(version: Version) -> _Recorded:
         raise InputError(
             f"{version.name}: its {what} yet, so there is nothing to replay. Run: {DRIVER} run {version.viewed}"
         )
-    results = load_results(version)
+    known = recorded(version)
     # A rehearsal may be unlocked, so its files are held against what the results name.
-    named = {version.run_path(row.cell): row.provenance.run_sha256 for row in results.cells} | {
-        version.queries_path: results.digests["queries.yaml"],
-        version.corpus_path: results.digests["corpus.jsonl"],
+    named = {version.run_path(row.cell): row.provenance.run_sha256 for row in known.results.cells} | {
+        version.queries_path: known.results.digests["queries.yaml"],
+        version.corpus_path: known.results.digests["corpus.jsonl"],
     }
     for path, then in named.items():
         if file_sha256(path) != then:
             raise IntegrityError(f"{path} is not what {version.results_path} was scored from. Restore both from git.")
-    ids = [query.id for query in load_queries(version.queries_path)]
-    return _Recorded(version, results, ids, qrels(version_labels(version)[: results.labels.lines]))
+    return known
 
 
 def _check_encoders(results: Results, backend: Backend) -> None:
@@ -269,7 +256,7 @@ def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, 
     return Noise(mean, query, shift, rounding)
 
 
-def _explained(known: _Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Noise]:
+def _explained(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Noise]:
     """Return what rounding explains of each cell; of a fused one, whose scores are ranks, its encoder's most."""
     explained: dict[str, Noise] = {}
     by_encoder: dict[str, list[Noise]] = {}
@@ -285,45 +272,54 @@ def _explained(known: _Recorded, replayed: Mapping[str, Run], backend: Backend) 
         rounding = TOLERANCE if isinstance(cell, CrossCell) else backend.encoder(cell.encoder).tolerance * math.sqrt(2)
         if isinstance(cell, DenseCell) and cell.variant == "int8":
             rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
-        then, seed = known.run_of(known.version, name), known.results.plan.bootstrap.seed
-        explained[name] = noise(then, replayed[name], known.query_ids, known.qrels, rounding, seed)
+        then, seed = known.run(name), known.results.plan.bootstrap.seed
+        explained[name] = noise(then, replayed[name], list(then.hits), known.qrels, rounding, seed)
         if not isinstance(cell, CrossCell):
             by_encoder.setdefault(cell.encoder, []).append(explained[name])
     most = {encoder: Noise(*map(max, zip(*noises, strict=True))) for encoder, noises in by_encoder.items()}
     return explained | {name: most.get(encoder, Noise()) for name, encoder in fused.items()}
 
 
-def _cell(known: _Recorded, row: CellResult, again: Version, replayed: Run, explained: Noise) -> CellReplay:
-    results = known.results
-    now = score(replayed, known.query_ids, known.qrels, results.plan.relevant_grade).values[MEASURE]
-    values = np.array([row.scores[MEASURE].per_query, now], dtype=np.int64)
-    changes = np.abs(values[1] - values[0])
-    difference, max_change = paired_differences(values, 0, results.plan)[1], int(changes.max()) / SCORE_UNIT
+def _again(known: Recorded, runs: Mapping[str, Run], again: Version) -> Results:
+    """Return the results that the record would have with these runs."""
+    scores = known.comparison(runs, known.results.plan.baseline).means
+    cells = []
+    for row in known.results.cells:
+        made_of = row.provenance.model_copy(update={"run_sha256": file_sha256(again.run_path(row.cell))})
+        cells.append(row.model_copy(update={"scores": scores[row.cell], "provenance": made_of}))
+    return known.results.model_copy(update={"cells": cells})
+
+
+def _cell(known: Recorded, row: CellResult, beside: Compared, again: Version, explained: Noise) -> CellReplay:
+    cell, difference = beside.cell, beside.difference[MEASURE]
+    then = next(other for other in known.results.cells if other.cell == cell)
+    changes = np.abs(np.subtract(row.scores[MEASURE].per_query, then.scores[MEASURE].per_query))
+    max_change = int(changes.max()) / SCORE_UNIT
     # Noise is the larger of what was measured and what rounding explains. Measured is the record's A/A run: the farther
     # end of its interval, and its largest change. On one machine that is often 0, which no other machine can meet.
     # The mean alone would not do: errors of both signs cancel in it.
     mean = change = 0.0
-    if not isinstance(parse_cell(row.cell), BM25Cell):
+    if not isinstance(parse_cell(cell), BM25Cell):
         mean = change = SHOWN
-        if (floor := results.noise_floor) is not None:
+        if (floor := known.results.noise_floor) is not None:
             mean = max(SHOWN, *map(abs, (floor.difference.mean, floor.difference.low, floor.difference.high)))
             change = max(SHOWN, floor.max_change)
         mean, change = max(mean, explained.mean), max(change, explained.query)
-    identical = file_sha256(again.run_path(row.cell)) == row.provenance.run_sha256
-    facts = load_cell_file(again.cell_path(row.cell))
+    identical = "run_sha256" not in beside.changed
+    facts = load_cell_file(again.cell_path(cell))
     return CellReplay(
-        cell=row.cell,
-        recorded=row.scores[MEASURE].mean,
-        replayed=int(values[1].sum()) / (len(now) * SCORE_UNIT),
+        cell=cell,
+        recorded=beside.before[MEASURE],
+        replayed=beside.after[MEASURE],
         difference=difference,
         allowed=mean,
         max_change=max_change,
         allowed_change=change,
-        worst_query=known.query_ids[int(changes.argmax())] if changes.any() else "",
+        worst_query=known.queries[int(changes.argmax())].id if changes.any() else "",
         identical=identical,
         holds=identical or (mean > 0 and abs(difference.mean) <= mean and max_change <= change),
         device="" if facts.backend is None else facts.backend.served.get("device", ""),
-        note="" if identical else _note(known.version, row.cell, explained),
+        note="" if identical else _note(known.version, cell, explained),
     )
 
 

@@ -6,15 +6,14 @@ edited is an error here.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
 from runner.base.canonical import JSON, json_bytes, read_json, write_atomic
-from runner.base.errors import BackendError, InputError
+from runner.base.errors import InputError
 from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbered_lines, printable, quoted
 from runner.base.plain_yaml import read_yaml
 from runner.base.records import SCORE_UNIT
@@ -59,13 +58,16 @@ class Report(FrozenModel):
     mrr: Share
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """Whether nothing fell; else every fall in words, aggregates first, and the queries that fell."""
+class Diff(NamedTuple):
+    """Every fall in words, aggregates first, and the queries that fell, each with its documents before and after."""
 
-    ok: bool
-    regressions: tuple[str, ...]
-    fallen: tuple[str, ...]
+    regressions: list[str]
+    fallen: list[dict[str, Any]]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing fell."""
+        return not self.regressions
 
 
 def load_golden(path: str | Path) -> list[GoldenQuery]:
@@ -87,9 +89,11 @@ def load_snapshot(path: str | Path) -> Report:
     """Return the report in a file; an InputError if its figures do not follow from its result ids."""
     where = display(path)
     report = checked(Report, read_json(Path(path)), where)
-    rows = report.queries
     # Scored once more from its own result ids, it must come out the same.
-    if report.k > report.limit or changes(report, _report(rows, [r.result_ids for r in rows], report.k, report.limit)):
+    rankings = {row.name: row.result_ids for row in report.queries}
+    if report.k > report.limit or changes(
+        report, rankings_report(rankings, report.queries, k=report.k, limit=report.limit)
+    ):
         raise InputError(f"{where} was edited: its figures do not follow from its result ids. Restore it from git.")
     return report
 
@@ -105,25 +109,6 @@ def reciprocal_rank(results: Sequence[str], expected: Sequence[str]) -> float:
     return next((1 / rank for rank, result in enumerate(results, start=1) if result in wanted), 0.0)
 
 
-def run_tripwire(
-    retriever: Callable[[str], Sequence[str]],
-    golden: Sequence[GoldenQuery],
-    *,
-    k: int = DEFAULT_K,
-    limit: int = DEFAULT_LIMIT,
-) -> Report:
-    """Return the report of a function from a query's text to document ids, best first; the first `limit` ids count.
-
-    BackendError if it raises on a query, which scored 0 would look like a worse ranking; InputError if it answers
-    with anything but a sequence of ids.
-
-    >>> golden = [GoldenQuery(name="fees", text="who pays the fee", expected=["b2"])]
-    >>> run_tripwire(lambda text: ["b1", "b2"], golden).mrr
-    0.5
-    """
-    return _report(golden, [_retrieved(retriever, query) for query in golden], k, limit)
-
-
 def rankings_report(
     rankings: Mapping[str, Sequence[str]],
     golden: Sequence[GoldenQuery],
@@ -131,41 +116,32 @@ def rankings_report(
     k: int = DEFAULT_K,
     limit: int = DEFAULT_LIMIT,
 ) -> Report:
-    """Return the report of given rankings, each under its golden query's name; ValueError for one missing."""
-    if absent := [query.name for query in golden if query.name not in rankings]:
-        raise ValueError(f"there is no ranking of {', '.join(map(quoted, absent))}")
-    return _report(golden, [rankings[query.name] for query in golden], k, limit)
+    """Return the report of rankings, each under its golden query's name; the first `limit` ids count.
 
+    ValueError for a query without a ranking, no query, or a cutoff that is none.
 
-def _retrieved(retriever: Callable[[str], Sequence[str]], query: GoldenQuery) -> Sequence[str]:
-    asked = f"query {quoted(query.name)} ({quoted(query.text)})"
-    try:
-        results = retriever(query.text)
-    except Exception as error:
-        raise BackendError(f"{asked}: {type(error).__name__}: {error}. Nothing was compared.") from error
-    if isinstance(results, str) or not isinstance(results, Sequence):
-        raise InputError(f"{asked}: the retriever gave {type(results).__name__} for a sequence of document ids.")
-    return results
-
-
-def _report(golden: Sequence[GoldenQuery], rankings: Sequence[Sequence[str]], k: int, limit: int) -> Report:
+    >>> golden = [GoldenQuery(name="fees", text="who pays the fee", expected=["b2"])]
+    >>> rankings_report({"fees": ["b1", "b2"]}, golden).mrr
+    0.5
+    """
     if not 1 <= k <= limit:
         raise ValueError(f"k must be from 1 to limit, got k {k} and limit {limit}")
     if not golden:
         raise ValueError("there are no golden queries")
-    queries = [_row(query, list(ranking[:limit]), k) for query, ranking in zip(golden, rankings, strict=True)]
+    if absent := [query.name for query in golden if query.name not in rankings]:
+        raise ValueError(f"there is no ranking of {', '.join(map(quoted, absent))}")
+    queries = []
+    for query in golden:
+        ids = list(rankings[query.name][:limit])
+        measured = {
+            "hit_at_k": hit_at_k(ids, query.expected, k),
+            "reciprocal_rank": reciprocal_rank(ids, query.expected),
+        }
+        row = query.model_dump(include={*GoldenQuery.model_fields}) | {"result_ids": ids} | measured
+        queries.append(checked(QueryResult, row, f"query {quoted(query.name)}"))
     hit = sum(row.hit_at_k for row in queries) / len(queries)
     mrr = sum(row.reciprocal_rank for row in queries) / len(queries)
     return Report(k=k, limit=limit, queries=queries, hit_at_k=hit, mrr=mrr)
-
-
-def _row(query: GoldenQuery, results: Sequence[str], k: int) -> QueryResult:
-    scored = {
-        "result_ids": results,
-        "hit_at_k": hit_at_k(results, query.expected, k),
-        "reciprocal_rank": reciprocal_rank(results, query.expected),
-    }
-    return checked(QueryResult, query.model_dump() | scored, f"query {quoted(query.name)}")
 
 
 def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
@@ -179,7 +155,18 @@ def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DE
         raise InputError(f"k mismatch: snapshot k={snapshot.k}, current k={current.k}. {UPDATE}")
     if reasons := "\n  ".join(incomparable(current, snapshot)):
         raise InputError(f"The golden queries are not those of the snapshot:\n  {reasons}\n{UPDATE}")
-    return falls(current, snapshot, tolerance)
+    fell = [
+        (name, f"{what} dropped: {then:.2f} -> {now:.2f} (tolerance {tolerance:.2f})")
+        for name, what, then, now in _pairs(current, snapshot)
+        if _units(then) - _units(now) > _units(tolerance)
+    ]
+    names, before = {name for name, _ in fell}, _by_name(snapshot)
+    fallen = [
+        {"name": row.name, "before": before[row.name].result_ids, "after": row.result_ids}
+        for row in current.queries
+        if row.name in names
+    ]
+    return Diff([text for _, text in fell], fallen)
 
 
 def incomparable(current: Report, snapshot: Report) -> list[str]:
@@ -196,17 +183,6 @@ def incomparable(current: Report, snapshot: Report) -> list[str]:
         if set(now[name].expected) != set(then[name].expected):
             reasons.append(f"query {quoted(name)} expected {listed(then[name].expected)}")
     return reasons
-
-
-def falls(current: Report, snapshot: Report, tolerance: float) -> Diff:
-    """Return the comparison alone, as VaultMind makes it: queries that only one side has are passed over."""
-    fell = [
-        (name, f"{what} dropped: {then:.2f} -> {now:.2f} (tolerance {tolerance:.2f})")
-        for name, what, then, now in _pairs(current, snapshot)
-        if _units(then) - _units(now) > _units(tolerance)
-    ]
-    fallen = tuple(dict.fromkeys(name for name, _ in fell if name is not None))
-    return Diff(not fell, tuple(text for _, text in fell), fallen)
 
 
 def changes(current: Report, snapshot: Report) -> list[str]:
@@ -281,19 +257,7 @@ def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict
     return {query.name: [hit.doc_id for hit in run.hits[query.name]] for query in golden}
 
 
-def fallen_rows(report: Report, snapshot: Report, diff: Diff) -> list[dict[str, Any]]:
-    """Return the queries that fell, each with its documents before and after."""
-    before = {row.name: row.result_ids for row in snapshot.queries}
-    return [
-        {"name": row.name, "before": before[row.name], "after": row.result_ids}
-        for row in report.queries
-        if row.name in diff.fallen
-    ]
-
-
-def check_lines(
-    report: Report, diff: Diff, fallen: Sequence[Mapping[str, Any]], snapshot: Path, tolerance: float
-) -> list[str]:
+def check_lines(report: Report, diff: Diff, snapshot: Path, tolerance: float) -> list[str]:
     """Return what a check found: that nothing fell, or every fall with the documents before and after."""
     means = f"hit@{report.k} {report.hit_at_k:.2f}, mrr {report.mrr:.2f}"
     if diff.ok:
@@ -301,7 +265,7 @@ def check_lines(
         return [printable(f"✓ {len(report.queries)} golden queries: {means}; {nothing_fell}", LONGEST_LINE)]
     lines = [f"✗ the tripwire fired: {means}; against {snapshot}, tolerance {tolerance:g}"]
     lines += [f"  {text.replace('->', '→')}" for text in diff.regressions]
-    for row in fallen:
+    for row in diff.fallen:
         lines += [f"  {row['name']} {when}: {listed(row[when])}" for when in ("before", "after")]
     return [printable(line, LONGEST_LINE) for line in lines]
 

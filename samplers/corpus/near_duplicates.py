@@ -121,46 +121,23 @@ def _signatures(sets: Sequence[Hashes]) -> Hashes:
 
 def _connected(sets: Sequence[Hashes], signatures: Hashes, threshold: float) -> NDArray[np.int64]:
     """Return for every set the smallest index of its cluster."""
-    # Equal sets are joined first, so that only distinct ones are compared.
-    groups = _Groups(len(sets))
+    # Equal sets have one label from the start, so that only distinct ones are compared.
     first: dict[bytes, int] = {}
-    for i, each in enumerate(sets):
-        groups.join(i, first.setdefault(hashlib.sha256(each.tobytes()).digest(), i))
+    labels = np.array([first.setdefault(hashlib.sha256(each.tobytes()).digest(), i) for i, each in enumerate(sets)])
     distinct = np.fromiter(first.values(), np.int64, len(first))
     left = np.full(len(sets), MAX_COMPARED)
     for start in range(0, N_SLOTS - ROWS + 1, ROWS):
         # Banding proposes pairs, cheaply; the similarity of the sets decides.
         for bucket in _buckets(signatures[distinct, start : start + ROWS]):
-            for i, other in _proposed(distinct[bucket], signatures, groups.labels, left, start, threshold - SLACK):
-                if groups.labels[i] == groups.labels[other] or left[i] <= 0:
+            for i, other in _proposed(distinct[bucket], signatures, labels, left, start, threshold - SLACK):
+                if labels[i] == labels[other] or left[i] <= 0:
                     continue
                 if jaccard(sets[i], sets[other]) >= threshold:
-                    groups.join(i, other)
+                    low, high = sorted(labels[[i, other]])
+                    labels[labels == high] = low
                 else:
                     left[i] -= PRICE_OF_PAIR
-    return groups.smallest()
-
-
-class _Groups:
-    """Sets on their way into clusters: those with one label are in one."""
-
-    def __init__(self, n: int) -> None:
-        self.labels = np.arange(n)
-        self._members = {i: [i] for i in range(n)}
-
-    def join(self, i: int, other: int) -> None:
-        """Make one cluster of those of two sets; the smaller one is relabelled, or n joins would cost n²."""
-        small, large = sorted(map(int, self.labels[[i, other]]), key=lambda label: len(self._members[label]))
-        if small != large:
-            moved = self._members.pop(small)
-            self.labels[moved] = large
-            self._members[large] += moved
-
-    def smallest(self) -> NDArray[np.int64]:
-        """Return for every set the smallest index of its cluster."""
-        for members in self._members.values():
-            self.labels[members] = min(members)
-        return self.labels
+    return labels
 
 
 def _buckets(band: Hashes) -> Iterator[NDArray[np.int64]]:

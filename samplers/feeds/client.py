@@ -44,8 +44,6 @@ MAX_REDIRECTS = 5
 _BUSY = frozenset((408, 429, 500, 502, 503, 504))
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
-_Result = TypeVar("_Result")
-
 
 class Form(NamedTuple):
     """A kind of answer: its name in messages, what is asked for, and the types that it may declare."""
@@ -121,14 +119,7 @@ class Client(ExitStack):
 
     def json(self, url: str) -> JSON:
         """Return a listing; raise a BackendError if the server gives none."""
-
-        def ask() -> JSON:
-            try:
-                return json.loads(self._followed(url, "json", MAX_LISTING).data)
-            except (ValueError, RecursionError) as error:
-                raise Cut("the answer is not JSON") from error
-
-        return self._patiently(url, ask)
+        return json.loads(self.file(url, "json", MAX_LISTING).data)
 
     def page(self, url: str) -> str:
         """Return a page of HTML as text."""
@@ -136,14 +127,10 @@ class Client(ExitStack):
 
     def file(self, url: str, kind: Kind, limit: int) -> Answer:
         """Return a file of at most `limit` bytes; raise Refused if there is none, BackendError if the server fails."""
-        return self._patiently(url, lambda: self._followed(url, kind, limit))
-
-    def _patiently(self, url: str, ask: Callable[[], _Result]) -> _Result:
-        """Return what `ask` returns; raise Refused if every answer was cut, BackendError if the server stays busy."""
         address, deadline = without_key(url), self.clock.now() + LONGEST_ANSWER
         try:
             return patiently(
-                lambda _: _within(deadline - self.clock.now(), ask),
+                lambda _: _within(deadline - self.clock.now(), lambda: self._followed(url, kind, limit)),
                 self._patience,
                 tell=lambda line: self._say(f"{address}: {line}"),
             )
@@ -225,12 +212,12 @@ def listing(client: Client, url: str, shape: type[Shape]) -> Shape:
         raise BackendError(f"{without_key(url)} is not the listing that is due: {field}: {first['msg']}.") from error
 
 
-def _within(seconds: float, ask: Callable[[], _Result]) -> _Result:
+def _within(seconds: float, ask: Callable[[], Answer]) -> Answer:
     """Return what `ask` returns; raise a last Busy once time is up, be it for a header.
 
     No timeout of a single read can promise that. The thread that still waits then ends with the run.
     """
-    answer: Future[_Result] = Future()
+    answer: Future[Answer] = Future()
 
     def run() -> None:
         try:
@@ -265,6 +252,10 @@ def _check_content(kind: Kind, data: bytes, address: str) -> None:
     if not data.strip():
         raise Cut("the answer is empty")
     if kind == "json":
+        try:
+            json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise Cut("the answer is not JSON") from error
         return
     head, tail = _plain(data[:_HEAD]), _plain(data[-_TAIL:])
     # A page of an error has the status 200 and often the type asked for: the root tells.

@@ -1,15 +1,13 @@
 """Reports of the Congressional Research Service by Congress.gov's API, with a key of api.data.gov."""
 
 import re
-from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from pydantic import AliasPath, Field
 
 from samplers.feeds.client import Client, Listing, listing
-from samplers.feeds.endpoints import Refused
 from samplers.feeds.govinfo import rows_of
-from samplers.feeds.request import FetchRequest, Item, Located, Say
+from samplers.feeds.request import FetchRequest, Item, Say
 
 _API = "https://api.congress.gov/v3/crsreport"
 _ID = r"[A-Z]{1,4}[0-9][0-9-]{0,10}|[0-9]{2}-[0-9]{1,5}"
@@ -46,17 +44,10 @@ def page_of(client: Client, report: Item) -> Item | None:
     return None
 
 
-def locate_reports(client: Client, doc_ids: Iterable[str]) -> Located:
-    """Return the pages of reports by their ids, "R47324v18"; only the newest version of a report is served."""
-    return ((doc_id, _found(client, doc_id)) for doc_id in doc_ids)
-
-
-def _found(client: Client, doc_id: str) -> Item | str:
+def report_of(client: Client, doc_id: str) -> Item | str:
+    """Return the page of a report by its id, "R47324v18", or why there is none; only the newest version is served."""
     report = doc_id.rpartition("v")[0]
-    try:
-        item = page_of(client, Item(report, "", "html")) if re.fullmatch(_ID, report) else None
-    except Refused as error:
-        return str(error)
+    item = page_of(client, Item(report, "", "html")) if re.fullmatch(_ID, report) else None
     if item is None:
         return "no HTML of it is served"
     return item if item.path == f"{doc_id}.html" else f"served is {item.path.removesuffix('.html')}"

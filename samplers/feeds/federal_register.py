@@ -1,7 +1,7 @@
 """Documents of the Federal Register by its API, no key: listed in slices of time, since results are capped."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
 from urllib.parse import urlencode
 
@@ -9,8 +9,7 @@ from pydantic import Field
 
 from runner.base.errors import BackendError
 from samplers.feeds.client import Client, Listing, listing
-from samplers.feeds.endpoints import Refused
-from samplers.feeds.request import FetchRequest, Item, Located, Say
+from samplers.feeds.request import FetchRequest, Item, Say
 
 _SITE = "https://www.federalregister.gov"
 _API = f"{_SITE}/api/v1/documents"
@@ -67,19 +66,12 @@ def documents(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     return items
 
 
-def locate_documents(client: Client, doc_ids: Iterable[str]) -> Located:
-    """Return the files of documents by their ids, "FR-2013-27337"; the API is asked for each one's date."""
-    return ((doc_id, _found(client, doc_id)) for doc_id in doc_ids)
-
-
-def _found(client: Client, doc_id: str) -> Item | str:
+def document_of(client: Client, doc_id: str) -> Item | str:
+    """Return the file of a document by its id, "FR-2013-27337", or why there is none; the API is asked for its date."""
     number = re.fullmatch(f"FR-({_NUMBER})", doc_id)
     if not number:
         return "its id is no document number"
-    try:
-        row = listing(client, f"{_API}/{number[1]}.json?{urlencode(_FIELDS)}", _Document)
-    except Refused as error:
-        return str(error)
+    row = listing(client, f"{_API}/{number[1]}.json?{urlencode(_FIELDS)}", _Document)
     return row.item or "the Federal Register has no text of it in XML"
 
 

@@ -1,11 +1,10 @@
 """govinfo's files by their names, no key: what a name says, and where its file lies."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from samplers.feeds.client import Client
-from samplers.feeds.request import Item, Located, PackageFile
+from samplers.feeds.request import Item, PackageFile
 from samplers.sources.bills import VERSIONS
 
 BULK = "https://www.govinfo.gov/bulkdata"
@@ -88,11 +87,6 @@ VOLUME = Name(
     r"CFR-(?P<year>\d{4})-title(?P<title>\d+)-vol\d+", f"{BULK}/CFR/{{year}}/title-{{title}}/{{id}}.xml", "title{title}"
 )
 TITLE = Name(r"ECFR-title(?P<title>\d+)", f"{BULK}/ECFR/title-{{title}}/{{id}}.xml", "title")
-
-
-def by_name(*names: Name) -> Callable[[Client, Iterable[str]], Located]:
-    """Return how documents are found whose ids are names of these kinds."""
-    return lambda _, doc_ids: ((name, first_item(names, name) or "its id is none of govinfo's") for name in doc_ids)
 
 
 def first_item(names: Iterable[Name], name: str) -> Item | None:

@@ -1,14 +1,15 @@
 """Feeds: for each source what its publisher lists, what narrows that, and how documents are found again."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from runner.base.errors import InputError
 from samplers.feeds import congress_gov, ecfr, federal_register, olrc
 from samplers.feeds.client import Client
+from samplers.feeds.endpoints import Refused
 from samplers.feeds.govinfo import Bulk, granules, prints
-from samplers.feeds.names import BILL, GRANULE, ISSUE, LAWS, PRINT, TITLE, VOLUME, by_name
+from samplers.feeds.names import BILL, GRANULE, ISSUE, LAWS, PRINT, TITLE, VOLUME, Name, first_item
 from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, drawn
 from samplers.registry import SOURCES
 
@@ -45,9 +46,25 @@ class SourceFeeds(NamedTuple):
     locate: Callable[[Client, Iterable[str]], Located]
 
 
+def _one_by_one(find: Callable[[Client, str], Item | str]) -> Callable[[Client, Iterable[str]], Located]:
+    def locate(client: Client, doc_ids: Iterable[str]) -> Iterator[tuple[str, Item | str]]:
+        for doc_id in doc_ids:
+            try:
+                yield doc_id, find(client, doc_id)
+            except Refused as error:
+                yield doc_id, str(error)
+
+    return locate
+
+
+def _by_name(*names: Name) -> Callable[[Client, Iterable[str]], Located]:
+    return _one_by_one(lambda _, name: first_item(names, name) or "its id is none of govinfo's")
+
+
 _REPORTS = Feed(congress_gov.reports, _DATES, address_of=congress_gov.page_of)
 _BILLS = Feed(Bulk("BILLS", r"\d+(/[^/]+){0,2}", (BILL,)).listed, ("congress",))
 _LAWS = Feed(Bulk("PLAW", r"\d+(/[^/]+){0,2}", LAWS).listed, ("congress",), per_file=4)
+_DOCUMENTS = Feed(federal_register.documents, _DATES)
 _ISSUES = Feed(Bulk("FR", r"\d+(/\d+)?", (ISSUE,)).listed, _DATES, per_file=10)
 _VOLUMES = Feed(Bulk("CFR", r"\d+(/title-[^/]*)?", (VOLUME,), is_yearly=True).listed, _DATES, per_file=50)
 _TITLES = Feed(Bulk("ECFR", "title-[^/]*", (TITLE,)).listed, per_file=50)
@@ -57,17 +74,17 @@ _CODE = Feed(olrc.titles, per_file=30)
 _PARTS = Feed(ecfr.parts, ("until",), per_file=5)
 
 FEEDS: Mapping[str, SourceFeeds] = {
-    "bills": SourceFeeds({"bulk": _BILLS}, by_name(BILL)),
-    "public_laws": SourceFeeds({"bulk": _LAWS}, by_name(*LAWS)),
+    "bills": SourceFeeds({"bulk": _BILLS}, _by_name(BILL)),
+    "public_laws": SourceFeeds({"bulk": _LAWS}, _by_name(*LAWS)),
     "us_code": SourceFeeds({"release-point": _CODE}, olrc.locate_titles),
     "federal_register": SourceFeeds(
-        {"documents": Feed(federal_register.documents, _DATES), "issues": _ISSUES}, federal_register.locate_documents
+        {"documents": _DOCUMENTS, "issues": _ISSUES}, _one_by_one(federal_register.document_of)
     ),
     "ecfr_and_cfr": SourceFeeds({"parts": _PARTS, "annual": _VOLUMES, "titles": _TITLES}, ecfr.locate_sections),
-    "hearing_transcripts": SourceFeeds({"api": Feed(partial(prints, "CHRG"), _ALL)}, by_name(PRINT)),
-    "committee_reports": SourceFeeds({"api": Feed(partial(prints, "CRPT"), _ALL)}, by_name(PRINT)),
-    "congressional_record": SourceFeeds({"api": Feed(granules, _ALL)}, by_name(GRANULE)),
-    "crs_reports": SourceFeeds({"api": _REPORTS}, congress_gov.locate_reports),
+    "hearing_transcripts": SourceFeeds({"api": Feed(partial(prints, "CHRG"), _ALL)}, _by_name(PRINT)),
+    "committee_reports": SourceFeeds({"api": Feed(partial(prints, "CRPT"), _ALL)}, _by_name(PRINT)),
+    "congressional_record": SourceFeeds({"api": Feed(granules, _ALL)}, _by_name(GRANULE)),
+    "crs_reports": SourceFeeds({"api": _REPORTS}, _one_by_one(congress_gov.report_of)),
 }
 
 

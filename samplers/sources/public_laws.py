@@ -112,7 +112,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     named = _PACKAGE.search(name)
     is_other = named and (named["congress"], named["kind"].lower(), named["number"].lstrip("0")) != law[:3]
     contradictions = (f"read as {law.package}, but its file name says {named[0]}",) if named and is_other else ()
-    return FileContent(tuple(_documents(law, texts)), tally.left_out(), {}, tally.supplied, contradictions)
+    return FileContent(tuple(_documents(law, texts)), tally.left_out, {}, tally.supplied, contradictions)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml",), families="parts")

@@ -99,7 +99,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
         documents.append(_document(key, unit, walk, walker.parts, its_edition, status))
     if not documents:
         raise DocumentError(name, "no section of the Code in it")
-    return FileContent(tuple(documents), tally.left_out(), supplied=tally.supplied)
+    return FileContent(tuple(documents), tally.left_out, supplied=tally.supplied)
 
 
 def _walker_over(

@@ -25,7 +25,7 @@ from runner.base.records import Chunk, Document, Section, Span
 from runner.embed.chunk_corpus import chunks_to_rows
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.catalog import SOURCES
-from tests.support.corpora import real_files
+from tests.support.written_document import Speech
 
 DATA = Path(__file__).parents[1] / "data" / "chunkers"
 GOLDEN: dict[str, str] = json.loads((DATA / "golden.json").read_text(encoding="utf-8"))
@@ -194,24 +194,16 @@ def test_words_and_titles_that_an_encoder_counts_quite_otherwise_are_read_whole(
 
 
 def test_a_chunk_is_cut_at_its_parts_before_its_lines_and_a_part_keeps_its_heading() -> None:
-    parts = [f"({letter}) Duty\n" + "The keeper shall mend the quay.\n" * 19 for letter in "abc"]
-    text = "Sec. 9. Duties\n" + "".join(parts)
-    starts = [text.index(part) for part in parts]
-    sections = (
-        Section(Span(0, len(text)), 11, "section", "Sec. 9. Duties"),
-        *(
-            Section(Span(start, start + len(part)), 12, "subsection", part[:8])
-            for start, part in zip(starts, parts, strict=True)
-        ),
-    )
-    source = document(text, sections)
+    speech = Speech().part(11, "section", "Sec. 9. Duties", "Sec. 9. Duties")
+    for letter in "abc":
+        duty = "The keeper shall mend the quay.\n" * 19
+        speech.part(12, "subsection", f"({letter}) Duty", f"({letter}) Duty\n{duty}", "\n")
+    source = speech.document("Harbors Act")
+    starts = [source.text.index(f"({letter})") for letter in "abc"]
     assert len(chunker("section_aware_bills_v1")(source)) == 1
     chunks = check_narrow(source, "section_aware_bills_256_v1")
     assert [chunk.span.start for chunk in chunks] == [0, *starts[1:]]
     assert [chunk.context for chunk in chunks[1:]] == [f"Harbors Act > Sec. 9. Duties > ({x}) Duty" for x in "bc"]
-    bare = chunker("section_aware_bills_256_v1-bare")(source)
-    assert [chunk.span for chunk in bare] == [chunk.span for chunk in chunks]
-    assert not any(chunk.context for chunk in bare)
 
 
 def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit():
@@ -219,17 +211,6 @@ def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit
     division = Section(Span(0, len(text) - 1), 1, "division", "Title IV—" + "Very long heading " * 30)
     source = document(text, (division,), "Short Act")
     check(source, "section_aware_fr_v1", chunker("section_aware_fr_v1")(source))
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-def test_invariants_hold_for_real_bills(shared: Path) -> None:
-    from samplers.sources.bills import FORMAT
-
-    for path in real_files(shared, "bills"):
-        (source,) = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents
-        for name in CHUNKERS:
-            check(source, name, chunker(name)(source))
 
 
 def digest_of(name: str) -> str:
@@ -253,11 +234,6 @@ def lines_for(names: Iterable[str]) -> str:
 def test_every_name_has_a_golden_digest() -> None:
     missing = [name for name in (*CHUNKERS, *NARROWED) if name not in GOLDEN]
     assert missing == [], f"For the top of {DATA / 'golden.json'}:\n{lines_for(missing)}"
-
-
-def test_the_lines_for_new_names_are_ready_to_paste() -> None:
-    names = ["recursive_v1", "recursive_256_v1", "recursive_512_v1"]
-    assert json.loads("{\n" + lines_for(names) + '"last": ""}') == {name: GOLDEN[name] for name in names} | {"last": ""}
 
 
 @pytest.mark.parametrize(("name", "overlap"), OVERLAPS.items())
@@ -285,34 +261,17 @@ def test_a_line_without_spaces_is_chunked(name: str) -> None:
     check(source, name, chunker(name)(source))
 
 
-SMALL = "\n\n".join(
-    (
-        "Sec. 1. Name\nThis is the Quay Act.",
-        "Sec. 2. Lamps\nEach quay has a lamp.",
-        "Sec. 3. Ropes\nEach quay has a rope.",
-    )
-)
-
-
-def small_document(kind: str) -> Document:
-    starts = [SMALL.index(f"Sec. {n}.") for n in (1, 2, 3)]
-    ends = [starts[1] - 2, starts[2] - 2, len(SMALL)]
-    labels = ["Sec. 1. Name", "Sec. 2. Lamps", "Sec. 3. Ropes"]
-    parts = [Section(Span(a, b), 11, "section", label) for a, b, label in zip(starts, ends, labels, strict=True)]
-    outer = [
-        Section(Span(starts[0], ends[1]), 1, kind, "Title I—Names"),
-        *parts[:2],
-        Section(Span(starts[2], ends[2]), 1, kind, "Title II—Gear"),
-        parts[2],
-    ]
-    return document(SMALL, tuple(outer))
-
-
 def test_small_siblings_are_merged_and_never_across_a_title() -> None:
-    chunks = chunker(STRUCTURAL)(small_document("title"))
+    speech = Speech()
+    sections = {"Title I—Names": {1: "Name", 2: "Lamps"}, "Title II—Gear": {3: "Ropes"}}
+    for title, inside in sections.items():
+        speech.part(1, "title", title)
+        for n, name in inside.items():
+            speech.part(11, "section", f"Sec. {n}. {name}", f"Sec. {n}. {name}\nEach quay has one on it.")
+    chunks = chunker(STRUCTURAL)(speech.document("Harbors Act"))
     assert [(chunk.span, chunk.context) for chunk in chunks] == [
-        (Span(0, 71), "Harbors Act > Title I—Names > Sec. 1 – Sec. 2"),
-        (Span(73, 108), "Harbors Act > Title II—Gear > Sec. 3. Ropes"),
+        (Span(0, 77), "Harbors Act > Title I—Names > Sec. 1 – Sec. 2"),
+        (Span(79, 117), "Harbors Act > Title II—Gear > Sec. 3. Ropes"),
     ]
 
 
@@ -329,15 +288,13 @@ def test_front_matter_joins_the_first_section_and_stays_out_of_a_division() -> N
 
 
 def test_a_long_section_is_split_at_its_subsections() -> None:
-    parts = [f"({letter}) " + "The keeper shall mend the quay and paint it. " * 30 for letter in "abc"]
-    text = "Sec. 9. Duties\n" + "\n".join(part.strip() for part in parts)
-    starts = [text.index(f"({letter})") for letter in "abc"]
-    ends = [starts[1] - 1, starts[2] - 1, len(text)]
-    sections = (
-        Section(Span(0, len(text)), 11, "section", "Sec. 9. Duties"),
-        *(Section(Span(a, b), 12, "subsection", f"({x})") for a, b, x in zip(starts, ends, "abc", strict=True)),
-    )
-    chunks = chunker(STRUCTURAL)(document(text, sections))
+    speech = Speech().part(11, "section", "Sec. 9. Duties", "Sec. 9. Duties")
+    for letter in "abc":
+        words = "The keeper shall mend the quay and paint it. " * 30
+        speech.part(12, "subsection", f"({letter})", f"({letter}) {words}".strip(), "\n")
+    source = speech.document("Harbors Act")
+    starts = [source.text.index(f"({letter})") for letter in "abc"]
+    chunks = chunker(STRUCTURAL)(source)
     assert [chunk.span.start for chunk in chunks] == [0, *starts[1:]]
     assert [chunk.context for chunk in chunks[1:]] == [f"Harbors Act > Sec. 9. Duties > ({x})" for x in "bc"]
 

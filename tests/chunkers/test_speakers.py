@@ -2,51 +2,23 @@
 
 import unicodedata
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chunkers.contexts import PATH_TOKENS
+from chunkers.contract import chunk_fault
+from chunkers.cutter import LARGEST
 from chunkers.registry import Chunker, chunker
-from chunkers.speakers import LARGEST, LARGEST_TURN, SHORT, speaker_exchange, speaker_turn
+from chunkers.speakers import LARGEST_TURN, speaker_exchange, speaker_turn
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.canonical import sha256
-from runner.base.records import Chunk, Document, Section, Span
+from runner.base.records import Chunk, Document, Span
 from runner.embed.chunk_corpus import chunks_to_rows
+from tests.support.written_document import Speech
 
 SAYING = "The keeper shall mend the quay and paint it. "
-
-
-class Speech:
-    """A document written front to back; `part` opens a section that ends with the next call of the same level."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.sections: list[list[object]] = []
-
-    def part(self, level: int, kind: str, label: str, words: str = "", separator: str = "\n\n") -> "Speech":
-        self.end(level)
-        if words:
-            self.text += (separator if self.text else "") + words
-        start = len(self.text) - len(words) if words else len(self.text) + (len(separator) if self.text else 0)
-        self.sections.append([start, -1, level, kind, label])
-        return self
-
-    def end(self, level: int) -> None:
-        for section in self.sections:
-            if section[1] == -1 and section[2] >= level:  # type: ignore[operator]
-                section[1] = len(self.text)
-
-    def document(self, title: str = "Hearing: Quays") -> Document:
-        self.end(0)
-        sections = tuple(
-            Section(Span(start, end), level, kind, label)  # type: ignore[arg-type]
-            for start, end, level, kind, label in self.sections
-            if start < end  # type: ignore[operator]
-        )
-        return Document("d", self.text, title, "s", "d", "", sections)
 
 
 def hearing(*turns: tuple[str, str]) -> Document:
@@ -57,17 +29,9 @@ def hearing(*turns: tuple[str, str]) -> Document:
 
 
 def check(document: Document, chunks: list[Chunk], limit: int = LARGEST_TURN) -> None:
-    tokens = tokenize(document.text)
-    covered = set[int]()
-    for chunk in chunks:
-        covered.update(range(chunk.span.start, chunk.span.end))
-        assert document.text[chunk.span.start : chunk.span.end].strip()
-        assert chunk.n_tokens == count_tokens(chunk.context) + tokens.count(chunk.span.start, chunk.span.end)
-        assert chunk.n_tokens <= limit
-        assert count_tokens(chunk.context) <= PATH_TOKENS
-    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert not chunk_fault(document, chunks, limit)
+    assert max(count_tokens(chunk.context) for chunk in chunks) <= PATH_TOKENS
     assert all(before.span.end <= after.span.start for before, after in pairwise(chunks))
-    assert not "".join(c for i, c in enumerate(document.text) if i not in covered).strip()
 
 
 def test_each_turn_is_one_chunk_under_title_and_speaker() -> None:
@@ -265,21 +229,3 @@ def test_a_document_without_sections_is_chunked() -> None:
         chunks = chunk(document)
         check(document, chunks, LARGEST)
         assert {one.context for one in chunks} == {"T"}
-
-
-@pytest.mark.shared
-def test_real_hearings_are_chunked_by_turn(shared: Path) -> None:
-    from samplers.sources.hearings.reader import FORMAT
-
-    paths = sorted((shared / "corpora" / "hearing_transcripts").rglob("*.htm"))
-    for path in paths[:: len(paths) // 13]:
-        document = FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]
-        turns = speaker_turn(document)
-        check(document, turns)
-        n_turns = sum(section.kind == "turn" for section in document.sections)
-        named = [chunk for chunk in turns if chunk.context.count(" > ") == 1]
-        assert len(named) >= n_turns
-        exchanges = speaker_exchange(document)
-        check(document, exchanges)
-        assert len(exchanges) <= len(turns)
-        assert sorted(chunk.n_tokens for chunk in exchanges)[len(exchanges) // 2] > SHORT

@@ -16,18 +16,14 @@ from tests.support.small_set import begin, make_version, write_corpus
         (("--dry-run", "--post-bulk"), "--dry-run and --post-bulk do not go together"),
         (("plan", "--by=me"), "unrecognized arguments: --by"),
         (("choose",), "the following arguments are required: CELL"),
-        (("choose", ""), "choose needs --reason TEXT and --by NAME"),
         (("choose", "bm25 x whole_doc", "--reason= ", "--by=me"), "choose needs --reason TEXT and --by NAME"),
         (("explore",), "the following arguments are required: CELL"),
         (("--encoder-url=",), "--encoder-url is empty"),
-        (("--encoder-url= ", "--dry-run"), "--encoder-url is empty"),
         (("--encoder-url=http://localhost:1", "--modal"), "two backends"),
         (("--encoder-url=http://h/{model}", "--dry-run"), "not {encoder}, the only one that is filled in"),
         (("--encoder-url=nonsense", "--dry-run"), "--encoder-url is no address"),
         (("--gpu=L4",), "--gpu belongs to --modal"),
-        (("bulk-gate", "5", "--modal"), "unrecognized arguments: --modal"),
         (("labels", "double", "a.jsonl"), "unrecognized arguments: a.jsonl"),
-        (("labels", "agreement", "--share=0"), "unrecognized arguments: --share"),
         (("labels", "import", "a.jsonl", "--judge=j"), "one of the arguments --model --person is required"),
         (("labels", "import", "a.jsonl", "--model=m", "--person"), "not allowed with argument"),
         (("labels", "withdraw"), "the following arguments are required: --judge"),
@@ -43,10 +39,6 @@ def test_flags_that_contradict_each_other_are_a_usage_error_and_write_nothing(tm
     assert (code, out) == (2, "")
     assert said in heard
     assert [path.name for path in tmp_path.iterdir()] == []
-
-
-def test_a_flag_belongs_to_no_other_in_a_command_that_has_not_got_it(capsys):
-    assert called("replay", "demo", "--gpu=L4") == (2, "--gpu belongs to --modal.")
 
 
 def suggested(message):

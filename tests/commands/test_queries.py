@@ -157,21 +157,6 @@ def test_without_a_corpus_every_action_says_how_to_bring_one(version, queries, t
         assert "no corpus yet" in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("ask",), "There are: sample, check, add"),
-        (("add",), "the following arguments are required: FILE"),
-        (("sample", "x.yaml"), "unrecognized arguments"),
-    ],
-)
-def test_a_wrong_command_line_exits_2_and_writes_nothing(version, queries, arguments, said):
-    code, out, err = queries(*arguments)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert not reading_folder(version).exists()
-
-
 def test_files_may_stand_after_the_flags(version, queries, where, capsys):
     from runner.commands.main import main
 

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.cost.estimate import (
@@ -231,9 +230,3 @@ def test_the_ceiling_that_a_refusal_names_is_enough(before, embedding, judging):
         total.check()
     named = float(str(error.value).rpartition("--max-usd ")[2].partition(" ")[0])
     replace(total, max_usd=named).check()
-
-
-@pytest.mark.parametrize("asked", [container_price, lambda gpu: default_rate("arctic-l-v2.0", gpu)])
-def test_an_unknown_gpu_is_refused_by_prices_and_rates(asked):
-    with pytest.raises(InputError, match="B200"):
-        asked("B200")

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from runner.base.errors import BackendError, InputError
-from runner.embed.over_http.dialects import KEY_VARIABLE, address
-from runner.embed.over_http.encoder import HttpBackend
+from runner.base.errors import BackendError
+from runner.embed.over_http.dialects import address
 from tests.support.embedding_server import DIM, MINILM, tei_info, toy_rows
 from tests.support.fake_encoder import TEXTS
 from tests.support.http_bench import (
@@ -119,28 +118,6 @@ def test_two_models_behind_one_address_are_told_apart(server):
     with opened(server) as encoder:
         answer = one_answer(encoder, [f"text {number}" for number in range(40)])
     assert "two models answered" in answer.error
-
-
-NO_ADDRESSES = ["localhost:80", "ftp://x/", *(f"http://{rest}" for rest in ("", "x:port", "[::1", "a b", "x/\n", "é"))]
-
-
-@pytest.mark.parametrize("url", ["", *NO_ADDRESSES])
-def test_what_is_no_address_is_refused(url):
-    with pytest.raises(InputError, match="no address"):
-        HttpBackend(url)
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        *((f"{user}@localhost:80", KEY_VARIABLE) for user in ("user:planted", "planted")),
-        *((f"localhost/{query}", "a query") for query in ("?key=planted", "?api_key=planted", "#planted")),
-    ],
-)
-def test_an_address_with_a_secret_or_a_query_in_it_is_refused_and_not_shown(url, said):
-    with pytest.raises(InputError, match=said) as caught:
-        HttpBackend(f"http://{url}")
-    assert "planted" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

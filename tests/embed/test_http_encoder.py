@@ -118,14 +118,6 @@ def test_answers_come_as_they_arrive(server):
     assert np.allclose(first.rows, toy_rows(server.log[1].texts), atol=1e-6)
 
 
-def test_an_abandoned_session_begins_no_further_request(server):
-    with opened(server) as encoder:
-        coming = encoder.embed(batches(TEXTS, 1))
-        next(coming)
-        coming.close()
-    assert len(server.log) <= 4  # one taken, one under way, and room for two
-
-
 def test_rows_of_a_server_that_does_not_normalise_are_normalised_and_said_to_be(server):
     server.rows = lambda texts: toy_rows(texts) * np.arange(3, 3 + len(texts))[:, None]
     with opened(server) as encoder:

@@ -59,9 +59,11 @@ def test_the_request_names_gpu_pins_limits_and_a_weights_folder_that_cannot_be_w
     made = bench(options={"gpu": "L4", "containers": 3}, probe=False)
     made.embed(TEXTS[:5])
     asked = made.server.function("Embedder")
-    assert (asked.block_network, asked.volumes) == (True, {"/weights": ("per-source-eval-weights", True)})
-    assert (asked.timeout, asked.startup_timeout, asked.scaledown_window) == (600, 900, 60)
-    assert (asked.retries.count, asked.retries.initial_delay_ms, asked.retries.backoff) == (3, 1000, 2.0)
+    said = asked.definition
+    assert (said.block_network, asked.volumes) == (True, {"/weights": ("per-source-eval-weights", True)})
+    assert (said.timeout_secs, said.startup_timeout_secs, said.autoscaler_settings.scaledown_window) == (600, 900, 60)
+    retries = said.retry_policy
+    assert (retries.retries, retries.initial_delay_ms, retries.backoff_coefficient) == (3, 1000, 2.0)
     (bound,) = made.server.bound
     assert (bound.gpu, bound.max_containers) == ("L4", 3)
     assert bound.parameters == {
@@ -84,10 +86,11 @@ def test_the_weights_function_has_a_network_an_hour_and_no_gpu(bench):
     made = bench()
     made.embed(TEXTS[:5])
     asked = made.server.function("fetch")
-    assert (asked.gpu, asked.block_network, asked.timeout, asked.retries.count) == ("", False, 3600, 2)
-    assert (asked.cpu, asked.definition.resources.milli_cpu_max) == (1, 1000)
+    said = asked.definition
+    assert (asked.gpu, said.block_network, said.timeout_secs, said.retry_policy.retries) == ("", False, 3600, 2)
+    assert (said.resources.milli_cpu, said.resources.milli_cpu_max) == (1000, 1000)
     assert asked.volumes == {"/weights": ("per-source-eval-weights", False)}
-    assert "HF_HUB_OFFLINE" in asked.secret_keys
+    assert "HF_HUB_OFFLINE" in asked.secrets
 
 
 def test_pins_are_those_of_the_local_extra_with_numpy_and_without_packages_of_weights():
@@ -338,11 +341,13 @@ def test_what_was_billed_is_known_an_hour_after_the_last_session_ended(bench):
     written(made.folder / "spend", entry(on=began.isoformat()), entry(on=ended.isoformat()))
     later = ended + timedelta(hours=1)
     assert made.backend.billed(run_id, began, later) is None  # the report does not answer
-    made.server.billing = [
-        {"tags": {"run": run_id}, "cost": "0.12"},
-        {"tags": {"run": "another"}, "cost": "7.00"},
-        {"tags": {"run": run_id}, "cost": "0.01"},
-    ]
+    made.server.bill(
+        [
+            {"tags": {"run": run_id}, "cost": "0.12"},
+            {"tags": {"run": "another"}, "cost": "7.00"},
+            {"tags": {"run": run_id}, "cost": "0.01"},
+        ]
+    )
     assert made.backend.billed(run_id, began, later) == pytest.approx(0.13)
     for early in (began + timedelta(minutes=2), ended, later - timedelta(seconds=1)):
         assert made.backend.billed(run_id, began, early) is None, "a part of it would pass for the whole"

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
+from grpclib import Status
 
 from runner.base.errors import BackendError
 from runner.base.places import CHECKOUT
@@ -38,7 +39,7 @@ def whole(made):
 def test_without_faults_every_batch_is_sent_and_embedded_once(bench):
     made = bench()
     whole(made)
-    assert set(made.executed().values()) == {1}
+    assert set(made.tried().values()) == {1}
 
 
 def test_a_text_too_large_for_a_message_is_embedded_all_the_same(bench):
@@ -151,7 +152,7 @@ def test_two_kinds_of_gpu_never_share_a_cell(bench):
 @pytest.mark.parametrize(
     ("plant", "advice"),
     [
-        (lambda faults: faults.resource_exhausted("FunctionMap"), "limits and spending"),
+        (lambda faults: faults.error("FunctionMap", Status.RESOURCE_EXHAUSTED), "limits and spending"),
         (lambda faults: faults.bad_token(), "modal token new"),
     ],
 )
@@ -168,7 +169,7 @@ def test_a_service_that_goes_away_ends_the_run_and_keeps_what_is_there(bench):
     made.server.faults.fail_input(holds(TEXTS[0]), times=None)
     with pytest.raises(BackendError, match="1 of 40 shards"):
         made.embed()
-    made.server.faults.unavailable("FunctionMap", times=None)
+    made.server.faults.error("FunctionMap", Status.UNAVAILABLE)
     with pytest.raises(BackendError, match=r"Modal cannot be reached.*status.modal.com"):
         made.embed()
     assert sum(made.sent().values()) < 2 * N_BATCHES

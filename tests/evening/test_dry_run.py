@@ -242,13 +242,6 @@ def test_chunks_in_the_store_count_up_to_where_an_encoder_cuts_them_off(tmp_path
     assert stored_chunk_tokens(version, "whole_doc", 256) == 256 + 256 + 10
 
 
-def test_what_would_pass_the_ceiling_is_shown_as_refused_with_what_was_spent_before(tmp_path):
-    version = begin(tmp_path)
-    written(version.work / "spend", entry(usd=4.99))
-    total = cost_lines(version, RemoteOptions())[-1]
-    assert total.endswith("$4.99 spent before; over --max-usd 5.00, so it would be refused")
-
-
 def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_path):
     version = begin(tmp_path)
     replays = version.work.with_name("v7") / "replay" / "spend"
@@ -265,15 +258,6 @@ def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_pat
 def test_what_a_server_costs_is_not_known(tmp_path):
     lines, _ = describe(begin(tmp_path), asked=Asked(server="http://localhost:8080/v1/embeddings"))
     assert "cost: not known (encoders of http://localhost:8080/v1/embeddings)" in lines
-
-
-def test_cells_that_are_run_already_cost_nothing_more(tmp_path):
-    version = begin(tmp_path)
-    baseline = cost_lines(version, RemoteOptions())
-    run_every_cell(version)
-    (again, _, _) = cost_lines(version, RemoteOptions())
-    assert len(baseline) == 4
-    assert "minilm-l6-v2" in again  # the baseline's second run is still to come
 
 
 def test_before_there_are_documents_the_cost_is_not_guessed(tmp_path):
@@ -332,7 +316,7 @@ def test_a_dry_run_loads_nothing_heavy(tmp_path, state):
     assert not set(HEAVY) & loaded
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("labels", "--help"), ("view", "--help"), ("verify", "--help")])
+@pytest.mark.parametrize("arguments", [("--help",), ("labels", "--help")])
 def test_help_loads_nothing_heavy(arguments):
     loaded = modules(*arguments)
     assert "runner.commands.main" in loaded

@@ -1,9 +1,7 @@
 """The evening from nothing to a locked decision: every state, every exit, in order."""
 
 import json
-import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,16 +10,14 @@ import yaml
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.commands.main import called
-from runner.decide.results import Scored
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
-from runner.eval_set.version import Version, load_lists, load_results
+from runner.eval_set.version import Version, load_results
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
-from runner.evening.remake import files_of
 from runner.judge.answers import Importer
 from runner.retrieve import make_runs
-from tests.support.evening_process import CHOICE, few_draws_in_plans, judged, run
+from tests.support.evening_process import CHOICE, few_draws_in_plans, judged
 from tests.support.small_set import answers, fake_encoders, make_version, write_corpus, write_queries
 from tests.support.tiny_reranker import tiny_folder, tiny_reranker
 
@@ -36,20 +32,6 @@ def few_draws() -> Iterator[None]:
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path / "corpus")
-
-
-@pytest.fixture
-def decided(decided_evening: Path, tmp_path: Path) -> Version:
-    """A version of its own with a locked decision."""
-    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
-
-
-@pytest.fixture
-def waiting(waiting_evening: Path, tmp_path: Path) -> Version:
-    """A version of its own whose pool waits to be judged."""
-    shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
 
 
 def evening(version: Version, corpus: Path | None = None, **more: object) -> Evening:
@@ -126,18 +108,6 @@ def test_queries_with_and_without_a_stratum_stand_in_one_set(tmp_path, corpus):
 
 
 @pytest.mark.slow
-def test_two_folders_give_one_results_json_and_one_page_from_one_receipt(decided_evening, tmp_path):
-    run(tmp_path)
-    first, second = (make_version(folder).record for folder in (decided_evening, tmp_path))
-    (second / "lock.json").unlink()
-    (second / "receipt.json").write_bytes((first / "receipt.json").read_bytes())
-    versions = [make_version(folder) for folder in (decided_evening, tmp_path)]
-    made = [files_of(one, Scored(load_results(one), load_lists(one))) for one in versions]
-    assert (first / "results.json").read_bytes() == (second / "results.json").read_bytes()
-    assert made[0]["results.html"] == made[1]["results.html"] == (first / "results.html").read_bytes()
-
-
-@pytest.mark.slow
 def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tmp_path, monkeypatch):
     version = decided
     tiny = tiny_reranker(tiny_folder(tmp_path / "tiny"))
@@ -162,21 +132,6 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     assert hits[0] != hits[1]
     assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
     assert all(low <= high for low, high in (row["bounds"] for row in rows.values()))
-
-
-@pytest.mark.slow
-def test_a_rehearsal_says_so_and_keeps_out_of_the_record(tmp_path, corpus):
-    version = make_version(tmp_path, rehearsal=True)
-    write_queries(version.folder)
-    with pytest.raises(InputNeeded):
-        evening(version, corpus).run()
-    judged(version)
-    answer = evening(version, choice=CHOICE).run()
-    assert "never counts as a decision" in answer
-    assert "REHEARSAL" in (version.folder / "rehearsal" / "results.html").read_text().upper()
-    assert not (version.folder / "results.json").exists()
-    assert verify_lock(version.folder) is None
-    assert verify_lock(version.folder / "rehearsal")
 
 
 def test_a_query_blind_corpus_gets_no_decision(waiting):
@@ -242,24 +197,6 @@ def test_a_report_on_the_corpus_is_kept_beside_the_archive(waiting):
     report = json.loads((waiting.work / "readiness.json").read_bytes())
     assert (report["documents"], report["quarantined"]) == (16, [])
     assert report["near_duplicate_clusters"] == 0
-
-
-@pytest.mark.slow
-def test_a_source_that_takes_a_chunker_over_says_so_in_plan_results_page_and_decision(tmp_path):
-    version = make_version(tmp_path)
-    reusing = replace(version, source=replace(version.source, reuses="us_code"))
-    corpus = write_corpus(tmp_path / "corpus")
-    write_queries(reusing.folder)
-    with pytest.raises(InputNeeded):
-        evening(reusing, corpus).run()
-    judged(reusing)
-    evening(reusing, choice=CHOICE).run()
-    expected = {"chunker": "section_aware_bills_v1", "source": "us_code", "result": "not yet evaluated"}
-    assert reusing.plan().reuse.model_dump() == expected
-    assert json.loads((reusing.folder / "results.json").read_bytes())["plan"]["reuse"] == expected
-    assert json.loads((reusing.folder / "decision.json").read_bytes())["reuse"] == expected
-    page = (reusing.folder / "results.html").read_text(encoding="utf-8")
-    assert "was written for us_code and is taken over without code of its own" in page
 
 
 @pytest.mark.parametrize("place", ["nowhere", "empty", "file.txt"])

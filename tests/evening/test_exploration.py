@@ -51,7 +51,8 @@ def explore(version, *cells, encoders):
 
 def test_sparse_cells_embed_nothing_where_the_record_holds_the_baseline(version):
     encoders = Counted()
-    rows = explore(version, "bm25-okapi x recursive_v1", encoders=encoders)
+    rows = explore(version, " bm25-okapi x recursive_v1", "bm25-okapi x recursive_v1 ", encoders=encoders)
+    assert len(list(version.work.glob("explorations/*"))) == 1
     assert set(rows) == {"bm25-okapi x recursive_v1", BASELINE}
     assert encoders.texts == {}
     assert not (version.cache / "vectors").exists()
@@ -115,17 +116,3 @@ def test_the_digest_of_the_chunkers_moves_with_any_of_their_files(tmp_path, monk
         path.write_text(path.read_text() + "\n# a change\n")
         digests.add(stored_chunks._own_sha256.__wrapped__())
     assert len(digests) == 1 + len(list(folder.glob("*.py")))
-
-
-def test_spaces_around_a_cell_name_the_same_cell(version):
-    rows = explore(version, " bm25 x whole_doc", "bm25 x whole_doc ", encoders=Counted())
-    assert set(rows) == {"bm25 x whole_doc", BASELINE}
-    assert len(list(version.work.glob("explorations/*"))) == 1
-
-
-def test_a_preregistered_cell_explored_alone_is_never_confirmed(version):
-    row = explore(version, "bm25 x whole_doc", encoders=Counted())["bm25 x whole_doc"]
-    assert (row["role"], row["test"]["p_adjusted"]) == ("exploratory", None)
-    assert row["test"]["p"] < 0.05
-    assert row["test"].get("p_gain") is None
-    assert any("not preregistered" in said for said in row["short_of"])

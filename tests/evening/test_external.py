@@ -1,8 +1,5 @@
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 import pytrec_eval
@@ -10,7 +7,7 @@ import yaml
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
-from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CACHE_VARIABLE
 from runner.base.records import SCORE_UNIT, parse_cell
 from runner.commands import main as cli
 from runner.eval_set.version import load_queries, load_results
@@ -81,24 +78,10 @@ def test_nothing_is_decided(evaluated):
     assert set(results.digests) == {"corpus.jsonl", "lists.json", "queries.yaml"}
     for row in results.cells:
         assert (row.meets_criterion_5, row.confirmed, row.short_of) == (False, False, [])
-
-
-def test_a_second_run_changes_no_byte_of_what_is_no_measurement(evaluated):
-    version, _ = evaluated
-    files = [path for path in sorted(version.folder.rglob("*")) if path.is_file() and path.name != "receipt.json"]
-    before = {path: path.read_bytes() for path in files if path.name != "results.html"}
-    evaluate(version, None)
-    assert {path: path.read_bytes() for path in before} == before
-
-
-def test_the_archive_may_be_lost_and_the_cells_made_anew(tmp_path):
-    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
-    evaluate(version, collection)
-    before = (version.folder / "results.json").read_bytes()
-    for folder in (version.work, version.cache, version.folder / "cells"):
-        shutil.rmtree(folder)
-    evaluate(version, collection)
-    assert (version.folder / "results.json").read_bytes() == before
+    page = (version.folder / "results.html").read_text()
+    assert "leads." in page.partition("<h1>")[2].partition("</h1>")[0]
+    for word in ("Criterion 5", "preregistered", "None", "labels.jsonl"):
+        assert word not in page, word
 
 
 def test_another_collection_is_refused_and_nothing_moves(evaluated, tmp_path):
@@ -132,16 +115,6 @@ def test_a_sample_smaller_than_what_is_judged_is_refused(tmp_path):
         evaluate(external_version(tmp_path, size=3), write_collection(tmp_path / "c"))
 
 
-def test_a_baseline_that_knows_nothing_gives_no_comparison(tmp_path):
-    """Labels that belong to other documents: the engines are no better than the nulls."""
-    ids = [row["_id"] for row in documents()]
-    judged = {f"q{place}": {ids[(place * 7) % len(ids)]: 1} for place in range(1, 26)}
-    version = external_version(tmp_path, cells=CELLS[:2])
-    with pytest.raises(NegativeVerdict, match="null gate says"):
-        evaluate(version, write_collection(tmp_path / "c", judged=judged))
-    assert load_results(version).outcome.tier == "no decision"
-
-
 def test_queries_without_an_answer_stay_in_every_mean(tmp_path):
     judged = qrels() | {"q21": {documents()[0]["_id"]: 0}}
     version = external_version(tmp_path, cells=CELLS[:2])
@@ -171,6 +144,7 @@ def test_hostile_names_and_queries_are_shown_and_never_interpreted(tmp_path):
     version = external_version(tmp_path, cells=CELLS[:1])
     with pytest.raises(NegativeVerdict):
         evaluate(version, collection)
+    assert load_results(version).outcome.tier == "no decision"
     page = Outline((version.folder / "results.html").read_text())
     tags = [tag for tag, _ in page.elements]
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
@@ -180,46 +154,29 @@ def test_hostile_names_and_queries_are_shown_and_never_interpreted(tmp_path):
     assert any("<b>bold" in text for text in page.text)
 
 
-def test_the_page_says_what_it_is(evaluated):
-    version, _ = evaluated
-    page = (version.folder / "results.html").read_text()
-    assert "leads." in page.partition("<h1>")[2].partition("</h1>")[0]
-    for word in ("Criterion 5", "preregistered", "None", "labels.jsonl"):
-        assert word not in page, word
-
-
-@pytest.mark.parametrize("flag", [["--rehearse"], ["--cells", "bm25 x whole_doc"], ["--try"]])
-def test_flags_of_a_decision_are_refused(flag, evaluated):
-    version, _ = evaluated
-    given = ["--source=beir", f"--eval-set-path={version.folder.parent}", *flag]
-    code, said = called(*given)
-    assert (code, "never decided" in said) == (2, True)
-
-
-def test_a_run_file_belongs_to_a_collection():
-    code, said = called("--source=demo", "--trec-run", "x.run")
-    assert (code, "--trec-run belongs to an external collection" in said) == (2, True)
-
-
-def test_without_a_folder_it_is_asked_which_collection(capsys):
-    assert cli.main(["--source=beir"]) == 2
-    assert "Which collection of beir?" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--source=beir", "WHERE", "--rehearse"], "never decided"),
+        (["--source=beir", "WHERE", "--cells", "bm25 x whole_doc"], "never decided"),
+        (["--source=beir", "WHERE", "--try"], "never decided"),
+        (["--source=demo", "--trec-run", "x.run"], "--trec-run belongs to an external collection"),
+        (["--source=beir"], "Which collection of beir?"),
+        (["--source=beir", "--corpus-path=loop"], "cannot be used"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_of_a_collection_is_refused(evaluated, tmp_path, monkeypatch, given, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    where = f"--eval-set-path={evaluated[0].folder.parent}"
+    code, message = called(*(where if word == "WHERE" else word for word in given))
+    assert (code, said in message) == (2, True)
 
 
 def test_a_dry_run_writes_nothing_and_is_undecided(evaluated, capsys):
     version, _ = evaluated
     assert cli.main(["--source=beir", f"--eval-set-path={version.folder.parent}", "--dry-run"]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "undecided: a collection is compared and never decided"
-
-
-def test_the_command_evaluates_a_collection_from_its_folder(tmp_path):
-    collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
-    driver = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "--source=beir"]
-    where = [f"--corpus-path={collection}", f"--eval-set-path={version.folder.parent}"]
-    environment = os.environ | {CACHE_VARIABLE: str(tmp_path / ".cache")}
-    done = subprocess.run([*driver, *where], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "nothing is decided" in done.stdout
 
 
 def test_the_plan_of_a_collection_needs_its_baseline_alone(tmp_path):
@@ -230,9 +187,6 @@ def test_the_plan_of_a_collection_needs_its_baseline_alone(tmp_path):
     path.write_text(yaml.safe_dump(plan | {"cells": ["bm25-plain x whole_doc"]}))
     with pytest.raises(InputError, match="baseline 'bm25 x whole_doc' is not among the cells"):
         version.plan()
-
-
-def test_an_imported_cell_cannot_be_asked_for():
     with pytest.raises(InputError, match="is not a cell"):
         parse_cell("trec:mine")
 
@@ -284,19 +238,23 @@ def test_an_empty_document_is_named_without_a_path_of_this_machine(tmp_path):
     assert b'"corpus.jsonl:49"' in written[0]
 
 
-def test_exports_of_cells_that_left_the_plan_are_removed(tmp_path):
+def test_the_command_makes_anew_what_was_lost_and_removes_exports_of_cells_that_left_the_plan(
+    tmp_path, monkeypatch, capsys
+):
     collection, version = write_collection(tmp_path / "c"), external_version(tmp_path, cells=CELLS[:2])
-    evaluate(version, collection)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / ".cache"))
+    given = ["--source=beir", f"--corpus-path={collection}", f"--eval-set-path={version.folder.parent}"]
+    assert cli.main(given) == 0
+    assert "nothing is decided" in capsys.readouterr().out
+    before = (version.folder / "results.json").read_bytes()
+    for folder in (version.work, version.cache, version.folder / "cells"):
+        shutil.rmtree(folder)
+    assert cli.main(given) == 0
+    assert (version.folder / "results.json").read_bytes() == before
     path = version.plan_path(rehearsal=False)
     path.write_text(path.read_text().replace(f"- {CELLS[1]}\n", ""))
-    evaluate(version, collection)
+    assert cli.main(given) == 0
     assert [run.name for run in (version.folder / "trec").glob("*.run")] == [version.trec_path(CELLS[0]).name]
-
-
-def test_a_link_in_a_circle_is_one_error(tmp_path, capsys):
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert cli.main(["--source=beir", f"--corpus-path={tmp_path / 'loop'}"]) == 2
-    assert "cannot be used" in capsys.readouterr().err
 
 
 @pytest.mark.slow

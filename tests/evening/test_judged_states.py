@@ -12,9 +12,8 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import load_results, numbered
+from runner.eval_set.version import load_results
 from runner.evening.evening import Evening
-from runner.evening.next_version import open_next
 from runner.judge.answers import Importer
 from runner.judge.models.api import JudgeOptions
 from runner.judge.models.estimate import judging_left
@@ -77,20 +76,6 @@ def test_a_rehearsal_beside_a_locked_record_adds_no_label(opened, corpus, judged
 
 
 @pytest.mark.slow
-def test_a_rehearsal_that_would_need_more_labels_than_a_locked_record_has_says_so(opened, corpus, judged):
-    version, server = opened
-    judged(version, "a person", "")
-    by_file(version, corpus, CHOICE).run()
-    evening = hired(rehearsal_of(version), corpus, server)
-    labels = version_labels(version)[:-1]
-    version.labels_path.write_bytes(b"".join(version.labels_path.read_bytes().splitlines(keepends=True)[:-1]))
-    (version.folder / "lock.json").unlink()
-    with pytest.raises(InputError, match="its labels are final"):
-        evening.run()
-    assert version_labels(version) == labels
-
-
-@pytest.mark.slow
 def test_a_rehearsal_decided_but_not_locked_keeps_the_record_from_judging(opened, corpus):
     version, server = opened
     rehearsal = rehearsal_of(version)
@@ -116,17 +101,6 @@ def test_a_checkout_of_labels_without_batches_is_decided_with_judges_at_hand(ope
 
 
 @pytest.mark.slow
-def test_a_version_whose_labels_are_all_carried_is_decided_with_judges_at_hand(opened, corpus, judged):
-    version, server = opened
-    judged(version)
-    read_twice(version)
-    by_file(version, corpus, CHOICE).run()
-    open_next(version, today="2026-02-01")
-    assert "chosen is" in hired(numbered(version, 2), corpus, server).run()
-    assert not server.asked
-
-
-@pytest.mark.slow
 def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened, corpus, judged):
     version, server = opened
     judged(version)
@@ -142,12 +116,6 @@ def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened
     asked = len(server.asked)
     assert "chosen is" in hired(version, corpus, server).run()
     assert len(server.asked) == asked
-
-
-def test_without_a_model_no_second_judge_is_waited_for_and_with_one_it_is(opened, corpus, judged):
-    version, _ = opened
-    judged(version, "a person", "")
-    assert by_file(version, corpus, CHOICE).run()
 
 
 def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, corpus, judged):

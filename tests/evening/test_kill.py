@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runner.eval_set.lock import verify_lock
-from tests.support.evening_process import run
+from tests.support.evening_process import record_of, run
 from tests.support.forked import processes
 from tests.support.small_set import make_version
 
@@ -31,42 +31,33 @@ def exit_codes(started):
     return [process.exitcode for process in started]
 
 
-@pytest.fixture(name="undisturbed", scope="module")
-def _undisturbed(tmp_path_factory):
-    """The folder of a run that nobody killed, and the seconds it took."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    assert exit_codes([start(time.sleep, 0)]) == [0]
-    began = time.perf_counter()
-    assert exit_codes([start(run, folder)]) == [0]
-    return folder, time.perf_counter() - began
-
-
-def files(folder):
-    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 def record(folder):
-    """The version's files by name, but for those that a clock has a part in; nothing of a killed run is beside them."""
-    assert not [name for name in files(folder) if ".tmp-" in name]
-    with_clock = {"receipt.json", "results.html", "lock.json", "decision.json"}
-    found = files(make_version(folder).folder).items()
-    return {name: path.read_bytes() for name, path in found if name not in with_clock}
+    """The version's files but for those that a clock has a part in; nothing of a killed run is beside them."""
+    assert not list(folder.rglob(".tmp-*"))
+    return record_of(make_version(folder).folder)
 
 
 @pytest.mark.slow
-def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_path, undisturbed):
-    whole, seconds = undisturbed
-    generator = random.Random(20)
+def test_a_run_killed_ten_times_in_a_row_is_finished_with_the_same_bytes(tmp_path, decided_evening):
+    assert exit_codes([start(time.sleep, 0)]) == [0]
+    began, generator = time.perf_counter(), random.Random(20)
+    assert exit_codes([start(run, tmp_path / "undisturbed")]) == [0]
+    seconds = time.perf_counter() - began
     for _ in range(KILLS):
-        process = start(run, tmp_path)
+        process = start(run, tmp_path / "killed")
         # Ten of the longest waits are less than half of a run, so that even a machine grown faster is not done.
         process.join(timeout=generator.uniform(seconds / 60, seconds / 25))
         process.kill()
         assert exit_codes([process]) == [KILLED]
-    assert not verify_lock(make_version(tmp_path).record)
-    run(tmp_path)
-    assert record(tmp_path) == record(whole)
-    assert verify_lock(make_version(tmp_path).record)
+    finished_as(decided_evening, tmp_path / "killed")
+
+
+def finished_as(whole, folder):
+    """The run in `folder`, which died, is finished with the bytes of one that did not."""
+    assert not verify_lock(make_version(folder).record)
+    run(folder)
+    assert record(folder) == record(whole)
+    assert verify_lock(make_version(folder).record)
 
 
 USUAL = ("corpus.jsonl", "labels.jsonl", "lock.json")
@@ -116,18 +107,12 @@ def _before_any_file_appears(monkeypatch: pytest.MonkeyPatch, call: Callable[[st
 
 
 @pytest.mark.parametrize("name", [*USUAL, *(pytest.param(name, marks=pytest.mark.slow) for name in SELDOM)])
-def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, undisturbed, moments, name):
-    whole, _ = undisturbed
-    assert len(list(moments.rglob(name))) >= 1
+def test_dying_just_before_any_file_appears_costs_nothing(tmp_path, decided_evening, moments, name):
     shutil.copytree(moments / name, tmp_path, dirs_exist_ok=True)
-    assert not verify_lock(make_version(tmp_path).record)
-    run(tmp_path)
-    assert record(tmp_path) == record(whole)
-    assert verify_lock(make_version(tmp_path).record)
+    finished_as(decided_evening, tmp_path)
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_do_not_hurt_each_other(tmp_path, undisturbed):
-    whole, _ = undisturbed
+def test_two_runs_at_once_do_not_hurt_each_other(tmp_path, decided_evening):
     assert exit_codes([start(run, tmp_path) for _ in range(2)]) == [0, 0]
-    assert record(tmp_path) == record(whole)
+    assert record(tmp_path) == record(decided_evening)

@@ -8,8 +8,6 @@ import pytest
 
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
-from runner.commands import main as cli
-from runner.commands import matrix
 from runner.eval_set.version import load_results
 from runner.report import sentences
 from runner.report.by_query import anchor, fragment
@@ -97,25 +95,6 @@ def test_blind_systems_are_named_and_no_side_is_said_of_one_that_fails(odd):
     sentence = sentences.found(load_results(version)).split(". ", 1)[1]
     failed = [cell for cell, row in found.items() if row.gate.verdict != "pass"]
     assert all(cell in sentence.split("not passing the null gate")[1] for cell in failed)
-
-
-def test_the_matrix_takes_odd_ids_and_ranks_no_run_that_fails(odd, tmp_path):
-    version, _ = odd
-    (tmp_path / "matrix").mkdir()
-    (tmp_path / "matrix" / "published.yaml").write_text("schema_version: 1\nsources: {}\nvalues: []\n")
-    assert matrix.main(["--docs", str(tmp_path), str(version.results_path)]) == 0
-    ranked = (tmp_path / "matrix.md").read_text(encoding="utf-8").split("Not ranked", 1)[0]
-    assert "`trec:constant`" not in ranked
-
-
-def test_the_tables_have_every_query(odd, tmp_path):
-    version, judged = odd
-    flags = ["--source=beir", f"--eval-set-path={version.folder.parent}"]
-    assert cli.main(["export", *flags, "--format=csv", f"--output={tmp_path / 'tables'}"]) == 0
-    table = (tmp_path / "tables" / "queries.csv").read_text(encoding="utf-8")
-    assert table.count("\n") > len(judged)
-    assert "\u00e9" in table
-    assert "e\u0301" in table
 
 
 @pytest.mark.parametrize("wrong", ["a b", "a\u00a0b", "a\x1b", "a\x00", ""])

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +10,12 @@ import numpy as np
 import pytest
 
 from runner.base.canonical import file_sha256, json_bytes, read_json, slug
-from runner.base.errors import BackendError, InputError, IntegrityError, NegativeVerdict
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Document, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
+from runner.decide.compared import Recorded
 from runner.decide.decide import Choice
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
@@ -30,12 +30,11 @@ from runner.report.page_frame import LONGEST_TEXT
 from runner.report.post_bulk_page import post_bulk_page
 from runner.retrieve.variants import cut_rows
 from runner.substrate.database import open_substrate
-from runner.substrate.measure import measured
-from runner.substrate.record import INDEX_RECALL_FLOORS, Record, arm_result, counterparts
+from runner.substrate.measure import INDEX_RECALL_FLOORS, arm_result, compared_findings, measured
+from runner.substrate.record import counterparts
 from runner.substrate.record import decided as decided_record
 from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD
 from runner.substrate.shapes import ArmResult, FindingResult, IndexRecallResult, PostBulk, Quantisation
-from runner.substrate.verdict import compared_findings
 from tests.support.evening_process import run
 from tests.support.outline import Outline
 from tests.support.small_set import fake_encoders, make_version
@@ -123,8 +122,8 @@ def bytes_below(folder: Path) -> dict[str, str]:
 
 
 def test_a_healthy_substrate_has_no_fault_and_scores_as_the_record_does_query_by_query(decided, filling, tmp_path):
-    before = bytes_below(decided.folder)
-    said = post_bulk(decided, substrate(tmp_path, filling), encoders=fake_encoders)
+    before, path = bytes_below(decided.folder), substrate(tmp_path, filling)
+    said = post_bulk(decided, path, encoders=fake_encoders)
     found = report(decided)
     assert said.startswith("demo v1: No fault was found: vec0 bq + rescore scores ")
     assert said.endswith(f"page: {reports(decided)[-1] / 'post-bulk.html'}")
@@ -141,20 +140,11 @@ def test_a_healthy_substrate_has_no_fault_and_scores_as_the_record_does_query_by
     assert rows[EXACT].scores["ndcg@10"].per_query == recorded["scores"]["ndcg@10"]["per_query"]
     assert [recall.mean for recall in found.quantisation.recall] == [1, 1]
     assert bytes_below(decided.folder) == before
-
-
-def test_the_operators_document_says_what_to_do_about_every_finding(decided, filling, tmp_path):
-    post_bulk(decided, substrate(tmp_path, filling), encoders=fake_encoders)
     document = (CHECKOUT / "docs" / "post-bulk.md").read_text(encoding="utf-8")
-    names = [finding.name for finding in report(decided).findings]
+    names = [finding.name for finding in found.findings]
     assert len(names) == len(set(names)) > 10
-    assert [name for name in names if f"`{name}`" not in document] == []
-
-
-def test_the_same_files_make_the_same_report_in_a_folder_of_its_own_on_the_same_day(decided, filling, tmp_path):
-    path = substrate(tmp_path, filling)
-    for _ in range(2):
-        post_bulk(decided, path, encoders=fake_encoders)
+    assert [name for name in names if f"`{name}`" not in document] == [], "the operator's document says what to do"
+    post_bulk(decided, path, encoders=fake_encoders)
     first, second = reports(decided)
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", first.name)
     assert second.name == f"{first.name}-2"
@@ -272,12 +262,6 @@ def test_a_binary_index_that_misses_what_exact_search_finds_is_a_quantisation_lo
     assert f"{first.mean:.4f} <strong>below</strong>" in page
 
 
-def test_vectors_of_another_model_score_below_the_record(decided, filling, tmp_path):
-    shuffled = filling.vectors[np.random.default_rng(np.random.PCG64(1)).permutation(len(filling.vectors))]
-    with pytest.raises(NegativeVerdict, match="vector scores below the record"):
-        post_bulk(decided, substrate(tmp_path, replace(filling, vectors=shuffled)), encoders=fake_encoders)
-
-
 def test_the_catalogues_name_of_the_model_is_accepted_and_a_mixture_is_not(decided, filling, tmp_path):
     path = substrate(tmp_path, filling)
     for table, column in (("demo_chunks", "embedded_model_id"), ("chunk_embedding_jobs", "model_id")):
@@ -351,16 +335,6 @@ def test_a_run_that_dies_at_any_file_leaves_nothing_half_written(decided, fillin
     assert bytes_below(decided.folder) == before
 
 
-def test_two_runs_at_once_make_two_whole_reports(decided, filling, tmp_path):
-    path = substrate(tmp_path, filling)
-    with ThreadPoolExecutor(2) as pool:
-        said = [pool.submit(post_bulk, decided, path, encoders=fake_encoders) for _ in range(2)]
-    assert {future.result().rpartition("/")[0].rpartition("/")[2] for future in said} == {
-        folder.name for folder in reports(decided)
-    }
-    assert [bool(verify_lock(folder)) for folder in report_folders(decided.record)] == [True, True]
-
-
 def test_a_record_that_changes_meanwhile_has_no_report(decided, filling, tmp_path):
     path = substrate(tmp_path, filling)
 
@@ -373,12 +347,6 @@ def test_a_record_that_changes_meanwhile_has_no_report(decided, filling, tmp_pat
     assert not (decided.record / "post-bulk").exists() or reports(decided) == []
 
 
-def test_a_changed_record_is_refused_before_the_substrate_is_opened(decided, tmp_path):
-    (decided.record / "results.json").write_bytes(b"{}")
-    with pytest.raises(IntegrityError, match=r"results\.json: changed"):
-        post_bulk(decided, tmp_path / "none.db", encoders=fake_encoders)
-
-
 def test_a_version_without_a_locked_decision_is_one_clear_error(ready, tmp_path):
     shutil.copytree(ready, tmp_path, dirs_exist_ok=True)
     for rehearsal in (False, True):
@@ -389,15 +357,6 @@ def test_a_version_without_a_locked_decision_is_one_clear_error(ready, tmp_path)
         assert f"run demo --eval-set-path={tmp_path / 'eval-sets' / 'demo'}" in str(raised.value)
 
 
-def test_a_database_that_is_none_or_has_other_dimensions_is_one_clear_error(decided, filling, tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        post_bulk(decided, tmp_path / "none.db", encoders=fake_encoders)
-    path = substrate(tmp_path, replace(filling, vectors=filling.vectors[:, :40]))
-    with pytest.raises(InputError, match="have 40 dimensions, and those of minilm-l6-v2 have 48"):
-        post_bulk(decided, path, encoders=fake_encoders)
-    assert not (decided.record / "post-bulk").exists()
-
-
 def test_the_vectors_of_a_cut_cell_are_held_to_their_length(decided, filling, tmp_path):
     known = replace(decided_record(decided, fake_encoders), cut="24")
     path = substrate(tmp_path, replace(filling, vectors=cut_rows(filling.vectors, 24)))
@@ -406,14 +365,9 @@ def test_the_vectors_of_a_cut_cell_are_held_to_their_length(decided, filling, tm
         with pytest.raises(InputError, match="have 24 dimensions, and those of minilm-l6-v2 have 48"):
             measured(replace(known, cut=""), opened, None)
     assert found.faults == []
-
-
-def test_an_encoder_that_cannot_be_had_ends_with_the_backends_error(decided, filling, tmp_path):
-    def missing(name):
-        raise BackendError(f"{name} needs a package")
-
-    with pytest.raises(BackendError, match="minilm-l6-v2 needs a package"):
-        post_bulk(decided, substrate(tmp_path, filling), encoders=missing)
+    (decided.record / "results.json").write_bytes(b"{}")
+    with pytest.raises(IntegrityError, match=r"results\.json: changed"):  # before any database is opened
+        post_bulk(decided, tmp_path / "none.db", encoders=fake_encoders)
 
 
 def test_a_chosen_cell_without_an_encoder_has_its_vectors_held_to_the_baselines(decided, filling, tmp_path):
@@ -444,32 +398,37 @@ CELLS = [
     *("bm25 x whole_doc", "b x one", "rrf(bm25,a) x two", "bm25>a x one", "a x two", "a x one"),
     *("rrf(bm25,a) x one", "bm25-okapi x whole_doc"),
 ]
+STORED = [*CELLS, "a@bit x one", "a@256 x one"]
 
 
-def test_an_arm_stands_beside_the_cell_of_its_encoder_and_chunker_else_the_best_of_its_encoder():
-    dense = dict.fromkeys((EXACT, BINARY), "a x one")
-    assert counterparts(CELLS, "a", "one") == {**dense, KEYWORD: "bm25 x whole_doc", FUSED: "rrf(bm25,a) x one"}
-    dense = dict.fromkeys((EXACT, BINARY), "a x two")
-    assert counterparts(CELLS, "a", "three") == {**dense, KEYWORD: "bm25 x whole_doc", FUSED: "rrf(bm25,a) x two"}
-    assert counterparts(CELLS, "b", "one") == {**dict.fromkeys((EXACT, BINARY), "b x one"), KEYWORD: "bm25 x whole_doc"}
-    assert counterparts(["b x one"], "a", "one") == {}
+@pytest.mark.parametrize(
+    ("given", "exact", "binary", "fused"),
+    [
+        ((CELLS, "a", "one"), "a x one", "a x one", "rrf(bm25,a) x one"),
+        ((CELLS, "a", "three"), "a x two", "a x two", "rrf(bm25,a) x two"),
+        ((CELLS, "b", "one"), "b x one", "b x one", None),
+        ((["b x one"], "a", "one"), None, None, None),
+        ((STORED, "a", "one"), "a x one", "a@bit x one", "rrf(bm25,a) x one"),
+        ((STORED, "a", "one", "256"), "a@256 x one", "a@256 x one", "rrf(bm25,a) x one"),
+    ],
+)
+def test_an_arm_stands_beside_the_cell_of_its_encoder_chunker_and_vectors(given, exact, binary, fused):
+    keyword = "bm25 x whole_doc" if "bm25 x whole_doc" in given[0] else None
+    wanted = {EXACT: exact, BINARY: binary, KEYWORD: keyword, FUSED: fused}
+    assert counterparts(*given) == {arm: cell for arm, cell in wanted.items() if cell}
 
 
-def test_an_arm_stands_beside_the_cell_of_as_little_of_a_vector():
-    stored = [*CELLS, "a@bit x one", "a@256 x one"]
-    assert counterparts(stored, "a", "one")[BINARY] == "a@bit x one"
-    cut = counterparts(stored, "a", "one", "256")
-    assert cut[EXACT] == cut[BINARY] == "a@256 x one"
-
-
-def hand_made(version: Version, found: dict[str, list[str]], grades: dict[str, int]) -> tuple[list[ArmResult], float]:
+def hand_made(
+    monkeypatch, version: Version, found: dict[str, list[str]], grades: dict[str, int]
+) -> tuple[list[ArmResult], float]:
     """The rows of arms that retrieve the same list for every query, beside a cell that retrieves the first grade."""
     queries = load_queries(version.queries_path)
     ranked = {arm: tuple(Hit(doc, 9.0 - n, Span(0, 1)) for n, doc in enumerate(docs)) for arm, docs in found.items()}
     runs = {arm: Run(arm, {query.id: hits for query in queries}) for arm, hits in ranked.items()}
     recorded = Run(CHOSEN, {query.id: (Hit(next(iter(grades)), 1.0, Span(0, 1)),) for query in queries})
     plan = version.plan(rehearsal=False)
-    record = Record(plan, [CHOSEN], queries, {query.id: grades for query in queries}, lambda _: recorded)
+    record = Recorded(version, SimpleNamespace(plan=plan), queries, {query.id: grades for query in queries})
+    monkeypatch.setattr(Recorded, "run", lambda record, cell: recorded)
     return [arm_result(record, arm, run, CHOSEN) for arm, run in runs.items()], plan.significance.alpha
 
 
@@ -480,8 +439,10 @@ NOTHING_LOST = Quantisation.model_construct(
 )
 
 
-def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(version):
-    rows, alpha = hand_made(version, {EXACT: ["unjudged", "good"], BINARY: ["bad", "good"]}, {"good": 3, "bad": 0})
+def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(monkeypatch, version):
+    rows, alpha = hand_made(
+        monkeypatch, version, {EXACT: ["unjudged", "good"], BINARY: ["bad", "good"]}, {"good": 3, "bad": 0}
+    )
     holes, judged = rows
     assert (holes.unjudged, judged.unjudged) == (25, 0)
     assert holes.scores["ndcg@10"].mean == judged.scores["ndcg@10"].mean < 1
@@ -492,8 +453,8 @@ def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(version):
     assert loss.sentence.endswith("vec0 bq + rescore -0.3691 to minilm-l6-v2 x fixed_token_512_50 (p 0.0010).")
 
 
-def test_full_text_is_never_held_to_the_records_score(version):
-    rows, alpha = hand_made(version, {KEYWORD: ["bad"], FUSED: ["bad"]}, {"good": 3, "bad": 0})
+def test_full_text_is_never_held_to_the_records_score(monkeypatch, version):
+    rows, alpha = hand_made(monkeypatch, version, {KEYWORD: ["bad"], FUSED: ["bad"]}, {"good": 3, "bad": 0})
     assert rows[0].beside.differences["ndcg@10"].mean == -1
     assert not any(finding.fault for finding in compared_findings(rows, NOTHING_LOST, alpha))
 

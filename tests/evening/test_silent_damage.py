@@ -1,7 +1,6 @@
 """Damage that is planted here is stopped, or said, before it counts for a decision."""
 
 import json
-import shutil
 from argparse import Namespace
 from dataclasses import replace
 
@@ -29,16 +28,12 @@ from tests.support.small_set import answers, begin, fake_encoders, make_version,
 DAY = "2026-01-31"
 
 
-@pytest.fixture(name="waiting")
-def _waiting(waiting_evening, tmp_path, monkeypatch):
-    """A version whose batches wait for a judge, and whose files the command line finds."""
-    shutil.copytree(waiting_evening, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
-    return make_version(tmp_path)
-
-
 def contents(folder):
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def write_rows(path, rows):
+    path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
 
 
 def run(version, **given):
@@ -66,18 +61,6 @@ def test_a_trial_leaves_no_trace_in_the_version(version, tmp_path):
     assert contents(version.folder) == before
     assert not version.labels_path.exists()
     assert not version.preregistration_path.exists()
-
-
-def test_every_command_of_a_trials_stop_leads_to_the_trial(version):
-    trial = tried(version)
-    assert trial.flags == f"{version.flags} --try"
-    by_flag = version_of(Namespace(source="demo", eval_set_path=version.folder.parent, trial=True))
-    by_place = version_of(Namespace(source="demo", eval_set_path=trial.folder.parent))
-    assert {(one.folder, one.record, one.judging, one.rehearsal) for one in (by_flag, by_place, trial)} == {
-        (trial.folder, trial.record, trial.judging, True)
-    }
-    assert by_flag.tried_from is not None
-    assert tried(version) == trial
 
 
 def test_a_trial_takes_queries_that_come_later_and_stays_once_it_is_frozen(version):
@@ -139,19 +122,18 @@ def test_a_row_that_takes_back_nothing_is_an_error(waiting):
         load_labels(waiting.labels_path)
 
 
-def test_grades_of_a_decided_version_are_not_withdrawn(decided_evening, tmp_path, command):
-    shutil.copytree(decided_evening, tmp_path, dirs_exist_ok=True)
-    before = make_version(tmp_path).labels_path.read_bytes()
+def test_grades_of_a_decided_version_are_not_withdrawn(decided, command):
+    before = decided.labels_path.read_bytes()
     code, _, err = command("labels", "withdraw", "--judge=words")
     assert (code, "final" in err) == (2, True)
-    assert make_version(tmp_path).labels_path.read_bytes() == before
+    assert decided.labels_path.read_bytes() == before
 
 
 def test_few_documents_and_queries_without_their_document_are_said(waiting):
     rows = query_rows()
     for row in rows[:7]:
         row["source_document"] = "BILLS-118hr9999ih"
-    waiting.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    write_rows(waiting.queries_path, rows)
     (note,) = doubts(waiting)
     assert "of 25 queries, 7 came from" in note
     assert "q05" in note
@@ -165,7 +147,7 @@ def test_few_queries_of_a_persons_own_are_said_until_queries_are_frozen(tmp_path
     version, rows = begin(tmp_path), query_rows()
     for row in rows:
         row["origin"] = "claude"
-    version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    write_rows(version.queries_path, rows)
     assert doubts(version)[-1].startswith("0 queries are a person's own, and 8 are wanted")
     preregister(version)
     assert not [note for note in doubts(version) if "person's own" in note]
@@ -175,7 +157,7 @@ def test_a_query_for_which_a_document_was_graded_does_not_lack_its_source(waitin
     rows = query_rows()
     for row in rows:
         row["source_document"] = "BILLS-118hr9999ih"
-    waiting.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    write_rows(waiting.queries_path, rows)
     assert missing_documents(waiting)[0].startswith(f"of {len(rows)} queries, {len(rows)} came from")
     judged(waiting)
     answered = {label.query_id for label in version_labels(waiting) if label.grade > 0}
@@ -188,8 +170,7 @@ def test_a_query_for_which_a_document_was_graded_does_not_lack_its_source(waitin
 
 def test_queries_added_to_the_version_reach_a_trial_that_waits_for_them(version, command):
     rows = query_rows()
-    few = yaml.safe_dump({"schema_version": 1, "queries": rows[:5]}, sort_keys=False)
-    version.queries_path.write_text(few)
+    write_rows(version.queries_path, rows[:5])
     trial = tried(version)
     with pytest.raises(InputNeeded, match="20 more to be written") as stopped:
         run(trial)
@@ -197,7 +178,7 @@ def test_queries_added_to_the_version_reach_a_trial_that_waits_for_them(version,
     assert "/try" not in "\n".join(stopped.value.ways)
     code, out, _ = command("next", "--try")
     assert (code, "20 more to be written" in out, "--try" in out) == (0, True, True)
-    version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+    write_rows(version.queries_path, rows)
     assert tried(version).queries_path.read_bytes() == version.queries_path.read_bytes()
 
 
@@ -264,7 +245,7 @@ def test_queries_are_added_without_a_word_of_running_while_too_few(version, comm
     version.queries_path.unlink()
     some, rest = tmp_path / "some.yaml", tmp_path / "rest.yaml"
     for path, rows in ((some, query_rows()[:3]), (rest, query_rows()[3:])):
-        path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False))
+        write_rows(path, rows)
     assert " run demo" not in command("queries", "add", str(some))[1]
     assert " run demo" in command("queries", "add", str(rest))[1]
 
@@ -311,17 +292,35 @@ def test_a_plan_of_a_trial_that_is_not_begun_is_over_what_it_begins_with(version
     assert f"done: {len(load_queries(version.queries_path))} queries" in out
     assert f"done: {load_corpus(version.corpus_path)[0].n_documents} documents sampled" in out
     assert contents(version.work.parent) == before
-
-
-def test_whatever_a_trial_prints_names_it_in_one_way(version, command):
     trial = tried(version)
-    stop = next_step(trial)
-    printed = [line for line in str(stop).splitlines() if DRIVER in line]
-    assert printed
-    assert all(f"{version.flags} --try" in line and "--rehearse" not in line for line in printed), printed
-    assert (trial.viewed, trial.origin) == (f"{version.flags} --try", replace(version, rehearsal=False))
+    before = contents(version.work.parent)
+    code, out, _ = command("plan", "--try")
+    assert (code, str(trial.folder.parent) in out or "(trial)" in out.splitlines()[0]) == (1, True)
+    assert command("view", "--try")[0] == 3
+    assert contents(version.work.parent) == before
+
+
+def test_a_trial_is_named_in_one_way_and_found_by_flag_and_by_place(version, command, capsys):
+    trial = tried(version)
+    assert tried(version) == trial
+    flags = f"{version.flags} --try"
+    by_flag = version_of(Namespace(source="demo", eval_set_path=version.folder.parent, trial=True))
+    by_place = version_of(Namespace(source="demo", eval_set_path=trial.folder.parent))
+    assert {(one.folder, one.record, one.judging, one.rehearsal) for one in (by_flag, by_place, trial)} == {
+        (trial.folder, trial.record, trial.judging, True)
+    }
+    assert by_flag.tried_from is not None
+    assert (trial.flags, trial.viewed, trial.origin) == (flags, flags, replace(version, rehearsal=False))
     assert replace(version, rehearsal=True).viewed == f"{version.flags} --rehearse"
-    assert version.viewed == version.flags
+    printed = [line for line in str(next_step(trial)).splitlines() if DRIVER in line]
+    assert printed
+    assert all(flags in line and "--rehearse" not in line for line in printed), printed
+    assert f"next {flags}" in command("next")[1]
+    here = f"--eval-set-path={trial.folder.parent}"
+    assert cli.main(["next", "demo", here]) == 0
+    assert "(rehearsal)" in capsys.readouterr().out.splitlines()[0]
+    assert cli.main(["run", "demo", here, "--try"]) == 2
+    assert not (trial.folder.parent / ".work" / "demo" / "try").exists()
     for verb in ("run", "choose", "explore", "plan", "next", "view"):
         assert "--try" in command("help", verb)[1]
 
@@ -334,23 +333,3 @@ def test_grades_of_a_trial_are_taken_by_its_flag_alone(version, command):
     code, _, err = command("labels", "page", "--try")
     assert (code, f"run {version.flags} --try" in err) == (2, True)
     assert not version.preregistration_path.exists()
-
-
-def test_plan_and_view_know_the_trial_and_write_nothing(version, command):
-    trial = tried(version)
-    before = contents(version.work.parent)
-    code, out, _ = command("plan", "--try")
-    assert (code, str(trial.folder.parent) in out or "(trial)" in out.splitlines()[0]) == (1, True)
-    assert command("view", "--try")[0] == 3
-    assert contents(version.work.parent) == before
-
-
-def test_a_trials_own_folder_is_known_as_one(version, tmp_path, command, capsys):
-    trial = tried(version)
-    here = f"--eval-set-path={trial.folder.parent}"
-    capsys.readouterr()
-    assert cli.main(["next", "demo", here]) == 0
-    assert "(rehearsal)" in capsys.readouterr().out.splitlines()[0]
-    assert cli.main(["run", "demo", here, "--try"]) == 2
-    assert not (trial.folder.parent / ".work" / "demo" / "try").exists()
-    assert f"next {version.flags} --try" in command("next")[1]

@@ -1,4 +1,4 @@
-"""A collection full of traps is read, searched and scored right, and what was done to its texts is counted."""
+"""What a public collection's texts are in: another form of Unicode, nothing at all, another language."""
 
 import json
 import unicodedata
@@ -9,58 +9,79 @@ from runner.base.records import SCORE_UNIT
 from runner.eval_set.version import load_results
 from runner.report.sentences import weaknesses
 from samplers.corpus.language import language_of
-from tests.support.small_collection import documents, evaluate, external_version
-from tests.support.trap_collection import EMPTY, GERMAN, RENORMALISED, TRAPS, write_german, write_traps
+from tests.support.small_collection import documents, evaluate, external_version, qrels, write_collection
+from tests.support.small_set import QUERIES
 
-CELLS = ("bm25 x whole_doc", "bm25-plain x whole_doc", "bm25-okapi x whole_doc")
+CELLS = ("bm25 x whole_doc", "bm25-plain x whole_doc")
+COMPOSED, DECOMPOSED = "NFC", "NFD"
+FORMS = {
+    "accent": (
+        unicodedata.normalize(DECOMPOSED, "El Niño crème brûlée"),
+        unicodedata.normalize(COMPOSED, "El Niño spoils crème brûlée."),
+        *("El Nino: creme brulee.", "n n ni o bru le e cre me"),
+    ),
+    "decomposed": (
+        unicodedata.normalize(COMPOSED, "señal de público"),
+        unicodedata.normalize(DECOMPOSED, "La señal es de uso público."),
+        *("De las senas, de lo publico.", "De se al de p blico."),
+    ),
+}
+"""A query in one form, the text that answers it in the other, and texts that must stand below."""
+
+EMPTY = [{"_id": "empty-0", "title": "", "text": ""}, {"_id": "empty-1", "text": " \n"}]
+GERMAN = (
+    "Der Bürgermeister hat das Recht, die Brücke zu sperren, wenn das Wasser über den Pegel steigt und es dunkel ist.",
+    "Die Gebühr für den Markt wird von der Stadt mit dem Beginn des Jahres erhoben und nicht von den Händlern selbst.",
+    "Wer einen Hund in der Stadt hält, ist verpflichtet, ihn an der Leine zu führen, auch wenn er noch sehr jung ist.",
+)
 
 
-@pytest.fixture(scope="module")
-def trapped(tmp_path_factory):
+@pytest.fixture(name="results", scope="module")
+def _results(tmp_path_factory):
+    """The results over FORMS, empty documents and the small collection, so that a gate has enough."""
     place = tmp_path_factory.mktemp("traps")
+    rows = [{"_id": f"{name}-{n}", "text": text} for name, (_, *texts) in FORMS.items() for n, text in enumerate(texts)]
+    queries = {f"q{place}": text for place, (_, text) in enumerate(QUERIES, start=1)}
+    collection = write_collection(
+        place / "collection",
+        rows=[*documents(), *rows, *EMPTY],
+        queries=queries | {name: query for name, (query, *_) in FORMS.items()},
+        judged=qrels() | {name: {f"{name}-0": 1} for name in FORMS},
+    )
     version = external_version(place, cells=CELLS)
-    evaluate(version, write_traps(place / "collection"))
-    return version, load_results(version)
+    evaluate(version, collection)
+    return load_results(version)
 
 
-@pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
-def test_no_trap_catches_bm25(trapped, trap):
-    _, results = trapped
-    place = [query.id for query in results.queries].index(trap.name)
-    (row,) = (row for row in results.cells if row.cell == CELLS[0])
-    assert row.scores["ndcg@10"].per_query[place] == SCORE_UNIT
-    assert row.scores["recall@10"].per_query[place] == SCORE_UNIT
+@pytest.mark.parametrize("name", FORMS)
+def test_either_form_of_a_letter_finds_the_other(results, name):
+    place = [query.id for query in results.queries].index(name)
+    for row in results.cells:
+        assert row.scores["ndcg@10"].per_query[place] == row.scores["recall@10"].per_query[place] == SCORE_UNIT
 
 
-def test_the_traps_are_some_as_words_alone_do_not_find_every_answer_first(trapped):
-    _, results = trapped
-    places = [place for place, query in enumerate(results.queries) if query.id in {trap.name for trap in TRAPS}]
-    for row in results.cells[1:]:
-        assert sum(row.scores["ndcg@10"].per_query[place] for place in places) < (len(places) - 2) * SCORE_UNIT
-
-
-def test_what_was_left_out_or_changed_is_counted(trapped):
-    _, results = trapped
+def test_what_was_left_out_or_changed_is_counted(results):
     facts = results.collection
     assert facts is not None
-    assert facts.documents == len(documents()) + sum(len(trap.rows()) for trap in TRAPS) + len(EMPTY)
-    assert (facts.empty_documents, facts.renormalised, facts.language) == (len(EMPTY), RENORMALISED, "")
+    assert facts.documents == len(documents()) + 6 + len(EMPTY)
+    # A query and an answer are not in NFC.
+    assert (facts.empty_documents, facts.renormalised, facts.language) == (len(EMPTY), 2, "")
     assert any("NFC" in sentence for sentence in weaknesses(results))
     for query in results.queries:
         assert unicodedata.is_normalized("NFC", query.text)
-
-
-def test_files_in_nfc_say_nothing_of_it(trapped):
-    _, results = trapped
-    clean = results.collection.model_copy(update={"renormalised": 0})
+    clean = facts.model_copy(update={"renormalised": 0})
     assert "renormalised" not in json.loads(clean.model_dump_json())
     said = weaknesses(results.model_copy(update={"collection": clean}))
     assert not any("NFC" in sentence for sentence in said)
 
 
 def test_german_is_said_on_the_terminal_and_on_the_page(tmp_path, capsys):
+    """Every document twenty times with another number, each query a document's words."""
+    rows = [{"_id": f"d{n}-{i}", "text": f"{text} Nummer {n}."} for n in range(20) for i, text in enumerate(GERMAN)]
+    queries = {f"q{n}": f"{GERMAN[n % 3]} Nummer {n}" for n in range(20)}
+    judged = {f"q{n}": {f"d{n}-{n % 3}": 1} for n in range(20)}
     version = external_version(tmp_path, cells=CELLS[:1])
-    evaluate(version, write_german(tmp_path / "collection"))
+    evaluate(version, write_collection(tmp_path / "collection", rows=rows, queries=queries, judged=judged))
     results = load_results(version)
     assert results.collection is not None
     assert results.collection.language == "german"

@@ -496,7 +496,11 @@ def test_nothing_of_the_environment_but_the_key_is_sent_or_leads_elsewhere(serve
     assert "x-planted" not in server.requests[0].headers
 
 
-NO_ADDRESSES = ["localhost", "ftp://a", "http://u:secret@h", "http://h/?key=secret", "http://h:x"]
+NO_ADDRESSES = [
+    *("", "localhost", "localhost:80", "ftp://a", "http://", "http://h:x", "http://[::1", "http://a b", "http://x/\n"),
+    *("http://é", "http://u:secret@h", "http://secret@h", "http://h/?key=secret", "http://h/?api_key=secret"),
+    "http://h/#secret",
+]
 WITH_KEY = ["http://127.0.0.1:1/{}", "http://127.0.0.1:1/proxy/{}/v1", "http://{}.localhost/v1"]
 KEYS = (KEY, KEY.lower(), KEY.replace("/", "%2F"))
 

@@ -14,7 +14,7 @@ from runner.base.progress import Progress
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.batches import rebound
 from runner.eval_set.shapes.labels import BatchRow
-from runner.judge.models.judging import ASKED_AGAIN, MANY_UNREADABLE, Judged, judge_batches
+from runner.judge.models.judging import ASKED_AGAIN, MANY_UNREADABLE, Judged, Judging
 from tests.support.judge_rows import (
     JUDGE,
     SERVED,
@@ -65,7 +65,7 @@ class Desk:
 
 def judge(version, batches, model=None, desk=None, day=DAY, **more):
     desk = desk or Desk()
-    done = judge_batches(version, batches, model or Model(), desk, today=lambda: day, **more)
+    done = Judging(version, batches, model or Model(), desk, today=lambda: day, **more).run()
     return desk, done
 
 

@@ -14,7 +14,7 @@ FOLDER = CHECKOUT / "benchmarks"
 SHARED_PARTS = {"measuring.py", "run.py", "worlds.py"}
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
 EMBEDS = {"embed_local.py"}
-FAST = {"chunk_tokens.py", "null_gate.py", "score.py", "simulate_choice.py", "simulate_decision.py"}
+FAST = {"null_gate.py", "simulate_decision.py"}
 READS_PROC = {"read_sources.py", "retrieve.py"}
 
 

@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.base.canonical import sha256
 from runner.base.figures import p_beside_alpha, round4, said
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
 from runner.eval_set.shapes.plan import Rule
 from runner.eval_set.shapes.results import Results
 from runner.report.by_query import turning_queries
-from runner.report.drawings import COLUMN, GROUND, SHAPES, UNIT, dots, standing
+from runner.report.drawings import COLUMN, GROUND, UNIT, dots, standing
 from runner.report.results_page import criteria_of
 from runner.score.gain_test import GainTest
-from tests.report.test_render import page_of, synthetic_results
+from tests.report.test_render import page_of, published, synthetic_results
 from tests.support import example_results as example
 from tests.support.example_results import BASELINE
 from tests.support.outline import section, words
@@ -62,22 +61,6 @@ def scale_of(html: str, which: int):
     return lambda at: float(low + (Fraction(at) - left) * (high - low) / (right - left))
 
 
-def external() -> Results:
-    """The same cells over published judgments: nothing is decided, nobody judged."""
-    results = synthetic_results()
-    facts = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), sha256("file"))
-    counts = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
-    results["collection"] = {
-        "name": "scifact", "split": "test", "documents": 748, "queries": 30, "judged_pairs": 90,
-    } | facts | counts  # fmt: skip
-    for row in results["cells"]:
-        row |= {"meets_criterion_5": False, "short_of": []}
-        row["role"] = "baseline" if row["test"] is None else "compared"
-    nothing = {"judging": None, "spans": None, "previous": None, "kind": "external"}
-    results["outcome"] |= {"tier": "compared"}
-    return typed(results | nothing)
-
-
 # The forest plot.
 
 
@@ -112,11 +95,6 @@ def test_lines_stand_at_zero_and_at_what_the_rule_asks_for():
         assert [at(zero), at(rule)] == pytest.approx([0, bar], abs=1e-4)
 
 
-def test_the_tiers_are_told_apart_without_colour():
-    shapes = {name: SHAPES[name] for name in ("baseline", "confirmed", "candidate", "other", "exploratory")}
-    assert len(set(shapes.values())) == len(shapes)
-
-
 def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
     results = synthetic_results()
     first, second, third, fourth = challengers(results)[:4]
@@ -129,7 +107,7 @@ def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
 
 
 def test_published_judgments_have_sides_of_the_baseline():
-    results = external().model_dump()
+    results = published()
     first, second, third = challengers(results)[:3]
     first["test"]["simultaneous"], second["test"]["simultaneous"] = [0.02, 0.2], [-0.02, 0.2]
     third["gate"]["verdict"] = "fail"

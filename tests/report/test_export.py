@@ -11,18 +11,12 @@ from runner.report.export import TABLES, table, write_tables
 from tests.conftest import called
 from tests.support.full_results import big_scored
 
-SCORED = big_scored(3, 4, 5)
-LISTS = SCORED[1]
-
-
-@pytest.fixture(name="found", scope="module")
-def _found():
-    return SCORED[0]
+FOUND, LISTS = big_scored(3, 4, 5)
 
 
 @pytest.fixture(name="scored")
-def _scored(version, found):
-    (version.record / "results.json").write_bytes(json_bytes(found.model_dump()))
+def _scored(version):
+    (version.record / "results.json").write_bytes(json_bytes(FOUND.model_dump()))
     (version.record / "lists.json").write_bytes(json_bytes(LISTS.model_dump()))
     return version
 
@@ -37,10 +31,10 @@ def read_csv(path):
         return list(csv.DictReader(stream))
 
 
-def test_a_cell_has_one_row_with_the_figures_of_results_json(found):
-    rows = table(found, LISTS, "cells").to_dict("records")
-    assert [row["cell"] for row in rows] == [one.cell for one in found.cells]
-    for place, (row, one) in enumerate(zip(rows, found.cells, strict=True), start=1):
+def test_a_cell_has_one_row_with_the_figures_of_results_json():
+    rows = table(FOUND, LISTS, "cells").to_dict("records")
+    assert [row["cell"] for row in rows] == [one.cell for one in FOUND.cells]
+    for place, (row, one) in enumerate(zip(rows, FOUND.cells, strict=True), start=1):
         assert (row["place"], row["role"], row["gate"]) == (place, one.role, one.gate.verdict)
         assert row["ndcg@10_mean"] == one.scores["ndcg@10"].mean
         if one.test is None:
@@ -51,60 +45,59 @@ def test_a_cell_has_one_row_with_the_figures_of_results_json(found):
             assert [row["simultaneous_low"], row["simultaneous_high"]] == list(one.test.simultaneous)
 
 
-def test_every_score_of_a_query_is_a_row_and_their_mean_is_exact(found):
-    rows = table(found, LISTS, "queries").query("measure == 'recall@10'")
-    for one in found.cells:
+def test_every_score_of_a_query_is_a_row_and_their_mean_is_exact():
+    rows = table(FOUND, LISTS, "queries").query("measure == 'recall@10'")
+    for one in FOUND.cells:
         values = rows[rows["cell"] == one.cell]["value"].tolist()
         assert [round(value * SCORE_UNIT) for value in values] == one.scores["recall@10"].per_query
         assert values == [round(value, 9) for value in values]
 
 
-def test_hits_name_documents_and_a_pair_that_nobody_judged_has_no_grade(found):
-    lists = LISTS
-    rows = table(found, LISTS, "hits")
-    assert len(rows) == len(found.queries) * len(found.cells) * lists.depth
-    first, hit = rows.iloc[0], lists.queries[0].hits[found.cells[0].cell][0]
-    pair = lists.queries[0].documents[hit[0]]
+def test_hits_name_documents_and_a_pair_that_nobody_judged_has_no_grade():
+    rows = table(FOUND, LISTS, "hits")
+    assert len(rows) == len(FOUND.queries) * len(FOUND.cells) * LISTS.depth
+    first, hit = rows.iloc[0], LISTS.queries[0].hits[FOUND.cells[0].cell][0]
+    pair = LISTS.queries[0].documents[hit[0]]
     assert (first["rank"], first["start"], first["end"]) == (1, *hit[1:])
-    assert (first["doc_id"], first["grade"]) == (lists.documents[pair.document].doc_id, pair.grade)
+    assert (first["doc_id"], first["grade"]) == (LISTS.documents[pair.document].doc_id, pair.grade)
     blank = [
-        pair.model_copy(update={"grade": None, "judge": "", "readings": []}) for pair in lists.queries[0].documents
+        pair.model_copy(update={"grade": None, "judge": "", "readings": []}) for pair in LISTS.queries[0].documents
     ]
-    unjudged = lists.model_copy(update={"queries": [lists.queries[0].model_copy(update={"documents": blank})]})
-    assert table(found, unjudged, "hits")["grade"].isna().all()
-    none = table(found, lists.model_copy(update={"queries": []}), "hits")
+    unjudged = LISTS.model_copy(update={"queries": [LISTS.queries[0].model_copy(update={"documents": blank})]})
+    assert table(FOUND, unjudged, "hits")["grade"].isna().all()
+    none = table(FOUND, LISTS.model_copy(update={"queries": []}), "hits")
     assert (len(none), list(none.columns)) == (0, list(rows.columns))
 
 
-def test_both_formats_hold_every_row_and_one_lies_beside_the_other(found, tmp_path):
+def test_both_formats_hold_every_row_and_one_lies_beside_the_other(tmp_path):
     from pyarrow import parquet
 
     for form in ("csv", "parquet"):
-        write_tables(found, LISTS, tmp_path, form)
+        write_tables(FOUND, LISTS, tmp_path, form)
     for name in TABLES:
         written, read = read_csv(tmp_path / f"{name}.csv"), parquet.read_table(tmp_path / f"{name}.parquet")
         assert list(written[0]) == read.column_names
-        assert len(written) == read.num_rows == len(table(found, LISTS, name))
+        assert len(written) == read.num_rows == len(table(FOUND, LISTS, name))
     grades = {row["grade"] for row in read_csv(tmp_path / "hits.csv")}
     assert grades <= {"", "0", "1", "2", "3"}
 
 
-def test_a_file_that_is_there_is_refused_before_any_is_written(found, tmp_path):
+def test_a_file_that_is_there_is_refused_before_any_is_written(tmp_path):
     (tmp_path / "queries.csv").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=r"queries\.csv exists already"):
-        write_tables(found, LISTS, tmp_path, "csv")
+        write_tables(FOUND, LISTS, tmp_path, "csv")
     assert [path.name for path in tmp_path.iterdir()] == ["queries.csv"]
     with pytest.raises(InputError, match="exists already"):
-        write_tables(found, LISTS, tmp_path / "queries.csv", "csv")
+        write_tables(FOUND, LISTS, tmp_path / "queries.csv", "csv")
 
 
 @pytest.mark.parametrize(("package", "form"), [("pandas", "csv"), ("pyarrow", "parquet")])
-def test_a_missing_package_is_named_and_nothing_is_written(tmp_path, found, monkeypatch, package, form):
+def test_a_missing_package_is_named_and_nothing_is_written(tmp_path, monkeypatch, package, form):
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=f"needs the package {package}"):
-        write_tables(found, LISTS, tmp_path / "out", form)
+        write_tables(FOUND, LISTS, tmp_path / "out", form)
     assert not (tmp_path / "out").exists()
 
 

@@ -5,9 +5,10 @@ from lxml import html as markup
 
 from runner.base.figures import fitting
 from runner.decide.decide import UNATTENDED
+from runner.eval_set.shapes.results import Results
 from runner.report.drawings import gain_axis
 from runner.report.sentences import command, headline, lead
-from tests.report.test_drawings import external
+from tests.report.test_render import published
 from tests.support.example_results import decision
 from tests.support.full_results import full_results, page
 
@@ -41,47 +42,41 @@ def doubts(results):
     return [(item.xpath("a")[0].get("href")[1:], " ".join(item.text_content().split())) for item in items]
 
 
-def test_the_headline_says_what_was_decided_by_whom_and_why():
+@pytest.mark.parametrize(
+    ("of", "is_decided", "first", "then", "to_copy"),
+    [
+        ({}, True, "Keep ", "Decided 2026-03-02 by A. Person: it is cheap.", "pse version us_code"),
+        ({}, False, "Not decided yet.", "", "pse choose us_code "),
+        ({"kind": "rehearsal"}, False, "Not decided yet.", "", "pse choose us_code --rehearse "),
+        ({"kind": "rehearsal"}, True, "A rehearsal: it would keep ", "never counts", "pse doctor us_code"),
+        ({"kind": "exploration"}, False, "An exploration: nothing is decided.", "", "pse version us_code"),
+        ({"unjudged": 407}, False, "Not judged yet: 407 of 4,587 pairs.", "may still move", ""),
+        ({"tier": "no decision"}, False, "Nothing can be decided from these figures.", "", ""),
+    ],
+)
+def test_the_first_lines_say_what_was_decided_and_the_command_what_comes_next(of, is_decided, first, then, to_copy):
+    results = full_results(**of)
+    made = decided(results) if is_decided else None
+    assert headline(results, made).startswith(first)
+    assert then in lead(results, made)
+    said = command(results, made, "pse")
+    assert said.startswith(to_copy)
+    assert bool(said) == bool(to_copy)
+
+
+def test_each_cell_is_called_what_was_decided_of_it():
     results = full_results()
     kept, switched = decided(results), decided(results, candidate(results))
-    assert headline(results, kept).startswith("Keep ")
-    assert "Decided 2026-03-02 by A. Person: it is cheap." in lead(results, kept)
     assert headline(results, switched).startswith("Switch to ")
     assert words_of(results, switched)[candidate(results)] == "chosen"
     assert words_of(results, kept)[results.plan.baseline] == "baseline, kept"
     assert "Decided 2026-03-02, unattended:" in lead(results, decided(results, decided_by=UNATTENDED))
-    assert command(results, kept, "pse") == "pse version us_code"
-
-
-@pytest.mark.parametrize(("kind", "flag"), [("production", ""), ("rehearsal", " --rehearse")])
-def test_what_is_not_decided_names_the_command_that_decides(kind, flag):
-    results = full_results(kind=kind)
-    assert headline(results, None) == "Not decided yet."
-    assert command(results, None, "pse").startswith(f"pse choose us_code{flag} ")
-
-
-@pytest.mark.parametrize(
-    ("changes", "first", "to_copy"),
-    [
-        ({"kind": "exploration"}, "An exploration: nothing is decided.", "pse version us_code"),
-        ({"unjudged": 407}, "Not judged yet: 407 of 4,587 pairs.", ""),
-        ({"tier": "no decision"}, "Nothing can be decided from these figures.", ""),
-    ],
-)
-def test_results_that_decide_nothing_say_so_first(changes, first, to_copy):
-    results = full_results(**changes)
-    assert (headline(results, None), command(results, None, "pse")) == (first, to_copy)
-
-
-def test_a_rehearsal_says_that_it_never_counts():
-    results = full_results(kind="rehearsal")
-    assert headline(results, decided(results)).startswith("A rehearsal: it would keep ")
-    assert "never counts" in lead(results, decided(results))
-    assert command(results, decided(results), "pse") == "pse doctor us_code"
+    pill = shown(full_results(unjudged=407)).xpath("//span[@class='pill']")[0]
+    assert pill.text == "provisional"
 
 
 def test_a_collection_names_its_leader_and_chooses_nothing():
-    results = external()
+    results = Results.model_validate(published())
     assert headline(results, None) == f"{results.cells[0].cell.partition(' x ')[0]} leads."
     assert command(results, None, "pse") == ""
     assert not set(words_of(results).values()) & {"candidate", "confirmed", "chosen"}
@@ -161,9 +156,3 @@ def test_whichever_encoder_read_less_is_named_first(base, own):
     said = dict(doubts(truncated(few, {results.plan.baseline: base, candidate(results): own})))["chunks"]
     assert said.startswith("30 % of the baseline's tokens") == (base > own)
     assert said.startswith("30 % of ")
-
-
-def test_a_provisional_page_says_what_to_do_though_nothing_can_be_decided_yet():
-    results = full_results(unjudged=407)
-    assert shown(results).xpath("//span[@class='pill']")[0].text == "provisional"
-    assert "may still move" in lead(results, None)

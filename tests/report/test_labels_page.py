@@ -114,13 +114,10 @@ def test_rows_that_do_not_belong_on_one_page_are_refused(rows, said):
         made(rows)
 
 
-def test_a_pair_may_stand_in_two_batches_of_one_page():
-    both = made([row(), row(batch="batch-0002")]).decode()
-    assert '"file":"batch-0001-and-1-more.answers.jsonl"' in both
-
-
 def test_grades_are_called_what_the_prompt_calls_them_or_nothing():
-    assert b"touches it</span>" in made([row()])
+    both = made([row(), row(batch="batch-0002")])
+    assert b"touches it</span>" in both
+    assert b'"file":"batch-0001-and-1-more.answers.jsonl"' in both
     bare = page([row().model_copy(update={"prompt_sha256": sha256("Grade 0 to 3.")})], "Grade 0 to 3.", title="t")
     assert b"caption-of" not in bare.split(b"<body>")[1]
 
@@ -158,13 +155,11 @@ def test_a_batch_that_was_edited_or_is_of_another_version_is_refused(version, ba
         write_labels_page(version, [batch], None)
 
 
-def test_a_prompt_that_cannot_be_read_is_refused(version, batch):
+def test_without_batches_or_a_prompt_it_is_said_what_brings_them(version, batch):
     version.judge_path.write_bytes(b"\xff")
     with pytest.raises(InputError, match=r"judge-v1\.md cannot be read"):
         write_labels_page(version, [batch], None)
-
-
-def test_a_version_without_batches_says_what_brings_them(version):
+    batch.unlink()
     with pytest.raises(InputError, match=r"demo v1 has no batches yet\. Run bin/per-source-eval\.py run demo"):
         write_labels_page(version, [], None)
 
@@ -267,6 +262,7 @@ def test_a_reload_goes_on_where_the_judge_was(begun):
     assert begun.input_value("#reason") == "half a sent"
     assert begun.get_attribute(".mark >> nth=0", "aria-pressed") == "true"
     assert counts(begun) == [0, 1, 1, 0, 3]
+    assert begun.dialogs == [], "leaving a page whose answers are kept asks nothing"
 
 
 def test_undo_takes_back_one_step_at_a_time_and_shows_where_it_was(begun):
@@ -285,28 +281,21 @@ def test_undo_takes_back_one_step_at_a_time_and_shows_where_it_was(begun):
     assert begun.is_disabled("#undo")
 
 
-def test_a_key_that_is_held_down_grades_one_pair(begun):
+def test_keys_are_commands_only_where_they_are_meant(begun):
     for _ in range(4):
         begun.keyboard.down("3")
     begun.keyboard.up("3")
-    assert counts(begun) == [0, 0, 0, 1, 4]
-
-
-def test_letters_and_digits_of_a_reason_are_no_commands(begun):
+    assert counts(begun) == [0, 0, 0, 1, 4], "a key that is held down grades one pair"
     begun.press("r")
     begun.keyboard.type("j 3 u x?")
     assert begun.input_value("#reason") == "j 3 u x?"
-    assert (begun.text("#place"), counts(begun)) == ("Pair 1 of 5, batch-0001", [0, 0, 0, 0, 5])
-
-
-def test_single_keys_can_be_switched_off(begun):
-    begun.press("?")
+    begun.press("Escape", "?")
     begun.uncheck("#letters")
     begun.press("Escape", "3", "j")
-    assert (begun.text("#place"), counts(begun)) == ("Pair 1 of 5, batch-0001", [0, 0, 0, 0, 5])
+    assert (begun.text("#place"), counts(begun)) == ("Pair 2 of 5, batch-0001", [0, 0, 0, 1, 4])
     begun.press("ArrowRight")
     begun.click("#grade2")
-    assert counts(begun) == [0, 0, 1, 0, 4]
+    assert counts(begun) == [0, 0, 1, 1, 3]
 
 
 def test_the_filter_walks_over_pairs_without_a_grade(begun):
@@ -354,22 +343,18 @@ def test_a_pair_of_which_nothing_is_shown_can_be_graded(opened, tmp_path):
     assert [fields["passages"] for fields in lines(downloaded(shown, tmp_path))] == [[]]
 
 
-def test_half_an_emoji_in_a_reason_does_not_spoil_the_file(begun, tmp_path):
-    begun.evaluate("""() => {
+def test_a_judge_named_by_the_page_is_not_asked_and_half_an_emoji_spoils_no_file(version, batch, opened, tmp_path):
+    shown = opened(write_labels_page(version, [batch], None, judge="Bob <b>"))
+    shown.evaluate("""() => {
       const reason = document.getElementById("reason");
       reason.value = "cut \\ud83d";
       reason.dispatchEvent(new Event("input"));
     }""")
-    begun.press("2")
-    assert [fields["reason"] for fields in lines(downloaded(begun, tmp_path))] == ["cut \ufffd"]
-
-
-def test_a_judge_named_by_the_page_is_not_asked(version, batch, opened, tmp_path):
-    shown = opened(write_labels_page(version, [batch], None, judge="Bob <b>"))
     shown.press("2")
     assert shown.text("#judge") == "Bob <b>"
     assert not shown.is_visible("#rename")
-    assert lines(downloaded(shown, tmp_path))[0]["judge"] == "Bob <b>"
+    (fields,) = lines(downloaded(shown, tmp_path))
+    assert (fields["judge"], fields["reason"]) == ("Bob <b>", "cut \ufffd")
 
 
 def test_a_judge_can_correct_the_name(begun, tmp_path):
@@ -421,12 +406,6 @@ def test_a_browser_that_keeps_nothing_is_told_and_leaving_is_warned_of(version, 
     assert [fields["grade"] for fields in lines(downloaded(shown, tmp_path))] == [3]
     shown.reload()
     assert shown.dialogs == ["beforeunload"]
-
-
-def test_leaving_a_page_whose_answers_are_kept_asks_nothing(begun):
-    begun.press("2")
-    begun.reload()
-    assert begun.dialogs == []
 
 
 @pytest.mark.parametrize("kept", ["{", "7", "null", '{"judge": "Ann", "answers": [{"grade": 9}]}'])

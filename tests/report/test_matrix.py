@@ -21,11 +21,6 @@ def stored(**more):
 RESULTS, LISTS = stored()
 
 
-@pytest.fixture(name="results", scope="module")
-def _results():
-    return RESULTS
-
-
 def paged(**more):
     found, lists = listed_results(**more)
     return page(found, None, lists=lists).decode()
@@ -40,18 +35,18 @@ def by_cell(results):
     return {row.cell: row.scores["ndcg@10"].per_query for row in results.cells}
 
 
-def test_rows_stand_by_the_difference_to_the_baseline_greatest_first_and_equal_ones_by_id(results):
-    scores = by_cell(results)
-    gains = {query.id: scores[BETTER][place] - scores[BASELINE][place] for place, query in enumerate(results.queries)}
-    shown = matrix(results, LISTS)
+def test_rows_stand_by_the_difference_to_the_baseline_greatest_first_and_equal_ones_by_id():
+    scores = by_cell(RESULTS)
+    gains = {query.id: scores[BETTER][place] - scores[BASELINE][place] for place, query in enumerate(RESULTS.queries)}
+    shown = matrix(RESULTS, LISTS)
     assert [row.query.id for row in shown.rows] == sorted(gains, key=lambda name: (-abs(gains[name]), name))
     assert [row.scores[1] - row.scores[0] for row in shown.rows] == [gains[row.query.id] for row in shown.rows]
     assert len(set(gains.values())) < len(gains)
 
 
-def test_every_figure_and_tint_is_that_of_the_results(results):
-    shown, scores = matrix(results, LISTS), by_cell(results)
-    place = {query.id: place for place, query in enumerate(results.queries)}
+def test_every_figure_and_tint_is_that_of_the_results():
+    shown, scores = matrix(RESULTS, LISTS), by_cell(RESULTS)
+    place = {query.id: place for place, query in enumerate(RESULTS.queries)}
     assert (shown.cells, shown.rival) == ([BASELINE, BETTER, *CELLS[2:]], BETTER)
     for row in shown.rows:
         assert list(row.scores) == [scores[cell][place[row.query.id]] for cell in shown.cells]
@@ -60,23 +55,23 @@ def test_every_figure_and_tint_is_that_of_the_results(results):
     assert [tint(difference) for difference in (1, SCORE_UNIT // 8, SCORE_UNIT // 2, SCORE_UNIT)] == [1, 1, 4, 4]
 
 
-def test_the_rival_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_stands(results):
-    rows = results.cells
-    assert matrix(results.model_copy(update={"cells": rows[::-1]}), LISTS).cells[:2] == [BASELINE, BETTER]
+def test_the_rival_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_stands():
+    rows = RESULTS.cells
+    assert matrix(RESULTS.model_copy(update={"cells": rows[::-1]}), LISTS).cells[:2] == [BASELINE, BETTER]
     cells = [row.model_copy(update={"short_of": [] if row.cell == HYBRID else ["weak"]}) for row in rows]
-    assert matrix(results.model_copy(update={"cells": cells}), LISTS).rival == HYBRID
+    assert matrix(RESULTS.model_copy(update={"cells": cells}), LISTS).rival == HYBRID
 
 
-def test_a_baseline_alone_has_one_column_and_one_list(results):
-    alone = results.model_copy(update={"cells": [row for row in results.cells if row.cell == BASELINE]})
+def test_a_baseline_alone_has_one_column_and_one_list():
+    alone = RESULTS.model_copy(update={"cells": [row for row in RESULTS.cells if row.cell == BASELINE]})
     shown = matrix(alone, LISTS)
     assert (shown.cells, shown.rival) == ([BASELINE], "")
     assert all(len(row.scores) == len(row.sides) == 1 for row in shown.rows)
 
 
-def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named(results):
+def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named():
     listed = {query.id: query for query in LISTS.queries}
-    for row in matrix(results, LISTS).rows:
+    for row in matrix(RESULTS, LISTS).rows:
         query = listed[row.query.id]
         names = [LISTS.documents[pair.document].doc_id for pair in query.documents]
         hits = {cell: [names[place] for place, _, _ in query.hits[cell][:TOP]] for cell in (BASELINE, BETTER)}
@@ -109,8 +104,8 @@ def test_a_hit_shows_the_chunk_that_ranked_it_before_what_the_judge_marked():
     assert [[text for text, _ in parts] for _, parts in hit.marks] == [["mark"]]
 
 
-def test_only_telling_words_of_the_query_are_marked(results, html):
-    rows = {row.query.id: row for row in matrix(results, LISTS).rows}
+def test_only_telling_words_of_the_query_are_marked(html):
+    rows = {row.query.id: row for row in matrix(RESULTS, LISTS).rows}
     assert not any(is_marked for hit in rows["q01"].sides[0] for _, is_marked in hit.chunk)
     assert "<mark>" not in html  # all passages are alike, so that no word tells one from another
     other = matrix(*stored(invented=Invented(passage="A ferry on the river.", query="Which ferry is on the river?")))
@@ -118,8 +113,8 @@ def test_only_telling_words_of_the_query_are_marked(results, html):
     assert {text for text, _ in parts} == {"ferry", "river"}
 
 
-def test_only_the_judges_that_gave_few_grades_are_named(results):
-    shown = matrix(results, LISTS)
+def test_only_the_judges_that_gave_few_grades_are_named():
+    shown = matrix(RESULTS, LISTS)
     assert {hit.judge for row in shown.rows for side in row.sides for hit in side} == {"", "reader-b"}
 
 
@@ -129,10 +124,10 @@ def test_an_address_that_is_no_web_address_is_no_link(url):
     assert {hit.url for row in rows for hit in row.sides[0] if hit.document.doc_id == "d1"} == {""}
 
 
-def test_a_panel_says_of_each_hit_what_the_results_say(html, results):
+def test_a_panel_says_of_each_hit_what_the_results_say(html):
     tree = markup.fromstring(html)
     panels = tree.xpath("//tr[@class='panel']")
-    rows = matrix(results, LISTS).rows
+    rows = matrix(RESULTS, LISTS).rows
     assert len(panels) == len(rows) == 25
     for panel, row in zip(panels, rows, strict=True):
         assert panel.getprevious().get("id") == anchor(row.query.id)

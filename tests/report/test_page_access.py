@@ -11,22 +11,21 @@ from runner.report.labels_page import page as labels_page
 from runner.report.page_frame import TEMPLATES
 from runner.report.playground import page as playground
 from runner.report.post_bulk_page import post_bulk_page
+from runner.substrate.shapes import PostBulk
 from tests.support import axe
-from tests.support.example_bulk import FAULT, FLAT, MOVED, arm, made, report
-from tests.support.example_results import BASELINE
-from tests.support.full_results import big_scored, full_receipt, page
+from tests.support.example_lists import listed_results
+from tests.support.example_results import decision
+from tests.support.full_results import NAMES, full_receipt, full_results, page
 
 pytest_plugins = ["tests.support.browser"]
 
 PROMPT = (TEMPLATES / "judge.md").read_text(encoding="utf-8")
 WIDE = {"width": 1280, "height": 720}
 NARROW = {"width": 360, "height": 740}
-SMALL = (2, 3, 3)
-"""Queries, cells and depth: each kind of element once or twice, since the engine looks at all of them."""
 
 
 def results_page():
-    results, lists = big_scored(*SMALL, passages=True)
+    results, lists = listed_results()
     return page(results, full_receipt(results), lists=lists)
 
 
@@ -38,11 +37,34 @@ def judging():
 
 
 def post_bulk():
-    found = made()
-    arms = arm("vec0 exact", MOVED, BASELINE, unjudged=1), arm("fts5", FLAT)
+    results = full_results(n_queries=4, names=NAMES[:2], source="demo")
+    base, best = results.cells[1], results.cells[0]
+    measured = {"scores": base.scores, "bounds": [0.4, 0.7], "run_sha256": "ab" * 32}
+    beside = {"cell": base.cell, "scores": base.scores, "differences": best.differences, "test": best.test}
+    recall = {"depth": 10, "mean": 0.99, "least": 0.8, "worst": [], "floor": 0.95}
+    fault = {"name": "torn chunks", "fault": True, "count": 2, "of": 9, "sentence": "Two.", "examples": ["c1"]}
+    report = {
+        "schema_version": 1,
+        "source": "demo",
+        "version": 1,
+        "kind": "production",
+        "plan": results.plan,
+        "chosen": decision(results).chosen,
+        "queries": [query.id for query in results.queries],
+        "model": {"encoder": "e", "revision": "r", "model_id": "hub/e", "of_baseline": False},
+        "substrate": {"version": "7", "chunks": 9, "dim": 4, "metric": "cosine", "tokenizer": "porter"},
+        "arms": [
+            {"arm": "vec0 exact", "unjudged": 1, "beside": beside, **measured},
+            {"arm": "fts5", "unjudged": 0, "beside": None, **measured},
+        ],
+        "quantisation": {"recall": [recall], "difference": best.differences["ndcg@10"], "test": best.test},
+        "coverage": {"documents": 3, "with_chunks": 2, "characters": 10, "covered": 9},
+        "findings": [fault],
+        **dict.fromkeys(("results_sha256", "lock_sha256"), "ab" * 32),
+    }
     times = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "calls"), 2.5)
-    receipt = full_receipt(found, cells={one.arm: times for one in arms})
-    return post_bulk_page(report(found, *arms, findings=[FAULT]), receipt)
+    receipt = full_receipt(results, cells=dict.fromkeys(("vec0 exact", "fts5"), times))
+    return post_bulk_page(PostBulk.model_validate(report), receipt)
 
 
 PAGES = {
@@ -77,8 +99,8 @@ def _shown(request, browser, tmp_path_factory):
     found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
     found.page.goto(path.as_uri())
     if request.param == "results":
-        found.page.evaluate("location.hash = '#q001'")
-        found.page.wait_for_selector("#q001 + tr.panel .sides")
+        found.page.evaluate("location.hash = '#q01'")
+        found.page.wait_for_selector("#q01 + tr.panel .sides")
     yield found
     context.close()
 

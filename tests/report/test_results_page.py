@@ -1,8 +1,5 @@
 import json
 import re
-from dataclasses import dataclass
-from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -23,42 +20,20 @@ HOSTILE = (
 )
 
 
-LISTS = listed_results()[1]
-
-
-@pytest.fixture(name="results", scope="module")
-def _results():
-    return listed_results()[0]
+RESULTS, LISTS = listed_results()
 
 
 @pytest.fixture(name="path", scope="module")
-def _path(results, tmp_path_factory):
+def _path(tmp_path_factory):
     found = tmp_path_factory.mktemp("page") / "results.html"
-    found.write_bytes(page(results, full_receipt(results), lists=LISTS))
+    found.write_bytes(page(RESULTS, full_receipt(RESULTS), lists=LISTS))
     return found
 
 
-@pytest.fixture(name="window", scope="module")
-def _window(browser):
-    """Pages of one window share a context, which takes longer to make than a page."""
-    context = browser.new_context(offline=True, viewport=SCREEN)
-    context.set_default_timeout(10_000)
-    yield SimpleNamespace(page=context.new_page())
-    context.close()
-
-
 @pytest.fixture(name="show")
-def _show(window, opened, path):
+def _show(opened, path):
     """Opens the page, or another one, with what stands after # in its address."""
-    pages = []
-
-    def show(address="", page=path):
-        pages.append(opened(Address(page, address), beside=window))
-        return pages[-1]
-
-    yield show
-    for each in pages:
-        each.close()
+    return lambda part="", page=path: opened(page, part, viewport=SCREEN)
 
 
 @pytest.fixture(name="shown")
@@ -66,42 +41,22 @@ def _shown(show):
     return show()
 
 
-@dataclass(frozen=True)
-class Address:
-    """A file with what stands after # in its address, which a path cannot have."""
-
-    path: Path
-    part: str
-
-    def as_uri(self):
-        return f"{self.path.as_uri()}#{self.part}" if self.part else self.path.as_uri()
-
-
-def address(shown):
-    return shown.evaluate("location.hash")
+def rows(shown, seen="row"):
+    """The ids of the queries whose rows are seen, in their order."""
+    all_rows = "[...document.querySelectorAll('#queries-table tr.q')]"
+    return shown.evaluate(f"{all_rows}.filter((row) => {seen}.checkVisibility()).map((row) => row.id)")
 
 
 def opened_rows(shown):
     """The ids of the queries whose panels are seen."""
-    return shown.evaluate(
-        """[...document.querySelectorAll('#queries-table tr.q')]
-        .filter((row) => row.nextElementSibling.checkVisibility()).map((row) => row.id)"""
-    )
-
-
-def rows(shown):
-    """The ids of the queries whose rows are seen, in their order."""
-    return shown.evaluate(
-        """[...document.querySelectorAll('#queries-table tr.q')]
-        .filter((row) => row.checkVisibility()).map((row) => row.id)"""
-    )
+    return rows(shown, "row.nextElementSibling")
 
 
 # What is there at once.
 
 
-def test_the_page_opens_with_its_headline_asks_for_nothing_and_complains_of_nothing(shown, results, path):
-    assert headline(results, None) in shown.text("h1")
+def test_the_page_opens_with_its_headline_asks_for_nothing_and_complains_of_nothing(shown, path):
+    assert headline(RESULTS, None) in shown.text("h1")
     assert shown.requests == [path.as_uri()]
     assert (shown.complaints, shown.dialogs) == ([], [])
     assert opened_rows(shown) == []
@@ -133,7 +88,7 @@ def test_decision_table_and_doubts_are_seen_without_scrolling_and_the_page_is_sh
 
 def test_a_click_on_a_row_opens_its_panel_below_it_and_another_closes_it(shown):
     shown.click("#q05 th span")
-    assert (opened_rows(shown), address(shown)) == (["q05"], "#q05")
+    assert (opened_rows(shown), shown.evaluate("location.hash")) == (["q05"], "#q05")
     top = "(id) => document.getElementById(id).nextElementSibling.getBoundingClientRect().top"
     bottom = "(id) => document.getElementById(id).getBoundingClientRect().bottom"
     assert shown.evaluate(top, "q05") == pytest.approx(shown.evaluate(bottom, "q05"), abs=1)
@@ -152,12 +107,12 @@ def test_a_panel_opens_by_key_and_says_so_to_a_screen_reader(shown):
 
 
 @pytest.mark.parametrize("odd", ["a/b#c%25?d&e", "(1)'+\u00e9", "gate"])
-def test_an_address_opens_the_panel_of_a_query_of_any_id(odd, results, show, tmp_path):
-    queries = [query.model_copy(update={"id": odd}) if query.id == "q03" else query for query in results.queries]
+def test_an_address_opens_the_panel_of_a_query_of_any_id(odd, show, tmp_path):
+    queries = [query.model_copy(update={"id": odd}) if query.id == "q03" else query for query in RESULTS.queries]
     listed = [each.model_copy(update={"id": odd}) if each.id == "q03" else each for each in LISTS.queries]
     lists = LISTS.model_copy(update={"queries": listed})
     written = tmp_path / "odd.html"
-    written.write_bytes(page(results.model_copy(update={"queries": queries}), None, lists=lists))
+    written.write_bytes(page(RESULTS.model_copy(update={"queries": queries}), None, lists=lists))
     assert opened_rows(show(quote(anchor(odd), safe="!'()*"), written)) == [anchor(odd)]
 
 
@@ -168,27 +123,27 @@ def test_an_address_that_names_nothing_opens_nothing_and_breaks_nothing(show):
         assert shown.complaints == []
 
 
-def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(shown, results):
-    assert len(rows(shown)) == AT_FIRST < len(results.queries)
-    hidden = [row.query for row in matrix(results, LISTS).rows][AT_FIRST]
+def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(shown):
+    assert len(rows(shown)) == AT_FIRST < len(RESULTS.queries)
+    hidden = [row.query for row in matrix(RESULTS, LISTS).rows][AT_FIRST]
     shown.fill("#queries-text", hidden.text)
     assert rows(shown) == [hidden.id]
-    assert shown.text("#queries-count") == f"1 of {len(results.queries)}"
+    assert shown.text("#queries-count") == f"1 of {len(RESULTS.queries)}"
     shown.fill("#queries-text", "")
     shown.check("#queries-all")
-    assert len(rows(shown)) == len(results.queries)
+    assert len(rows(shown)) == len(RESULTS.queries)
 
 
 # Without script, on paper, on a small screen.
 
 
-def test_without_script_an_address_opens_a_panel_and_nothing_is_missing(path, opened, results):
-    shown = opened(Address(path, "q03"), viewport=SCREEN, java_script_enabled=False)
+def test_without_script_an_address_opens_a_panel_and_nothing_is_missing(path, opened):
+    shown = opened(path, "q03", viewport=SCREEN, java_script_enabled=False)
     assert shown.locator("#queries-table tr.panel:visible").count() == 1
     assert "Reason 4." in shown.text("#q03 + tr.panel")
     assert shown.locator("#queries-table tr.q:visible").count() == AT_FIRST
     shown.check("#queries-all")
-    assert shown.locator("#queries-table tr.q:visible").count() == len(results.queries)
+    assert shown.locator("#queries-table tr.q:visible").count() == len(RESULTS.queries)
     assert not shown.is_visible("#queries-find")
     assert shown.complaints == []
 
@@ -203,7 +158,7 @@ def test_on_paper_are_four_upright_pages_without_panels(shown):
 
 
 def test_a_small_screen_never_scrolls_sideways_for_a_figure(path, opened):
-    shown = opened(Address(path, "q05"), viewport={"width": 360, "height": 740})
+    shown = opened(path, "q05", viewport={"width": 360, "height": 740})
     for fold in shown.locator("details").all():
         fold.evaluate("(each) => { each.open = true; }")
     assert shown.evaluate("document.documentElement.scrollWidth") == 360

@@ -127,27 +127,18 @@ def test_bm25_okapi_equals_rank_bm25():
 
 
 @pytest.mark.parametrize("variant", list(BM25_VARIANTS))
-def test_a_query_without_a_known_term_has_no_hits_and_stays(variant):
+def test_what_no_term_finds_stays_without_hits_and_the_order_of_chunks_changes_nothing(variant, capfd):
     chunks, texts = corpus()
     retrieved = bm25_run("cell", variant, QUERIES, chunks, texts)
     assert list(retrieved.run.hits) == list(retrieved.reading) == list(QUERIES)
     for query_id in ("unknown", "stop", "empty"):
         assert retrieved.run.hits[query_id] == retrieved.reading[query_id] == ()
-
-
-@pytest.mark.parametrize("variant", list(BM25_VARIANTS))
-def test_a_corpus_without_a_term_gives_every_query_nothing(variant):
     chunk = Chunk("d", 0, Span(0, 3), "", 1)
-    assert bm25_run("cell", variant, {"q": "water"}, [chunk], ["* —"]).run.hits == {"q": ()}
-    assert bm25_run("cell", variant, {"q": "water"}, [], []).run.hits == {"q": ()}
-
-
-@pytest.mark.parametrize("variant", list(BM25_VARIANTS))
-def test_the_order_of_the_chunks_changes_nothing(variant):
-    chunks, texts = corpus(seed=1)
+    for found, read in (([chunk], ["* —"]), ([], [])):
+        assert bm25_run("cell", variant, {"q": "water"}, found, read).run.hits == {"q": ()}
     order = np.random.default_rng(0).permutation(len(chunks))
-    shuffled = bm25_run("cell", variant, QUERIES, [chunks[i] for i in order], [texts[i] for i in order])
-    assert shuffled == bm25_run("cell", variant, QUERIES, chunks, texts)
+    assert bm25_run("cell", variant, QUERIES, [chunks[i] for i in order], [texts[i] for i in order]) == retrieved
+    assert capfd.readouterr() == ("", "")
 
 
 def test_okapi_scores_below_zero_are_no_hits():
@@ -191,10 +182,3 @@ def test_importing_the_module_imports_no_bm25_library():
     libraries = ("bm25s", "rank_bm25", "Stemmer", "scipy")
     code = f"import sys, runner.retrieve.bm25; print([m for m in {libraries} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_nothing_is_printed(capfd):
-    chunks, texts = corpus()
-    for variant in BM25_VARIANTS:
-        bm25_run("cell", variant, QUERIES, chunks, texts)
-    assert capfd.readouterr() == ("", "")

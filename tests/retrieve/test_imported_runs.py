@@ -62,31 +62,20 @@ def test_ties_put_the_greater_document_id_first_and_are_counted(version, tmp_pat
     assert facts.ties == 3 * len(qrels())
 
 
-def test_a_missing_query_scores_nothing_and_stays_in_the_mean(version, tmp_path):
-    rankings = everywhere([(IDS[0], 1.0)])
+def test_a_missing_query_scores_nothing_and_one_of_another_split_is_left_out(version, tmp_path):
+    rankings = everywhere([(IDS[0], 1.0)]) | {"other": [(IDS[1], 1.0)]}
     first = next(iter(rankings))
     del rankings[first]
     run, facts = imported(version, write_run(tmp_path / "run", rankings))
     assert run.hits[first] == ()
-    assert (facts.queries_missing, facts.queries_left_out) == (1, 0)
-
-
-def test_queries_of_other_splits_are_left_out_and_counted(version, tmp_path):
-    rankings = everywhere([(IDS[0], 1.0)]) | {"other": [(IDS[1], 1.0)]}
-    run, facts = imported(version, write_run(tmp_path / "run", rankings))
     assert "other" not in run.hits
-    assert facts.queries_left_out == 1
+    assert (facts.queries_missing, facts.queries_left_out) == (1, 1)
 
 
 def test_scores_decide_where_ranks_contradict_them(version, tmp_path, capsys):
     run, _ = imported(version, write_run(tmp_path / "run", everywhere([(IDS[0], 0.1), (IDS[1], 0.9)])))
     assert [hit.doc_id for hit in next(iter(run.hits.values()))] == [IDS[1], IDS[0]]
     assert f"in {len(qrels())} queries ranks contradict scores" in capsys.readouterr().err
-
-
-def test_a_document_that_the_collection_does_not_have_is_an_error(version, tmp_path):
-    path = write_run(tmp_path / "run", everywhere([(IDS[0], 2.0), ("stranger", 1.0)]))
-    assert "names 1 documents that the collection does not have, stranger among them" in refused(version, path)
 
 
 def test_documents_outside_of_a_sample_are_left_out_and_counted(tmp_path, capsys):
@@ -112,10 +101,21 @@ def test_an_empty_document_may_be_in_a_run_and_a_stranger_may_not(tmp_path):
     assert "names 2 documents" in refused(whole, both)
 
 
-def test_a_run_of_another_collection_is_an_error(version, tmp_path):
-    assert "answers none of the" in refused(version, write_run(tmp_path / "a", {"x": [(IDS[0], 1.0)]}))
-    strange = write_run(tmp_path / "b", everywhere([("x", 1.0)]))
-    assert "does not have, x among them" in refused(version, strange)
+@pytest.mark.parametrize(
+    ("rankings", "tag", "said"),
+    [
+        (
+            everywhere([(IDS[0], 2.0), ("stranger", 1.0)]),
+            "mine",
+            "names 1 documents that the collection does not have, stranger among them",
+        ),
+        ({"x": [(IDS[0], 1.0)]}, "mine", "answers none of the"),
+        (everywhere([("x", 1.0)]), "mine", "does not have, x among them"),
+        *((everywhere([(IDS[0], 1.0)]), tag, "tag (column 6)") for tag in ("...", "_", "日本", "x" * 101)),
+    ],
+)
+def test_a_run_of_something_else_and_a_tag_without_a_letter_are_errors(version, tmp_path, rankings, tag, said):
+    assert said in refused(version, write_run(tmp_path / "run", rankings, tag=tag))
 
 
 def test_two_files_of_one_tag_are_an_error_and_neither_is_taken(version, tmp_path):
@@ -134,11 +134,6 @@ def test_a_wrong_file_keeps_the_others_out(version, tmp_path):
 def test_the_tag_names_the_cell(version, tmp_path, tag, cell):
     import_runs(version, [write_run(tmp_path / "run", everywhere([(IDS[0], 1.0)]), tag=tag)])
     assert imported_cells(version) == [cell]
-
-
-@pytest.mark.parametrize("tag", ["...", "_", "日本", "x" * 101])
-def test_a_tag_without_a_letter_is_an_error(version, tmp_path, tag):
-    assert "tag (column 6)" in refused(version, write_run(tmp_path / "run", everywhere([(IDS[0], 1.0)]), tag=tag))
 
 
 def test_a_later_file_of_one_tag_takes_the_earlier_ones_place(version, tmp_path):

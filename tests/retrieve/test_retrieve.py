@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve import retrieve, shortlist
 from runner.retrieve.ranking import chunk_table, leading, rank
-from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run, reciprocal_ranks, rerank_run, rrf_run
+from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run, fused_ids, rerank_run, rrf_run
 
 DIM = 24
 
@@ -207,23 +207,18 @@ def test_a_row_scores_alike_alone_and_among_others():
         assert together.tolist() == alone
 
 
-def test_the_layout_of_the_vectors_in_memory_changes_nothing():
-    chunks, vectors, query_ids, queries = corpus(150, 600, seed=2, distinct=400)
-    expected = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors))
-    turned = (np.asfortranarray(queries), chunks, np.asfortranarray(vectors))
-    assert dense_run("cell", dense_arm(query_ids, *turned)) == expected
-    every_row = np.arange(len(chunks))
-    assert (ExactScores(turned[2]).of(turned[0][0], every_row) == ExactScores(vectors).of(queries[0], every_row)).all()
-
-
-def test_a_memory_mapped_file_gives_the_same_run(tmp_path: Path):
+def test_neither_the_layout_in_memory_nor_a_mapped_file_changes_anything(tmp_path: Path):
     chunks, vectors, query_ids, queries = corpus(300, 5000, seed=5, distinct=900)
     np.save(tmp_path / "rows.npy", vectors)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    turned = np.asfortranarray(vectors)
     expected = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors))
+    assert dense_run("cell", dense_arm(query_ids, np.asfortranarray(queries), chunks, turned)) == expected
     assert dense_run("cell", dense_arm(query_ids, queries, chunks, mapped)) == expected
     tail = dense_run("cell", dense_arm(query_ids, queries, chunks[100:], vectors[100:]))
     assert dense_run("cell", dense_arm(query_ids, queries, chunks[100:], mapped[100:])) == tail
+    every_row = np.arange(len(chunks))
+    assert (ExactScores(turned).of(queries[0], every_row) == ExactScores(vectors).of(queries[0], every_row)).all()
 
 
 THREADS = """
@@ -333,9 +328,9 @@ def test_reciprocal_ranks_keep_every_difference_between_exact_sums():
     sums |= {1 / (k + r) for r in places}
     gaps = np.diff(sorted(sums))
     assert gaps[gaps > 1e-15].min() > 1 / SCORE_UNIT
-    documents, steps = reciprocal_ranks([np.array([7, 3]), np.array([3, 9])])
-    assert documents.tolist() == [3, 7, 9]
-    assert steps.tolist() == [round(1e9 / 62 + 1e9 / 61), round(1e9 / 61), round(1e9 / 62)]
+    expected = [("3", round(1e9 / 62 + 1e9 / 61)), ("7", round(1e9 / 61)), ("9", round(1e9 / 62))]
+    assert fused_ids([["7", "3"], ["3", "9"]]) == expected
+    assert [doc_id for doc_id, _ in fused_ids([["a", "b"], ["b", "a"]])] == ["b", "a"]
 
 
 def test_fusion_ranks_by_summed_reciprocal_ranks_with_the_dense_arms_evidence():

@@ -91,6 +91,23 @@ def test_every_form_of_a_citation_is_the_same_terms(forms, terms):
         ("501c3 groups", "groups under section 501(c)(3)", ["groups under section 501(c)(4)", "groups of 501 or 3"]),
         ("1000 growers", "for 1,000 growers", ["for 1 of 10 growers", "for 100 growers"]),
         ("why don't levees fail", "levees that fail", ["we don't and they don't, won't, can't", "a, b, c, t"]),
+        (
+            "the Warden's ledger",
+            "Each warden keeps a ledger.",
+            ["It’s the clerk’s list, the mayor’s list."],
+        ),
+        (
+            "crops, e.g. vetch",
+            "Vetch and other crops.",
+            ["Plan E, plan G, plan I: e.g. a plan", "E. G. Ives of E."],
+        ),
+        ("need I form Q to moor", "A houseboat may moor without a form.", ["I, Q, I, Q and I.", "Q is for quay."]),
+        ("rule 7 of beekeeping", "Rule 7 says how beekeeping is done.", ["Rule 8 on beekeeping.", "7 bees."]),
+        (
+            "17 CFR 240.10b-5",
+            "Under 17 C.F.R. 240.10b–5 that is",
+            ["17 CFR 240.10a-1 and 5", "240 of 17 in 10b and 5: CFR"],
+        ),
     ],
 )
 def test_a_query_finds_the_text_that_answers_it_first(query, wanted, others):

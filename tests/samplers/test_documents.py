@@ -5,20 +5,17 @@ import json
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.documents import CONTENTS, ERROR_PAGE, FURNITURE, MARKUP, NO_TEXT, Layout, reader
 from samplers.formats.headings import cut
 from samplers.formats.markdown_text import plain
-from samplers.registry import SOURCES, source_format
+from samplers.registry import source_format
 from samplers.source_format import FileContent
-from tests.support.corpora import real_files
 from tests.support.small_pdf import Put, column, pdf
 
 ANY = reader(Layout())
@@ -326,22 +323,3 @@ def test_an_error_page_in_place_of_a_document_is_counted_and_no_document(
 ) -> None:
     content = of("statements_of_administration_policy", pack(b"<html><title>%s</title></html>" % title), "x.pdf")
     assert (content.documents, content.skipped, set(content.left_out)) == ((), {ERROR_PAGE: 1}, {ERROR_PAGE})
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize("source", ["crs_reports", "gao_reports", "statements_of_administration_policy"])
-def test_real_documents_are_named_as_the_manifest_has_them_and_hold_no_marks(source: str, shared: Path) -> None:
-    chunked = chunker(SOURCES[source].structural_chunker)
-    sizes: list[int] = []
-    for path in real_files(shared, source):
-        if not path.name.endswith(source_format(source).suffixes):
-            continue
-        content = of(source, path.read_bytes(), path.name)
-        assert len(content.documents) == 1 or content.skipped == {ERROR_PAGE: 1}, path.name
-        for document in content.documents:
-            assert document.doc_id in path.name or source != "gao_reports"
-            assert not any(mark in document.text for mark in ("**", "](", "Disclaimer", "EXECUTIVE OFFICE")), path.name
-            assert document.sections or source != "crs_reports" or document.doc_id == "IN12680v1"
-            sizes += [chunk.n_tokens for chunk in chunked(document)]
-    assert max(sizes) <= 512
-    assert source != "crs_reports" or 250 < sum(sizes) / len(sizes) < 450

@@ -2,8 +2,6 @@
 
 import socket
 from contextlib import ExitStack
-from datetime import timedelta
-from email.utils import format_datetime
 
 import pytest
 
@@ -85,14 +83,6 @@ def test_a_busy_server_is_asked_again_after_growing_waits(site, client, clock, s
     assert get(client).data == XML
     assert len(clock.waits) == 2
     assert 1 <= clock.waits[0] <= 2 <= clock.waits[1] <= 3
-
-
-@pytest.mark.parametrize(("asked", "waits"), [("17", [17]), (timedelta(seconds=40), [40]), (timedelta(hours=-1), [])])
-def test_a_wait_that_the_server_asks_for_is_kept(site, client, clock, asked, waits):
-    when = asked if isinstance(asked, str) else format_datetime(clock.utc() + asked, usegmt=True)
-    site.at("/a.xml", after(when), as_xml(XML))
-    get(client)
-    assert clock.waits == waits
 
 
 @pytest.mark.parametrize(
@@ -217,13 +207,6 @@ def test_a_host_whose_name_leads_nowhere_is_asked_for_twice(connect, monkeypatch
     with pytest.raises(BackendError, match=r"Temporary failure in name resolution\), 2 times"):
         get(connect(origin=GOVINFO))
     assert asked == ["www.govinfo.gov"] * 2
-
-
-def test_nobody_listening_ends_the_run(connect):
-    with served(Site()) as gone:
-        origin = gone.url
-    with pytest.raises(BackendError, match=r"the connection failed \(.*refused\), 6 times"):
-        get(connect(origin=origin))
 
 
 @pytest.mark.parametrize("location", ["http://[::1", "https://www.govinfo.gov:x/"])

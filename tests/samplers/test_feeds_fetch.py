@@ -327,7 +327,6 @@ def test_a_file_that_the_reader_does_not_take_is_said_before_it_is_fetched(tmp_p
         ({"options": frozenset(("x",))}, "has no option 'x'"),
         ({"endpoints": {"x": "http://127.0.0.1"}}, "no endpoint"),
         ({"source": "federal_register", "since": date(2024, 2, 1), "until": date(2024, 1, 1)}, "later than"),
-        ({"source": "gao_reports"}, "has no feed"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said_before_anything_is_written(run, tmp_path, fields, message):
@@ -512,7 +511,6 @@ def test_the_command_brings_a_manifest_s_documents_again_or_names_those_that_dif
         ("--source=bills", "--again={manifest}", "is not a manifest of bills"),
         ("--source=bills", "--to={file}", "{file} is not a folder"),
         ("--source=bills", "--to={file}/deeper", "{file} is not a folder"),
-        ("--source=gao_reports",),
         ("--source=nothing",),
         ("--source=bills", "--since=yesterday"),
         ("--source=bills", "--again=x", "--congress=118"),

@@ -505,11 +505,6 @@ OF_THE_CFR = (
 )
 LOCATED = {
     "bills": (("BILLS-110s2062ris", "BILLS-1"), {"BILLS-110s2062ris.xml": 1}, {"BILLS-1": "none of govinfo's"}),
-    "public_laws": (
-        ("PLAW-113publ79-s1001", "PLAW-113publ79-s2", "PLAW-112pvtl1-s1"),
-        {"PLAW-113publ79.xml": 2, "PLAW-112pvtl1.xml": 1},
-        {},
-    ),
     "federal_register": (
         ("FR-E8-23178", "FR-2001-1", "x"),
         {"E8-23178.xml": 1},

@@ -152,11 +152,6 @@ def test_undeclared_entities_of_html_are_characters_and_others_are_refused():
         text_after("lighthouse")
 
 
-def test_a_file_that_holds_the_joint_itself_is_refused():
-    with pytest.raises(DocumentError, match="U\\+FDD0"):
-        settled(f"<P>a{JOINT}wb</P>")
-
-
 def test_a_file_nested_too_deep_is_refused():
     with pytest.raises(DocumentError, match=f"more than {MAX_DEPTH}"):
         settled("<NOTE>" * MAX_DEPTH + "</NOTE>" * MAX_DEPTH)

@@ -51,15 +51,6 @@ def test_folder_zip_and_database_give_the_same_files_in_the_order_of_their_place
     assert read(laid_down(tmp_path, shuffled)) == expected
 
 
-@pytest.mark.parametrize("laid_down", [in_folder, in_zip, in_database])
-def test_folder_zip_and_database_give_the_same_documents(tmp_path, laid_down):
-    files = FILES | {"notes.txt": b"", "inner.zip": b"PK\x03\x04", "broken.xml": b"<bill>"}
-    reading = read_corpus(laid_down(tmp_path, files), "bills")
-    assert [document.doc_id for document in reading.documents] == sorted(f"BILLS-117hr{n}ih" for n in range(1, 60))
-    assert (reading.n_files, sum(reading.ignored.values())) == (60, 2)
-    assert [place for place, _ in reading.quarantined] == ["broken.xml"]
-
-
 def test_a_place_that_is_none_of_the_three_is_an_input_error(tmp_path):
     (tmp_path / "one.xml").write_bytes(numbered(1))
     os.mkfifo(tmp_path / "pipe")

@@ -1,4 +1,3 @@
-import os
 import zlib
 
 import pytest
@@ -71,7 +70,6 @@ def test_a_file_that_ends_the_extractor_leaves_the_next_one_unharmed() -> None:
 
 
 def test_a_file_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    pdf_pages(pdf([column(["Warm."])]), "warm.pdf")
     monkeypatch.setattr(pdf_text, "SECONDS", 0.3)
     forms = []
     for number in range(6, 16):
@@ -86,27 +84,3 @@ def test_a_file_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch)
     tree = b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>"
     with pytest.raises(DocumentError, match=r"takes more than|ends the extractor"):
         pdf_pages(file_of([CATALOG, tree, FONT, page, stream_object(b"/X Do " * 10), *forms]), "x.pdf")
-
-
-def test_one_process_serves_many_files_and_ends_when_it_is_closed() -> None:
-    pdf_pages(pdf([column(["One."])]), "one.pdf")
-    process = pdf_text._extractor._process
-    assert process is not None
-    pdf_pages(pdf([column(["Two."])]), "two.pdf")
-    assert pdf_text._extractor._process is process
-    pdf_text._extractor.close()
-    assert process.poll() is not None
-
-
-def test_a_forked_process_starts_an_extractor_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    pdf_pages(pdf([column(["One."])]), "one.pdf")
-    ours, owner = pdf_text._extractor._process, os.getpid()
-    monkeypatch.setattr(pdf_text.os, "getpid", lambda: owner + 1)
-    pdf_pages(pdf([column(["Two."])]), "two.pdf")
-    theirs = pdf_text._extractor._process
-    assert theirs is not ours
-    pdf_text._extractor.close()
-    assert ours is not None
-    assert ours.poll() is None
-    ours.kill()
-    ours.communicate()

@@ -24,7 +24,7 @@ def text_of(body: str) -> str:
 
 
 def joined(*lines: str, indent: int = 4) -> list[str]:
-    return [paragraph.text for paragraph in paragraphs("\n".join(lines), indent)]
+    return [paragraph.text for paragraph in paragraphs("\n".join(lines), indent, Counter())]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_broken_word_is_mended_only_if_the_whole_one_is_known(
 
 
 def test_a_paragraph_knows_its_column_and_whether_it_stands_apart() -> None:
-    assert paragraphs("      TITLE\n\n    One.\n    Two.\n", 4) == [
+    assert paragraphs("      TITLE\n\n    One.\n    Two.\n", 4, Counter()) == [
         Paragraph(6, True, "TITLE"),
         Paragraph(4, True, "One."),
         Paragraph(4, False, "Two."),
@@ -207,7 +207,7 @@ LINES = st.lists(st.text(st.sampled_from(" aBé.-——,\t12/"), max_size=90), m
 @given(LINES, st.sampled_from([2, 4]))
 def test_unwrapping_loses_nothing_but_leaders_and_hyphens(lines: list[str], indent: int) -> None:
     text = "\n".join(line.replace("\t", "").rstrip() for line in lines)
-    found = paragraphs(text, indent)
+    found = paragraphs(text, indent, Counter())
     bare = re.compile(r"[\s.-]")
     assert bare.sub("", "".join(paragraph.text for paragraph in found)) == bare.sub("", text)
     assert all(paragraph.text.strip() and "\n" not in paragraph.text for paragraph in found)
@@ -221,7 +221,7 @@ def test_a_page_of_one_unit_is_read_in_linear_time(unit: str) -> None:
     text = typographic(
         without_page_marks(removed(RULE, removed(GRAPHIC, text, left_out, ""), left_out, ""), left_out), left_out
     )
-    assert isinstance(paragraphs(text, 4), list)
+    assert isinstance(paragraphs(text, 4, Counter()), list)
 
 
 def test_a_control_character_in_the_title_of_a_file_is_no_part_of_it():

@@ -1,7 +1,6 @@
 """What the readers and chunkers make of all real files, and that the documents say so."""
 
 import json
-import shutil
 from collections import defaultdict
 
 import pytest
@@ -17,7 +16,6 @@ from samplers.corpus.parse import read_corpus
 from samplers.registry import SAMPLERS, source_format
 from tests.support.corpora import PARTS, whole_corpora
 from tests.support.corpora_table import FOLDERS, PAGE, with_table
-from tests.support.reader_goldens import GOLDEN, fixtures
 
 
 @pytest.mark.slow
@@ -74,14 +72,3 @@ def test_minilm_reads_every_token_of_real_documents_cut_at_its_limit(shared, fol
     assert chunk_health(chunks, part, 256).coverage == 1.0
     wanted = {(chunk.doc_id, chunk.span.start) for chunk in chunk_corpus(part, source.structural_chunker)}
     assert wanted <= {(chunk.doc_id, chunk.span.start) for chunk in chunks}
-
-
-@pytest.mark.parametrize("source", SAMPLERS)
-def test_the_chunks_of_a_folder_of_fixtures_hold_all_their_text(tmp_path, source):
-    for path in fixtures(source):
-        golden = path.with_name(path.name + GOLDEN)
-        if not golden.exists() or not golden.read_text(encoding="utf-8").startswith("refused"):
-            shutil.copy(path, tmp_path)
-    name = SOURCES[source].structural_chunker
-    documents = read_corpus(tmp_path, source).documents
-    assert chunk_health(chunk_corpus(documents, name), documents, limit_of(name)).coverage == 1

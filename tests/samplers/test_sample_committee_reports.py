@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runner.base.records import Document, Section
 from samplers.source_format import FileContent
@@ -143,20 +141,6 @@ def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
     assert part(without, label).kind == part(with_law, label).kind == "existing law"
     assert part(without, "DISSENTING VIEWS").level == part(with_law, "DISSENTING VIEWS").level == 1
     assert_accounted(FORMAT.read(page(""), "x.htm", frozenset((EXISTING_LAW,))), words_of(page(""), ".htm"))
-
-
-_PIECES = (
-    *("\n", "\n\n", "    ", " " * 31, "TITLE I", "CONTENTS", "Heading", "words. ", "words-", "Label.--", "....."),
-    "  12,345",
-    *("-" * 72, "-" * 75, "-" * 112, "=" * 30, "\\1\\", "in roman", "Changes in Existing Law", "Cost Estimate", "Page"),
-    *("\x00", "\x1e", "\x1f9", "é", "&amp;", "SEC. 1. ", "[all]", "----"),
-)
-
-
-@given(st.lists(st.sampled_from(_PIECES), max_size=40))
-def test_any_arrangement_of_marks_is_a_document(pieces: list[str]) -> None:
-    read = content("".join(pieces)).documents[0]
-    assert "....." not in read.text
 
 
 @pytest.mark.parametrize("filling", [".", " ", ". ", " 1", "x..", "-"])

@@ -1,11 +1,8 @@
 """The Congressional Record: what is a turn, what only interrupts the text, and what each page says of itself."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from chunkers.registry import chunker
-from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.source_format import FileContent
 from samplers.sources.congressional_record.lines import speaker
@@ -67,19 +64,6 @@ def test_a_turn_begins_with_a_name_in_capitals(paragraph: str, expected: str) ->
     assert speaker(paragraph) == expected
 
 
-def test_a_sentence_goes_on_over_a_page_mark() -> None:
-    read = content(
-        "  Mr. ROWAN. The committee\n\n[[Page H2]]\n\nof Volunteers met, and low-\n\n[[Page H3]]\n\nlying farms."
-    )
-    assert "The committee of Volunteers met, and low-lying farms." in read.documents[0].text
-    assert read.left_out["page marks"] == len("[[PageH2]][[PageH3]]")
-
-
-def test_a_paragraph_that_begins_after_a_page_mark_stays_one() -> None:
-    text = document("  Mr. ROWAN. The end.\n\n[[Page H2]]\n\n  Another beginning.\n\n[[Page H3]]\n\n     TITLE").text
-    assert "The end.\n\nAnother beginning." in text
-
-
 def test_a_mark_before_any_text_goes_too() -> None:
     assert (
         document("\n[[Page H1]]\n\n-----\n\n" + " " * 32 + "Senate\n\n  The Senate met.").text
@@ -131,21 +115,6 @@ def test_a_header_without_its_parts_leaves_them_unknown() -> None:
     bare = "[Congressional Record (Bound Edition), Volume 145 (1999), Part 1]\n[From the Office]\n"
     read = FORMAT.read(page("  Mr. ROWAN. One.", bare), "a page.htm", frozenset()).documents[0]
     assert (read.doc_id, read.stratum, read.url) == ("a-page", "unknown/unknown/short", "")
-
-
-_PIECES = (
-    *("\n", "\n\n", "  ", "     ", " " * 30, "Mr. ROWAN. ", "The CLERK. ", "<bullet>", "[[Page H2]]", "{time}  1530"),
-    *("____", "CAPITALS", "words-", "words. ", "`` ''", "--", "\x00", "\x1e", "é", "&amp;", "S. 911"),
-)
-
-
-@given(st.lists(st.sampled_from(_PIECES), max_size=40))
-def test_any_arrangement_of_marks_is_a_document_or_a_refusal(pieces: list[str]) -> None:
-    try:
-        read = content("".join(pieces))
-    except DocumentError:
-        return
-    assert len(read.documents) == 1
 
 
 def centred(*lines: str) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from runner.base.records import Document
-from samplers.formats.headings import TITLE_LENGTH
 from samplers.source_format import FileContent
 from samplers.sources.cfr.reader import FORMAT
 from samplers.sources.cfr.text import LABEL_LENGTH
@@ -25,19 +24,6 @@ def section(body: str, number: str = "§ 1.1") -> Document:
 
 def labels(document: Document, kind: str = "paragraph") -> list[tuple[int, str]]:
     return [(section.level, section.label) for section in document.sections if section.kind == kind]
-
-
-def test_a_long_title_is_cut_at_a_word():
-    document = section(f"<SUBJECT>{'Boats and lanterns ' * 20}</SUBJECT><P>Text.</P>")
-    assert len(document.title) <= TITLE_LENGTH
-    assert document.title.endswith((" …",))
-
-
-def test_page_marks_and_emphasis_leave_words_apart_and_whole():
-    text = section(
-        "<P>Every boat <PRTPAGE P='9'/>and <E T='03'>raft</E>, of 2<FR>1/2</FR> ells; CO<E T='52'>2</E>.</P>"
-    ).text
-    assert text.endswith("Every boat and raft, of 2 1/2 ells; CO2.")
 
 
 def test_a_designator_after_a_run_in_heading_begins_a_section_inside_the_line():
@@ -163,11 +149,6 @@ def test_a_granule_knows_its_part_from_its_ancestors():
     document = content(f"<CFRGRANULE><FDSYS>{ancestors}</FDSYS>{one}</CFRGRANULE>").documents[0]
     assert document.title == "§ 7.3 (91 CFR Part 7, Subpart C): Logs"
     assert document.sections[0].label == "PART 7—RAFTS; Subpart C—Logs"
-
-
-def test_an_entity_of_html_is_its_character():
-    one = "<SECTION><SECTNO>&sect; 1.1</SECTNO><P>Boats&mdash;all</P></SECTION>"
-    assert content(f"<!DOCTYPE PART SYSTEM 'a.dtd'><PART>{one}</PART>").documents[0].text == "§ 1.1\n\nBoats—all"
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,6 @@ def test_an_issue_holds_its_notices_where_they_are_asked_for():
     assert with_notices.skipped == {"documents without text": 1}
 
 
-def test_notices_are_the_one_option():
-    assert set(FORMAT.options) == {"notices"}
-
-
 @pytest.mark.parametrize(
     ("number", "year"),
     [("04-16753", "2004"), ("99-12345", "1999"), ("E8-23178", "2008"), ("2016-02630", "2016"), ("C1-2013-1", "2013")],

@@ -159,19 +159,6 @@ def test_a_bare_name_opens_a_turn_only_if_it_is_announced_and_does_so_twice() ->
 
 
 @pytest.mark.parametrize(
-    "unit",
-    [
-        *("    Mr. A. B. ", "    Mr. Fenn. Yes.\n", "[Whereupon, x\n", "                  HEADING\n", "____________\n"),
-        *("    [The statement follows:]\n", "CONTENTS......1\n", "    The committee met, x\n", "STATEMENT OF X\n"),
-        *("Question 1. \n", "de la ", "A. "),
-    ],
-)
-def test_hostile_pages_are_read_or_refused(unit: str) -> None:
-    data = hearing(unit * (120_000 // len(unit)), "    The Chairman. Yes.", "[Whereupon, we adjourned.]", unit * 999)
-    assert len(read(data).documents) == 1
-
-
-@pytest.mark.parametrize(
     ("headings", "named"),
     [
         (["STATEMENT OF ANN HEATH, PH.D., KEEPER OF LAMPS;", "ACCOMPANIED BY B. FENN"], "Ms. Heath, Keeper of Lamps"),

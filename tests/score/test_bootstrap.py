@@ -63,7 +63,7 @@ def test_paired_intervals_are_of_the_differences():
     matrix = values(3, 30)
     paired = ends(paired_differences(matrix, 1, PLAN))
     assert paired[1] == (0, 0)
-    assert paired[0] == ends(planned_intervals(matrix[:1] - matrix[1:2], PLAN))[0]
+    assert paired[0] == ends(planned_intervals(matrix[:1] - matrix[1:2], PLAN.bootstrap))[0]
     shifted = np.vstack([matrix[0] // 2, matrix[0] // 2 + SCORE_UNIT // 4])
     assert ends(paired_differences(shifted, 0, PLAN))[1] == (0.25, 0.25)
 

@@ -8,15 +8,11 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from runner.base.canonical import digest, file_sha256, read_json
 from runner.eval_set.lock import verify_lock
 from tests.soak import Trial
-from tests.support.evening_process import run, run_counting, run_until
+from tests.support.evening_process import record_of, run, run_counting, run_until
 from tests.support.forked import processes
 from tests.support.small_set import make_version
-
-WITH_CLOCK = {"receipt.json", "results.html", "lock.json", "decision.json"}
-"""Files that say when, or how long it took."""
 
 
 def trials(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
@@ -27,7 +23,7 @@ def trials(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
         work.mkdir(parents=True, exist_ok=True)
         _joined(_started(run_counting, whole, work / "steps"))
         (work / "steps").replace(whole / "steps")
-    steps, expected = int((whole / "steps").read_text()), _record(make_version(whole).folder)
+    steps, expected = int((whole / "steps").read_text()), record_of(make_version(whole).folder)
     for number in numbers:
         began, rng = time.perf_counter(), random.Random(f"kills {seed} {number}")
         with tempfile.TemporaryDirectory(dir=work) as name:
@@ -45,7 +41,7 @@ def trials(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
                     codes.append(_joined(process))
             last, version = _joined(_started(run, folder)), make_version(folder).folder
             found = f"the run after it ended with {last}" if last else "no lock" if not verify_lock(version) else ""
-            if not found and (made := _record(version)) != expected:
+            if not found and (made := record_of(version)) != expected:
                 names = (name for name in {*made, *expected} if made.get(name) != expected.get(name))
                 found = f"other bytes: {', '.join(sorted(names))}"
         yield Trial("kills", number, codes.count(-9), what, time.perf_counter() - began, found)
@@ -60,10 +56,3 @@ def _started(target: object, *arguments: object, **named: object) -> BaseProcess
 def _joined(process: BaseProcess) -> int | None:
     process.join(timeout=300)
     return process.exitcode
-
-
-def _record(version: Path) -> dict[str, str]:
-    """Digests of a version's files by name, without those of a clock; of the decision all but its day."""
-    paths = [path for path in sorted(version.rglob("*")) if path.is_file() and path.name not in WITH_CLOCK]
-    decided = {name: value for name, value in read_json(version / "decision.json").items() if name != "decided_on"}
-    return {"decision.json": digest(decided)} | {p.relative_to(version).as_posix(): file_sha256(p) for p in paths}

@@ -246,7 +246,6 @@ class AnthropicServer(Scripted):
             "cache_creation_input_tokens": 0 if is_known else cached,
             "cache_read_input_tokens": cached if is_known else 0,
             "output_tokens": 40,
-            "service_tier": "standard",
         }
         text = json.dumps(self.grade(user))
         return {
@@ -256,8 +255,6 @@ class AnthropicServer(Scripted):
             "model": body["model"],
             "content": [{"type": "thinking", "thinking": "", "signature": "c2ln"}, {"type": "text", "text": text}],
             "stop_reason": "end_turn",
-            "stop_sequence": None,
-            "stop_details": None,
             "usage": usage,
         }
 
@@ -277,18 +274,11 @@ class AnthropicServer(Scripted):
         self.results[batch_id] = [
             {"custom_id": row["custom_id"], "result": self._result(row["params"])} for row in rows
         ]
-        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         self.batches[batch_id] = {
             "id": batch_id,
-            "type": "message_batch",
             "processing_status": "in_progress",
             "request_counts": {"processing": len(rows), "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0},
-            "created_at": now,
-            "expires_at": now,
-            "ended_at": None,
-            "cancel_initiated_at": None,
-            "archived_at": None,
-            "results_url": None,
+            "created_at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
             "polls": 0,
         }
         with self.lock:

@@ -82,11 +82,13 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any) -> Iterator[Opener]:
     """Opens a file in a context of its own, made with `options`, or in that of `beside`.
 
-    `before` is a script that runs ahead of the page's own.
+    `before` is a script that runs ahead of the page's own, `part` what stands after # in the address.
     """
     contexts = []
 
-    def open_file(path: Path, *, before: str = "", beside: Opened | None = None, **options: Any) -> Opened:
+    def open_file(
+        path: Path, part: str = "", *, before: str = "", beside: Opened | None = None, **options: Any
+    ) -> Opened:
         context = beside.page.context if beside else browser.new_context(offline=True, **options)
         if not beside:
             contexts.append(context)
@@ -95,7 +97,7 @@ def opened(browser: Any) -> Iterator[Opener]:
         if before:
             page.add_init_script(before)
         found = Opened(page)
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + f"#{part}" * bool(part))
         return found
 
     yield open_file

@@ -29,13 +29,6 @@ def whole_corpora(shared: Path, place: Path) -> Path:
     return place
 
 
-def real_file(shared: Path, name: str) -> Path:
-    """Return the path of a real file by its place below either part; AssertionError if neither has it."""
-    paths = [path for part in PARTS if (path := shared / part / name).is_file()]
-    assert paths, name
-    return paths[0]
-
-
 def real_files(shared: Path, folder: str, pattern: str = "*") -> list[Path]:
     """Return the files of a folder of the corpora that MANIFEST.tsv lists and whose names match, sorted by place.
 

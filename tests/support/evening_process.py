@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+from runner.base.canonical import digest, file_sha256, read_json
 from runner.base.errors import InputNeeded
 from runner.base.store import exclusive
 from runner.decide.decide import Choice
@@ -73,6 +74,17 @@ def _prepared(folder: Path, *, rehearsal: bool = False) -> Version:
         write_queries(version.folder)
         (folder / "corpus.written").touch()
     return version
+
+
+WITH_CLOCK = {"receipt.json", "results.html", "lock.json", "decision.json"}
+"""Files that say when, or how long it took."""
+
+
+def record_of(version: Path) -> dict[str, str]:
+    """Digests of a version's files by name, without those of a clock; of the decision all but its day."""
+    paths = [path for path in sorted(version.rglob("*")) if path.is_file() and path.name not in WITH_CLOCK]
+    decided = {name: value for name, value in read_json(version / "decision.json").items() if name != "decided_on"}
+    return {"decision.json": digest(decided)} | {p.relative_to(version).as_posix(): file_sha256(p) for p in paths}
 
 
 @contextmanager

@@ -318,106 +318,51 @@ NAMES = (
     "bm25>minilm-l6-v2 x section_aware_bills_v1",
     "rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
 )
-POOL = 1.1
-"""Documents of a query's pool over depth times the square root of the cells: ten of depth 30 leave about a hundred."""
-
-_SYLLABLES = (
-    *("ba", "cor", "del", "fen", "gra", "hol", "in", "ket"),
-    *("lum", "mor", "nes", "per", "quo", "ral", "ster", "vig"),
-)
 
 
-def big_results(queries: int, cells: int, depth: int = 1, *, seed: int = 1) -> Results:
-    """The results of `big_scored`."""
-    return big_scored(queries, cells, depth, seed=seed)[0]
+def big_results(queries: int, cells: int) -> Results:
+    """Results of so many queries and cells."""
+    names = [NAMES[number] if number < len(NAMES) else f"{NAMES[number % 6]}-{number}" for number in range(cells)]
+    return full_results(n_queries=queries, names=names, source="demo").model_copy(update={"previous": None})
 
 
 @cache
-def big_scored(
-    queries: int, cells: int, depth: int, *, passages: bool = False, seed: int = 1
-) -> tuple[Results, RankedLists]:
-    """Results of so many queries and cells, and lists of such a depth: as many words as a real evening leaves.
-
-    With passages they are as those of our own texts.
-    """
-    generator = np.random.default_rng(np.random.PCG64(seed))
-    names = [NAMES[number] if number < len(NAMES) else f"{NAMES[number % 6]}-{number}" for number in range(cells)]
-    rows = [
-        QueryRow(id=f"q{number:03}", text=_words(generator, 14).capitalize() + "?", kind="topic", origin="person")
-        for number in range(1, queries + 1)
-    ]
-    found = full_results(n_queries=queries, names=names, source="demo")
-    lists = _many_lists(generator, rows, [one.cell for one in found.cells], depth, passages=passages)
-    return found.model_copy(update={"queries": rows, "previous": None}), lists
-
-
-def _words(generator: np.random.Generator, count: int) -> str:
-    picked = generator.integers(len(_SYLLABLES), size=(count, 3))
-    return " ".join("".join(_SYLLABLES[number] for number in word) for word in picked)
-
-
-def _many_lists(
-    generator: np.random.Generator, queries: list[QueryRow], cells: list[str], depth: int, *, passages: bool
-) -> RankedLists:
-    pool = round(POOL * depth * len(cells) ** 0.5)
+def big_scored(queries: int, cells: int, depth: int, *, passages: bool = False) -> tuple[Results, RankedLists]:
+    """Results, and lists of such a depth: as many words as a real evening leaves; with passages as of our own texts."""
+    found = big_results(queries, cells)
+    # Ten cells of depth 30 leave about a hundred documents a query.
+    pool = round(1.1 * depth * cells**0.5)
+    grades = sorted(((0, 0, 0, 1, 2, 3)[place % 6] for place in range(pool)), reverse=True)
+    hits = {
+        row.cell: [[(11 * number + rank) % pool, 900 * rank, 900 * rank + 400] for rank in range(depth)]
+        for number, row in enumerate(found.cells)
+    }
+    pairs = [_wordy_pair(place, grade, (3 if grade else 1) * passages) for place, grade in enumerate(grades)]
     documents = [
         ListedDocument(
             doc_id=f"BILLS-118hr{number}ih",
             url=f"https://example.org/bills/118/hr{number}",
-            title=_words(generator, 6).title() if passages else "",
+            title=_words(6).title() if passages else "",
         )
         for number in range(1, max(750, pool) + 1)
     ]
-    return RankedLists(
-        depth=depth,
-        texts=passages,
-        documents=documents,
-        queries=[_listed(generator, one, cells, len(documents), pool, depth, passages=passages) for one in queries],
-    )
+    relevant = sum(grade >= PLAN.relevant_grade for grade in grades)
+    lists = [QueryLists(id=query.id, relevant=relevant, documents=pairs, hits=hits) for query in found.queries]
+    return found, RankedLists(depth=depth, texts=passages, documents=documents, queries=lists)
 
 
-def _listed(
-    generator: np.random.Generator,
-    query: QueryRow,
-    cells: list[str],
-    documents: int,
-    pool: int,
-    depth: int,
-    *,
-    passages: bool,
-) -> QueryLists:
-    listed = generator.choice(documents, size=pool, replace=False).tolist()
-    grades = sorted(generator.choice([0, 0, 0, 1, 2, 3], size=pool).tolist(), reverse=True)
-    ends = generator.integers(500, 40_000, size=(len(cells), depth)).tolist()
-    return QueryLists(
-        id=query.id,
-        relevant=sum(grade >= PLAN.relevant_grade for grade in grades),
-        documents=[
-            _pair(generator, place, grade, passages=passages) for place, grade in zip(listed, grades, strict=True)
-        ],
-        hits={
-            cell: [
-                [place, end - 400, end]
-                for place, end in zip(generator.permutation(pool)[:depth].tolist(), ends[number], strict=True)
-            ]
-            for number, cell in enumerate(cells)
-        },
-    )
+def _words(count: int) -> str:
+    return " ".join(("vigorously", "inspected", "levees", "hold", "till", "springtime")[n % 6] for n in range(count))
 
 
-def _pair(generator: np.random.Generator, document: int, grade: int, *, passages: bool) -> PairShown:
-    again = FurtherReading(judge="second-judge", model="a-model", round=1, grade=grade, reason=_words(generator, 10))
-    start = int(generator.integers(0, 30_000))
-    shown = [
-        ShownPassage(start=start + 900 * number, end=start + 900 * number + 480, text=_words(generator, 55))
-        for number in range((3 if grade else 1) if passages else 0)
-    ]
+def _wordy_pair(document: int, grade: int, passages: int) -> PairShown:
+    again = FurtherReading(judge="second-judge", model="a-model", round=1, grade=grade, reason=_words(10))
     return PairShown(
         document=document,
         grade=grade,
         judge="first-judge",
-        reason=_words(generator, 16).capitalize() + ".",
-        spans=[[start, start + 300]] if grade else [],
-        readings=[again] if generator.random() < 0.1 else [],
-        passages=shown,
+        reason=_words(16),
+        spans=[[0, 300]] if grade else [],
+        readings=[again] if document % 10 == 0 else [],
+        passages=[ShownPassage(start=900 * n, end=900 * n + 480, text=_words(55)) for n in range(passages)],
     )

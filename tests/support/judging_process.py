@@ -14,7 +14,7 @@ from runner.judge.models.api import RECORDS
 from runner.judge.models.claude import ClaudeMessages
 from runner.judge.models.claude_batches import ClaudeBatches
 from runner.judge.models.client import JudgeClient, Way
-from runner.judge.models.judging import Judged, judge_batches
+from runner.judge.models.judging import Judged, Judging
 from runner.judge.models.openai_chat import OpenAIChat
 from tests.support.evening_process import before_each_step
 from tests.support.small_set import make_version
@@ -39,7 +39,7 @@ def judge(version: Version, how: str, url: str, *, timeout: float = 20.0) -> Jud
     """All exported batches of the version judged and imported."""
     batches = {path.stem: read_batch(path) for path in batch_files(version.judging)}
     with model_of(version, how, url, timeout=timeout) as model:
-        return judge_batches(version, batches, model, lambda given: Importer(version).take(given), today=lambda: DAY)
+        return Judging(version, batches, model, lambda given: Importer(version).take(given), today=lambda: DAY).run()
 
 
 def judge_in(folder: Path, how: str, url: str, last: int | None, total: Path) -> None:

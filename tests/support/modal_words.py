@@ -92,19 +92,12 @@ class Bench(NamedTuple):
         return Bench(self.server, backend(self.folder), self.folder)
 
     def sent(self) -> Counter:
-        """How often each batch of documents was sent, checks of the session apart."""
-        return self.server.sent(batch_of)
-
-    def executed(self) -> Counter:
-        """How often each batch was handed to a container that could work."""
-        return self.server.executed(batch_of)
+        """Return how often each batch of documents was sent, checks of the session apart."""
+        return Counter(filter(None, map(batch_of, self.server.inputs)))
 
     def tried(self) -> Counter:
-        """How often each batch was worked on, tries that failed included."""
-        return Counter({name: n for name in self.sent() for n in [self._tries(name)]})
-
-    def _tries(self, batch_id: str) -> int:
-        return sum(len(one.executions) for one in self.server.inputs if batch_of(one) == batch_id)
+        """Return how often each batch was handed to a container, tries that failed included."""
+        return Counter(batch_of(one) for one in self.server.inputs if batch_of(one) for _ in one.executions)
 
 
 def batch_of(one):

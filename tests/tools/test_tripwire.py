@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from runner.base.canonical import json_bytes, slug
-from runner.base.errors import BackendError, InputError
+from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
 from runner.base.records import Hit, Run, Span, parse_cell
 from runner.embed.backends import LocalBackend
@@ -26,13 +26,11 @@ from runner.tools.tripwire import (
     Report,
     changes,
     compare_to_snapshot,
-    falls,
     hit_at_k,
     load_golden,
     load_snapshot,
     rankings_report,
     reciprocal_rank,
-    run_tripwire,
 )
 from samplers.corpus.parse import read_corpus
 from tests.conftest import called
@@ -93,7 +91,7 @@ def test_comparisons_are_those_of_vaultmind_but_for_what_it_lets_pass(vectors):
             assert str(caught.value).startswith(case["out"]["error"])
         else:
             diff = compare_to_snapshot(current, snapshot, case["tolerance"])
-            assert {"ok": diff.ok, "regressions": list(diff.regressions)} == case["out"], case["case"]
+            assert {"ok": diff.ok, "regressions": diff.regressions} == case["out"], case["case"]
     assert seen == DELIBERATELY_ELSE.keys()
 
 
@@ -125,14 +123,6 @@ def test_a_hit_is_a_reciprocal_rank_of_at_least_one_in_k(results, expected, k):
     assert found == reciprocal_rank(results, expected[::-1])
 
 
-@given(RANKS)
-def test_nothing_falls_against_itself_or_where_every_rank_is_better(ranks):
-    before = ranked(ranks)
-    for now in (before, ranked(max(rank - 1, 1) for rank in ranks)):
-        diff = compare_to_snapshot(now, before, 0)
-        assert (diff.ok, diff.regressions, diff.fallen) == (True, (), ())
-
-
 @given(RANKS, st.data(), st.integers(0, 999).map(lambda n: n / 1000))
 def test_it_fires_exactly_where_some_measure_fell_by_more_than_the_tolerance(ranks, data, tolerance):
     later = data.draw(st.lists(st.integers(0, 10), min_size=len(ranks), max_size=len(ranks)))
@@ -149,7 +139,7 @@ def test_it_fires_exactly_where_some_measure_fell_by_more_than_the_tolerance(ran
     per_query = [text for text in diff.regressions if text.startswith("query ")]
     assert len(per_query) == sum(drop > limit for drop in drops)
     assert diff.ok == (not per_query)  # a mean never falls by more than its most fallen query
-    assert set(diff.fallen) == {f"q{i // 2}" for i, drop in enumerate(drops) if drop > limit}
+    assert {row["name"] for row in diff.fallen} == {f"q{i // 2}" for i, drop in enumerate(drops) if drop > limit}
 
 
 @pytest.mark.parametrize("cents", range(2, 101))
@@ -157,8 +147,8 @@ def test_a_fall_of_exactly_the_tolerance_never_fires(cents):
     def means(value):
         return Report.model_construct(k=5, limit=10, queries=[], hit_at_k=value, mrr=value)
 
-    assert falls(means((cents - 2) / 100), means(cents / 100), 0.02).ok
-    assert not falls(means((cents - 2) / 100 - 1e-9), means(cents / 100), 0.02).ok
+    assert compare_to_snapshot(means((cents - 2) / 100), means(cents / 100)).ok
+    assert not compare_to_snapshot(means((cents - 2) / 100 - 1e-9), means(cents / 100)).ok
 
 
 def test_no_document_is_a_hit_without_a_cutoff():
@@ -207,42 +197,25 @@ def test_a_tolerance_that_compares_nothing_is_a_value_error(tolerance):
         compare_to_snapshot(report(("a", at(1))), report(("a", at(1))), tolerance)
 
 
-def test_a_retriever_is_asked_every_text_once_and_its_first_ids_count():
-    asked = []
-
-    def retriever(text):
-        asked.append(text)
-        return ("d9", "d3", *map(str, range(20)), "d1")
-
-    found = run_tripwire(retriever, GOLDEN, k=1, limit=10)
-    assert asked == [query.text for query in GOLDEN]
-    assert [len(row.result_ids) for row in found.queries] == [10, 10]
+def test_the_first_ids_of_a_ranking_count():
+    ids = ["d9", "d3", *map(str, range(20)), "d1"]
+    found = rankings_report({"q01": ids, "q02": ids}, GOLDEN, k=1, limit=10)
+    assert [row.result_ids for row in found.queries] == [ids[:10]] * 2
     assert [row.reciprocal_rank for row in found.queries] == [0.0, 0.5]
     assert (found.hit_at_k, found.mrr) == (0.0, 0.25)
 
 
-def test_a_retriever_that_fails_on_one_query_ends_the_run_and_the_query_is_named():
-    def retriever(text):
-        if text == GOLDEN[1].text:
-            raise TimeoutError("no answer")
-        return ["d1"]
-
-    with pytest.raises(BackendError, match=r'query "q02" \("buses at night"\): TimeoutError: no answer'):
-        run_tripwire(retriever, GOLDEN)
-
-
-@pytest.mark.parametrize("answer", ["d1", None, {"d1"}, [1], [""], ["d1", None], ["\ud800"], (i for i in ["d1"])])
-def test_an_answer_that_is_no_sequence_of_ids_is_an_input_error_that_names_the_query(answer):
-    with pytest.raises(InputError, match='query "q01"'):
-        run_tripwire(lambda text: answer, GOLDEN)
-
-
-@pytest.mark.parametrize(("k", "limit"), [(0, 10), (-1, 10), (5, 4)])
-def test_a_cutoff_that_is_none_is_a_value_error(k, limit):
-    with pytest.raises(ValueError, match="k must be from 1 to limit"):
-        run_tripwire(lambda text: [], GOLDEN, k=k, limit=limit)
-    with pytest.raises(ValueError, match="no golden queries"):
-        run_tripwire(lambda text: [], [])
+@pytest.mark.parametrize(
+    ("rankings", "golden", "k", "said"),
+    [
+        ({}, GOLDEN, 1, 'no ranking of "q01", "q02"'),
+        ({}, [], 1, "no golden queries"),
+        *(({}, GOLDEN, k, "k must be from 1 to limit") for k in (0, -1, 11)),
+    ],
+)
+def test_what_makes_no_report_is_a_value_error(rankings, golden, k, said):
+    with pytest.raises(ValueError, match=said):
+        rankings_report(rankings, golden, k=k)
 
 
 def write_golden(path, golden=GOLDEN):
@@ -257,16 +230,11 @@ ENTRY = "- {name: a, text: t, expected: [d]}\n"
     ("content", "said"),
     [
         ("", "at least one query"),
-        ("text", "a list of at least"),
         (ENTRY + "- text", "entry 2"),
         (ENTRY + "- {name: b, text: t}", "entry 2: expected"),
         (ENTRY + "- {name: b, text: t, expected: []}", "entry 2: expected"),
-        (ENTRY + "- {name: b, text: t, expected: d}", "entry 2: expected"),
         (ENTRY + "- {name: b, text: t, expected: [1]}", "entry 2: expected.0"),
-        (ENTRY + "- {name: b, text: t, expected: ['']}", "entry 2: expected.0"),
-        (ENTRY + "- {name: 2, text: t, expected: [d]}", "entry 2: name"),
         (ENTRY + "- {name: ' ', text: t, expected: [d]}", "entry 2: name"),
-        (ENTRY + "- {name: b, text: '', expected: [d]}", "entry 2: text"),
         (ENTRY + '- {name: b, text: "\\ud800", expected: [d]}', "golden.yaml"),
         (ENTRY + "- {name: b, text: t, expected: [d], k: 3}", "entry 2: k"),
         (ENTRY + ENTRY, '"a" names two entries'),
@@ -292,11 +260,9 @@ def test_a_missing_golden_file_is_an_input_error(tmp_path):
     ("edit", "said"),
     [
         (lambda s: s.update(hit_at_k=0.1), "was edited"),
-        (lambda s: s.update(mrr=0.1), "was edited"),
         (lambda s: s["queries"][0].update(reciprocal_rank=0.1), "was edited"),
         (lambda s: s["queries"][0]["result_ids"].reverse(), "was edited"),
         (lambda s: s["queries"].append(s["queries"][0]), "was edited"),
-        (lambda s: s["queries"].pop(), "was edited"),
         (lambda s: s.update(k=1), "was edited"),
         (lambda s: s.update(k=11), "was edited"),
         (lambda s: s["queries"][0].update(hit_at_k=True), "queries.0.hit_at_k"),
@@ -434,10 +400,8 @@ def test_a_run_without_a_golden_query_or_without_form_is_an_input_error(files, c
     ("more", "said"),
     [
         ({"k": 0}, "1 <= k <= limit"),
-        ({"k": 11}, "1 <= k <= limit"),
         ({"tolerance": "nan"}, "compares nothing"),
         ({"tolerance": "1"}, "compares nothing"),
-        ({"tolerance": "-0.1"}, "compares nothing"),
         ({"run": "-"}, "not from standard input"),
         ({"run": "none.tsv"}, "none.tsv does not exist"),
     ],
@@ -449,48 +413,22 @@ def test_wrong_flags_are_exit_2(files, more, said):
     assert said in heard
 
 
-def demo_version(folder):
-    """A copy of the demo's committed version, without documents or runs, unless one is there already."""
-    v1 = folder / "demo" / "v1"
-    if not v1.exists():
-        decided = ("results.json", "decision.json", "lock.json", "receipt.json")
-        left_out = shutil.ignore_patterns("runs", "cells", "*.html", *decided)
-        shutil.copytree(CHECKOUT / "eval-sets" / "demo" / "v1", v1, ignore=left_out)
-    return open_version(v1.parent, folder / "work", folder / "cache", SOURCES["demo"])
-
-
-@pytest.fixture(name="bm25", scope="module")
-def _bm25(tmp_path_factory):
-    """The demo's version with the run of `bm25 x whole_doc`, retrieved from the committed bills."""
-    version = demo_version(tmp_path_factory.mktemp("bm25"))
-    sampled = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
-    documents = read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
-    runs = CellRuns(
-        version, lambda: [d for d in documents if d.doc_id in sampled], LocalBackend(lambda name: pytest.fail(name))
-    )
-    runs.make([Wanted(parse_cell("bm25 x whole_doc"))])
-    return version
-
-
-@pytest.fixture
-def searched(bm25, tmp_path):
-    """A copy of the demo's version with its BM25 run, to be changed."""
-    shutil.copytree(bm25.folder, tmp_path / "demo" / "v1")
-    return demo_version(tmp_path)
-
-
-def of_the_demo(version, action="check", cell="bm25 x whole_doc", snapshot=None):
-    run = version.run_path(cell)
-    return [action, EXAMPLE / "golden.yaml", "--run", run, "--snapshot", snapshot or committed(cell)]
-
-
 def committed(cell):
     return EXAMPLE / f"{slug(cell)}.json"
 
 
-def test_the_demos_bm25_has_not_fallen_below_its_committed_snapshot(bm25, capsys):
-    code, said = call(*of_the_demo(bm25))
-    assert (code, said) == (0, ""), capsys.readouterr().out
+def test_the_demos_bm25_has_not_fallen_below_its_committed_snapshot(tmp_path, capsys):
+    """Over a copy of the demo's committed version, whose runs are not committed: BM25 retrieves from its bills."""
+    left_out = shutil.ignore_patterns("*.html", "results.json", "decision.json", "lock.json", "receipt.json")
+    shutil.copytree(EXAMPLE.parent / "v1", tmp_path / "demo" / "v1", ignore=left_out)
+    version = open_version(tmp_path / "demo", tmp_path / "work", tmp_path / "cache", SOURCES["demo"])
+    sampled = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    documents = read_corpus(CHECKOUT / SOURCES["demo"].corpus, "bills").documents
+    backend = LocalBackend(lambda name: pytest.fail(name))
+    cell = "bm25 x whole_doc"
+    CellRuns(version, lambda: [d for d in documents if d.doc_id in sampled], backend).make([Wanted(parse_cell(cell))])
+    files = EXAMPLE / "golden.yaml", version.run_path(cell), committed(cell)
+    assert call(*arguments(files)) == (0, ""), capsys.readouterr().out
 
 
 def test_the_demos_golden_queries_are_its_queries_and_its_documents_of_grade_3():
@@ -515,10 +453,16 @@ def test_a_committed_snapshot_is_of_the_golden_queries(cell):
     assert changes(same, snapshot) == []
 
 
-def test_a_changed_file_of_a_locked_version_is_exit_4(searched):
-    write_lock(searched.folder)
-    assert call(*of_the_demo(searched)) == (0, "")
-    (searched.folder / "labels.jsonl").write_text("")
-    code, said = call(*of_the_demo(searched))
+def test_a_changed_file_of_a_locked_version_is_exit_4(files, tmp_path):
+    golden, run, snapshot = files
+    for name in ("runs/run.tsv", "labels.jsonl"):
+        path = tmp_path / "v1" / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(run, path)
+    write_lock(tmp_path / "v1")
+    locked = golden, tmp_path / "v1" / "runs" / "run.tsv", snapshot
+    assert call(*arguments(locked, "update")) == (0, "")
+    (tmp_path / "v1" / "labels.jsonl").write_text("")
+    code, said = call(*arguments(locked))
     assert code == 4
     assert "labels.jsonl: changed" in said

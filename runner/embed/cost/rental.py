@@ -77,7 +77,7 @@ class Rentals:
         self._wake = threading.Event()
         self._watchdog: threading.Thread | None = None
         self._open: list[Rental] = []
-        self._callbacks: list[Callable[[], None]] = []
+        self._stop: Callable[[], None] | None = None
         self._trouble: BudgetError | None = None
 
     @contextmanager
@@ -118,13 +118,11 @@ class Rentals:
                 rental.busy_seconds += now - rental.last_answers[container]
             rental.last_answers[container] = now
 
-    def on_exhausted(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called once when the ceiling is reached; at once if it is already."""
+    def on_exhausted(self, stop: Callable[[], None]) -> None:
+        """Have `stop` called once when the ceiling is reached; at once if it is already."""
         with self._state:
-            if self._trouble is None:
-                self._callbacks.append(callback)
-                return
-        _call(callback)
+            self._stop = stop
+        self._stop_if_exhausted()
 
     def beat(self) -> None:
         """Hold what the next minute costs; where that fails, everything is stopped."""
@@ -136,11 +134,7 @@ class Rentals:
                 self._trouble = error
             except (BackendError, OSError) as error:
                 self._trouble = BudgetError(f"What is spent cannot be written down, so embedding was stopped: {error}")
-            # Taken out under the lock and called outside of it: each is called once, and may ask this object.
-            callbacks = self._callbacks if self._trouble else []
-            self._callbacks = self._callbacks if self._trouble is None else []
-        for callback in callbacks:
-            _call(callback)
+        self._stop_if_exhausted()
 
     def close(self) -> None:
         """End all rentals without an idle time: the app that they belong to is stopped."""
@@ -199,6 +193,19 @@ class Rentals:
         if is_over:
             self._open.remove(rental)
 
+    def _stop_if_exhausted(self) -> None:
+        """Stop what embeds, once; an error is logged by its type alone, since the next `check` ends the run anyway."""
+        if self._trouble is None:
+            return
+        # Taken out under the lock and called outside of it: it is called once, and may ask this object.
+        with self._state:
+            stop, self._stop = self._stop, None
+        try:
+            if stop is not None:
+                stop()
+        except Exception as error:  # noqa: BLE001  # a watchdog that dies would leave the ledger behind
+            _log.error("stopping what embeds failed (%s); look whether the app still runs", type(error).__name__)
+
     def _keep_watch(self) -> None:
         """Beat until the last line of every rental is written."""
         while True:
@@ -209,11 +216,3 @@ class Rentals:
                 if self._trouble or not self._open:
                     self._watchdog = None
                     return
-
-
-def _call(callback: Callable[[], None]) -> None:
-    """Call it; an error is logged by its type alone, since the next `check` ends the run in any case."""
-    try:
-        callback()
-    except Exception as error:  # noqa: BLE001  # one that fails must not keep the others from stopping
-        _log.error("stopping what embeds failed (%s); look whether the app still runs", type(error).__name__)

@@ -23,9 +23,9 @@ from runner.embed.cost.ledger import Entry, moment
 from runner.embed.cost.prices import CORES, CPU, PRICE_SOURCE
 from runner.embed.encoder import Answer, Batch, Encoder, Grouping
 from runner.embed.local_encoder import Dtype, encoder_class
-from runner.embed.modal.pins import model_pins
+from runner.embed.modal.pins import image_pins
 from runner.embed.modal.service import ModalService, check_installed, described, of_the_method, without_secrets
-from runner.embed.weights import download_mark, tokenizer_folder
+from runner.embed.weights import LIBRARIES, download_mark, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 
@@ -234,7 +234,7 @@ class ModalEncoder(Encoder):
                 "dtype": self._here.dtype,
                 "forward_tokens": self.grouping.forward_tokens,
                 "forward_texts": self.grouping.forward_texts,
-                "versions": model_pins(),
+                "versions": {name: pin for name, pin in image_pins().items() if name in LIBRARIES},
             },
         }
 

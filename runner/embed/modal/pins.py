@@ -6,7 +6,6 @@ import re
 from importlib import metadata
 
 from runner.base.errors import BackendError
-from runner.embed.weights import LIBRARIES
 
 _CARRIED = ("cbor2", "huggingface-hub", "numpy", "safetensors", "tokenizers")
 """What a container needs beside the libraries; the first is the payloads' format, which older images lack."""
@@ -24,11 +23,6 @@ def image_pins() -> dict[str, str]:
         for name, version, extra in all_pins()
         if name in _CARRIED or (extra == "local" and not name.startswith("gt-"))
     }
-
-
-def model_pins() -> dict[str, str]:
-    """Return the image's version of each of LIBRARIES."""
-    return {name: version for name, version in image_pins().items() if name in LIBRARIES}
 
 
 def all_pins() -> list[tuple[str, str, str]]:

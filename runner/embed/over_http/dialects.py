@@ -34,7 +34,6 @@ class Dialect(NamedTuple):
 
     version: str
     endpoint: str
-    texts_per_request: int
     body: Callable[[list[str], PromptSide], dict[str, JSON]]
     vectors: Callable[[JSON, int], JSON]
 
@@ -73,12 +72,15 @@ def _tei(texts: list[str], _: PromptSide) -> dict[str, JSON]:
     return {"inputs": texts, "truncate": False, "normalize": True}
 
 
-# A text that does not fit is to be an error wherever that can be said. TEI answers 413 to more than 32 texts.
+TEXTS_PER_REQUEST = 32
+"""TEI answers 413 to more."""
+
+# A text that does not fit is to be an error wherever that can be said.
 DIALECTS: Mapping[str, Dialect] = {
-    "openai": Dialect("/v1", "/embeddings", 32, _openai, _in_data),
-    "voyage": Dialect("/v1", "/embeddings", 32, _voyage, _in_data),
-    "cohere": Dialect("/v2", "/embed", 32, _cohere, lambda content, _: _at(content, "embeddings", "float")),
-    "tei": Dialect("", "/embed", 32, _tei, lambda content, _: content),
+    "openai": Dialect("/v1", "/embeddings", _openai, _in_data),
+    "voyage": Dialect("/v1", "/embeddings", _voyage, _in_data),
+    "cohere": Dialect("/v2", "/embed", _cohere, lambda content, _: _at(content, "embeddings", "float")),
+    "tei": Dialect("", "/embed", _tei, lambda content, _: content),
 }
 
 

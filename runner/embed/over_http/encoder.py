@@ -21,7 +21,7 @@ from runner.base.threads import in_threads
 from runner.embed.backends import Backend, BackendName
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Encoder, Grouping
 from runner.embed.local_encoder import STATIC, encoder_class
-from runner.embed.over_http.dialects import DIALECTS, ENCODER, Address, address, embeddings, request_body
+from runner.embed.over_http.dialects import ENCODER, TEXTS_PER_REQUEST, Address, address, embeddings, request_body
 from runner.embed.weights import encodings, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
@@ -95,22 +95,20 @@ class Clip:
 
 
 class ServerInfo(NamedTuple):
-    """How a server is to be used; `counts_tokens` if the tokens it reports are those its model read."""
+    """What TEI says of itself, nothing of any other server, and how many texts a request may have."""
 
     facts: dict[str, str]
-    texts_per_request: int
-    counts_tokens: bool = False
+    texts_per_request: int = TEXTS_PER_REQUEST
 
 
 def server_info(spec: EncoderSpec, page: Response | None, address: Address, shown: Callable[[str], str]) -> ServerInfo:
     """Return what /info says; nothing if the server is not TEI. A BackendError if it serves another model."""
-    most = DIALECTS[address.api].texts_per_request
     try:
         info = parsed(page.body) if page else None
     except Unusable:
         info = None
     if not isinstance(info, dict) or not isinstance(info.get("model_id"), str) or "max_input_length" not in info:
-        return ServerInfo({}, most)
+        return ServerInfo({})
     model, revision, longest = info["model_id"], info.get("model_sha"), info["max_input_length"]
     wrong = ""
     # A folder says nothing of the model in it; the probe, and `replay --encoder`, then stand alone.
@@ -128,7 +126,9 @@ def server_info(spec: EncoderSpec, page: Response | None, address: Address, show
     facts = {"server": f"text-embeddings-inference {shown(str(info.get('version') or 'of unknown version'))}"}
     facts |= {name: shown(str(info[name])) for name in ("model_id", "model_sha", "model_dtype") if info.get(name)}
     theirs = info.get("max_client_batch_size")
-    return ServerInfo(facts, min(most, theirs) if isinstance(theirs, int) and theirs > 0 else most, counts_tokens=True)
+    if isinstance(theirs, int) and theirs > 0:
+        return ServerInfo(facts, min(TEXTS_PER_REQUEST, theirs))
+    return ServerInfo(facts)
 
 
 class HttpBackend(Backend):
@@ -203,7 +203,6 @@ class HttpEncoder(Encoder):
 
     def identity(self) -> dict[str, JSON]:
         """Return the row's provenance, method, address and grouping; nothing is sent."""
-        texts_per_request = DIALECTS[self._where.api].texts_per_request
         return {
             **self.spec.provenance,
             "method": encoder_class(self.spec.name).method,
@@ -213,7 +212,7 @@ class HttpEncoder(Encoder):
                 "api": self._where.api,
                 "url": self._where.endpoint,
                 "revision": "unverified",
-                "grouping": {**self.grouping._asdict(), "texts_per_request": texts_per_request},
+                "grouping": {**self.grouping._asdict(), "texts_per_request": TEXTS_PER_REQUEST},
             },
         }
 
@@ -260,7 +259,8 @@ class HttpEncoder(Encoder):
         if answer.rows.shape[1] != self.spec.dim:
             raise Unusable(f"vectors of {self.spec.dim} were catalogued, {answer.rows.shape[1]} numbers received")
         sent = sum(n_tokens for _, n_tokens in texts)
-        if server.counts_tokens and answer.n_tokens not in (None, sent):  # a default prompt shows nowhere else
+        # What TEI reports are the tokens that its model read: a default prompt shows nowhere else.
+        if server.facts and answer.n_tokens not in (None, sent):
             raise BackendError(
                 f"{self._where.endpoint} read {answer.n_tokens} tokens where {self.spec.name} has {sent}: the server "
                 "adds a prompt of its own (--default-prompt, --default-prompt-name), truncates, or tokenizes "

@@ -74,7 +74,7 @@ def kappa(table: Table) -> Floats:
 
 def agreement_share(table: Table) -> Floats:
     """Return the share of pairs (...) in the same category both times; NaN for no pair."""
-    return _ratio(_agreed(table), _total(table))
+    return _ratio(np.trace(table, axis1=-2, axis2=-1), _total(table))
 
 
 def binary(table: Table, relevant_grade: int) -> Table:
@@ -133,11 +133,6 @@ def _ends(draws: Floats, confidence: float) -> tuple[float | None, float | None]
 def _total(table: Table) -> Floats:
     total: Floats = table.sum(axis=(-2, -1))
     return total
-
-
-def _agreed(table: Table) -> Floats:
-    agreed: Floats = np.trace(table, axis1=-2, axis2=-1)
-    return agreed
 
 
 def _ratio(part: Table, whole: Table) -> Floats:

@@ -114,10 +114,6 @@ _STOPS = {
     "model_context_window_exceeded": "the request is longer than the model reads",
 }
 
-_FINAL = frozenset(("model_context_window_exceeded",))
-
-_WHOLE = frozenset(("end_turn", "stop_sequence"))
-
 
 def reply_of(key: str, asked: str, message: JSON) -> Reply:
     """Return the reply in a message as it was received; its problem if it is not what was asked for."""
@@ -137,7 +133,7 @@ def reply_of(key: str, asked: str, message: JSON) -> Reply:
         usage=usage_of(message),
         raw=message,
         problem=problem,
-        final=str(message.get("stop_reason")) in _FINAL,
+        final=message.get("stop_reason") == "model_context_window_exceeded",
         astray=bool(model) and not is_same_model(asked, model),
     )
 
@@ -165,6 +161,6 @@ def _problem(asked: str, model: str, message: dict[str, JSON]) -> str:
     if stop == "refusal":
         category = as_object(message.get("stop_details")).get("category")
         return f"the model refused ({category})" if isinstance(category, str) else "the model refused"
-    if str(stop) in _WHOLE:
+    if stop in ("end_turn", "stop_sequence"):
         return ""
     return _STOPS.get(str(stop), "the answer ends for no known reason")

@@ -33,7 +33,7 @@ Desk = Callable[[Sequence[tuple[str, Label]]], object]
 
 
 class Judged(NamedTuple):
-    """What a call of `judge_batches` did: pairs answered, and how many of them by replies of earlier attempts."""
+    """What a judging did: pairs answered, and how many of them by replies of earlier attempts."""
 
     pairs: int
     kept: int
@@ -48,26 +48,12 @@ class _Row(NamedTuple):
     ask: Ask
 
 
-def judge_batches(
-    version: Version,
-    batches: Mapping[str, Sequence[BatchRow]],
-    model: JudgeClient,
-    desk: Desk,
-    *,
-    report: Report | None = None,
-    today: Callable[[], str] = today,
-) -> Judged:
-    """Have every row graded, and the labels taken in the order of the batches, whatever the order of replies.
+class Judging:
+    """Has every row graded, and the labels taken in the order of the batches, whatever the order of replies.
 
-    No pair with a usable kept reply is asked about again. Once all others are taken, a BackendError names the pairs
-    without an answer. If the asking ends early (budget, Ctrl-C, a refused key), replies beyond the complete batches
-    wait for the next run. An InputError if a row was exported for another prompt.
+    No pair with a usable kept reply is asked about again. An InputError if a row was exported for another prompt. Rows,
+    labels and troubles are known by the ask's key.
     """
-    return _Job(version, batches, model, desk, report, today).run()
-
-
-class _Job:
-    """One call. Rows, labels and troubles are known by the ask's key."""
 
     def __init__(
         self,
@@ -75,8 +61,9 @@ class _Job:
         batches: Mapping[str, Sequence[BatchRow]],
         model: JudgeClient,
         desk: Desk,
-        report: Report | None,
-        today: Callable[[], str],
+        *,
+        report: Report | None = None,
+        today: Callable[[], str] = today,
     ) -> None:
         self.version, self.model, self.desk, self.report, self.today = version, model, desk, report, today
         self.files = ReplyFiles(version.judging, model.model)
@@ -101,7 +88,11 @@ class _Job:
             self.batches[name] = list(dict.fromkeys(ask.key for ask in asks))
 
     def run(self) -> Judged:
-        """Ask until every pair has a label or its tries are used up, and import; then say which have none."""
+        """Ask until every pair has a label or its tries are used up, and import.
+
+        Once all others are taken, a BackendError names the pairs without an answer. If the asking ends early (budget,
+        Ctrl-C, a refused key), replies beyond the complete batches wait for the next run.
+        """
         for name, keys in self.batches.items():
             wanted = set(keys)
             for kept in self.files.read(name):

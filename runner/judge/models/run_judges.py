@@ -16,7 +16,7 @@ from runner.eval_set.version import Version
 from runner.judge.answers import Importer
 from runner.judge.models.api import JudgeOptions, open_model
 from runner.judge.models.client import judge_address
-from runner.judge.models.judging import judge_batches
+from runner.judge.models.judging import Judging
 from runner.judge.models.prompt import asks_of, instructions, parse
 from runner.judge.second_reading import export_doubles, judges_of
 
@@ -83,7 +83,7 @@ def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], optio
     # Planted repeats of what it has graded are asked about too, to see whether it repeats itself.
     mine = {label.pair for label in version_labels(version) if label.judge == judge.model}
     rows = [row for row in all_rows(version.judging) if row.batch.startswith("batch-")]
-    rounds_of = rounds((row.batch, row.pair) for row in rows)
+    rounds_of = rounds(rows)
     wanted = [row for row in rows if row.pair in missing or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)]
     _judge(version, judge, wanted, rounds_of, options)
 
@@ -97,7 +97,7 @@ def judge_again(version: Version, plan: Plan, options: JudgeOptions) -> None:
     export_doubles(version, labels, judge.share)
     read_by = judges_of(labels)
     rows = [row for row in all_rows(version.judging) if row.batch.startswith("double-") and len(read_by[row.pair]) < 2]
-    _judge(version, judge, rows, rounds((row.batch, row.pair) for row in rows), options)
+    _judge(version, judge, rows, rounds(rows), options)
 
 
 def _judge(
@@ -128,4 +128,4 @@ def _judge(
 
     with open_model(judge, options, version.work) as model, bars("pairs") as bar:
         report = bar(judge.model, lambda: model.budget.spent(judge.model))
-        judge_batches(version, batches, model, take, report=report)
+        Judging(version, batches, model, take, report=report).run()

@@ -40,8 +40,6 @@ _JOINT = "\ufdd0"
 _WORD, _INDEX, _MARK, _FRACTION, _FIGURE_END = (_JOINT + letter for letter in "wimfe")
 _JOINTS = re.compile(rf"{_JOINT} ?[wimfe](?:{_JOINT} ?[wimfe])* ?")
 """The blank before a joint is moved inside first, so that the expression begins with a rare character."""
-_OF_WORDS = frozenset((_WORD, f"{_WORD} ", f"{_JOINT} w", f"{_WORD}{_JOINT} w"))
-"""Most joints: emphasis or a page mark begins or ends, with or without a blank."""
 _CUTS = re.compile(rf"{_JOINT}[wimfe]")
 _UNIT = re.compile(r"(?:^|[\s\d/])[a-z]{1,2}$")
 _LETTER_OF_NUMBER = re.compile(rf"\d{_JOINT}w[A-Za-z]")
@@ -122,9 +120,6 @@ def one_line(raw: str | None) -> str:
     if not raw:
         return ""
     line = raw.strip()
-    # Most lines end here, and XML has no other white space in ASCII.
-    if line.isascii() and not ("  " in line or "\n" in line or "\t" in line or "\r" in line):
-        return line
     return on_one_line(line) if _JOINT not in line else _joined_line(line).strip()
 
 
@@ -227,9 +222,6 @@ def _joined(joints: re.Match[str]) -> str:
     """Return what stands at a joint: a space or nothing."""
     text, marks, start, end = joints.string, joints[0], joints.start(), joints.end()
     left, right = text[start - 1 : start], text[end : end + 2]
-    # Most joints stand between two words.
-    if marks in _OF_WORDS and right[:1].isalnum() and (left.isalpha() or left in _CLOSING):
-        return " "
     blank = " " if " " in marks else ""
     if not left or not right:
         return blank

@@ -1,15 +1,17 @@
-"""A process that opens PDFs for `samplers.formats.pdf.text`, so that a file which breaks PDFium breaks nothing else.
+"""A process that reads one PDF for `samplers.formats.pdf.text`, so that a file which breaks PDFium breaks nothing else.
 
-It is run by its path and imports nothing of ours. Over its standard input come files, each after its length in eight
-bytes; over its standard output go answers in JSON, each after its length likewise: {"pages": [text, ...]} or
-{"error": reason}. The first answer says that it is ready.
+It is run by its path and imports nothing of ours. The file comes over its standard input; over its standard output goes
+an answer in JSON, {"pages": [text, ...]} or {"error": reason}.
 """
 
 import json
 import sys
-from typing import Any, BinaryIO
+from typing import Any
 
-import pypdfium2
+try:
+    import pypdfium2
+except (ImportError, OSError):
+    sys.exit(3)
 
 MAX_PAGES = 400
 MAX_CHARACTERS = 1_000_000
@@ -56,22 +58,15 @@ def limit_itself() -> None:
         resource.setrlimit(what, (bound, bound))
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until the requests end."""
-    content: dict[str, Any] = {"ready": True}
-    while True:
-        data = json.dumps(content).encode()
-        answers.write(len(data).to_bytes(8, "big") + data)
-        answers.flush()
-        head = requests.read(8)
-        if len(head) < 8:
-            return
-        try:
-            content = answer(requests.read(int.from_bytes(head, "big")))
-        except MemoryError:
-            content = {"error": f"needs more than {MAX_MEMORY >> 20} MB of memory"}
+def main() -> None:
+    """Answer for the file on standard input."""
+    limit_itself()
+    try:
+        content = answer(sys.stdin.buffer.read())
+    except MemoryError:
+        content = {"error": f"needs more than {MAX_MEMORY >> 20} MB of memory"}
+    json.dump(content, sys.stdout)
 
 
 if __name__ == "__main__":
-    limit_itself()
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    main()

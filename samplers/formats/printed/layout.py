@@ -54,8 +54,3 @@ def is_centred(line: str) -> bool:
     """Return whether what stands on a line is as far from the one margin as from the other."""
     body = line.strip()
     return abs(len(line) - len(line.lstrip()) - (WIDTH - len(body)) / 2) <= _TOLERANCE
-
-
-def n_marks(text: str) -> int:
-    """Return how many hyphens and full stops a text has: all that mending words and leaders loses."""
-    return text.count("-") + text.count(".")

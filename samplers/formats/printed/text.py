@@ -38,7 +38,6 @@ _CHARACTER_NAME = re.compile(r"</?([A-Za-z][A-Za-z-]{0,24})>")
 _CHARACTERS = {"bullet": "•", "plus-minus": "±"}
 _STRUCK = re.compile(r"<greek-l>(?:[^<\n]{0,80}\n){0,2}[^<\n]{0,80}?(?<=[ \n])deg\.")
 _BESIDE = re.compile(r" {3,}[^ \n][^\n]*")
-_PRINTABLE = bytes((10, *range(32, 127)))
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\xa0\xad\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]")
 _GLYPHS = {"\x01": "•", "\x06": "§"} | dict.fromkeys(map(chr, INVISIBLE), "")
 _PAGE_MARK = re.compile(r"\[\[Page [^\[\]\n]{1,16}\]\]\n+( *)")
@@ -66,7 +65,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
     GPO's character names become characters if there is one (`<bullet>` is "•"), and vanish otherwise, as does what
     an editor struck out (`<greek-l>, deg.`). Of the control characters that stand for a glyph two are known.
     """
-    source, odd = decoded(data), decoded(data.translate(None, _PRINTABLE))
+    source = decoded(data)
     start = source.find("<pre>")
     if start < 0:
         beginning = "".join(c for c in " ".join(source[:80].split()) if c.isprintable())[:40]
@@ -77,7 +76,6 @@ def read_page(data: bytes, name: str) -> PrintedPage:
     title = " ".join(_CONTROL.sub(" ", _unmarked("".join(_TITLE.findall(source, 0, start)[:1]))).split())
     around = visible(_unmarked(source[:start])) + visible(_unmarked(source[end:]))
     left_out = Counter({"outside the page": around})
-    has_entities = "&" in source and _ENTITY.search(source) is not None
     source = source[start:end]
     text = _unmarked(source)
     del source  # One copy less while the lines are stripped: the peak is 6 times the file, not 8.
@@ -87,7 +85,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
         text = removed(
             _CHARACTER_NAME, text, left_out, "names of characters", lambda name: _CHARACTERS.get(name[1].lower(), "")
         )
-    text = _without_controls(text, text if has_entities else odd, left_out)
+    text = _without_controls(text, left_out)
     text = unicodedata.normalize("NFC", text)
     stripped = ("\n".join(map(str.rstrip, stretch.split("\n"))) for stretch in stretches(text))
     return PrintedPage(title, "\n".join(("", *stripped, "")), left_out)
@@ -183,11 +181,11 @@ def _beside(match: re.Match[str]) -> str:
     return " " if lines else ""
 
 
-def _without_controls(text: str, odd: str, left_out: Counter[str]) -> str:
-    """Return the text with control characters, of which `odd` has each, as their glyphs or as spaces."""
+def _without_controls(text: str, left_out: Counter[str]) -> str:
+    """Return the text with control characters as their glyphs or as spaces."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    for character in sorted(set(odd)):
+    for character in sorted(set(text)):
         if _CONTROL.match(character):
             glyph = _GLYPHS.get(character, " ")
             left_out["control characters"] += text.count(character) * (visible(character) - visible(glyph))

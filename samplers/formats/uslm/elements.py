@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from lxml import etree
@@ -68,10 +67,7 @@ Handler = Callable[[Walk, etree._Element, str, int, Place], None]
 
 def inline(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write what runs on."""
-    if len(element):
-        walker.children(element, depth, place)
-    elif text := element.text:
-        walker.write(text)
+    walker.children(element, depth, place)
 
 
 def entity(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
@@ -104,38 +100,26 @@ def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: P
 
 def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a level's number or heading, which is noted for its label."""
-    if len(element):
-        walker.write(marks.SPACE)
-        begin = len(walker.pieces)
-        walker.children(element, depth, place)
-        written = "".join(walker.pieces[begin:])
-    else:
-        written = element.text or ""
-        walker.write(f" {written}")
+    walker.write(marks.SPACE)
+    begin = len(walker.pieces)
+    walker.children(element, depth, place)
+    written = "".join(walker.pieces[begin:])
     part = place.part
     if kind in names.NUMBERS:
         walker.write(_AFTER_NUMBER)
         if part is not None and not part.num:
-            part.num = (_number if len(written) <= _LONGEST_NUMBER else marks.plain)(written)
+            part.num = marks.plain(written)
         return
     walker.write(place.after_heading)
     if part is not None:
         part.heading = f"{part.heading} {marks.plain(written)}".strip()
 
 
-_number = lru_cache(maxsize=1024)(marks.plain)
-_LONGEST_NUMBER = 16
-"""Most numbers are "(a)" or "(1)", which need not be worked out again; what is longer is not kept in memory."""
-
-
 def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write words in quotation marks, which the bill DTD leaves to its stylesheet."""
     which = place.n_quotes % 2
     walker.write(marks.OPENING[which])
-    if len(element):
-        walker.children(element, depth, place._replace(n_quotes=place.n_quotes + 1))
-    else:
-        walker.write(element.text or "")
+    walker.children(element, depth, place._replace(n_quotes=place.n_quotes + 1))
     walker.write(marks.CLOSING[which])
 
 
@@ -175,10 +159,7 @@ def after_quoted(walker: Walk, element: etree._Element, kind: str, depth: int, p
 def cell(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a cell of a table."""
     walker.write(marks.TAB)
-    if len(element):
-        walker.children(element, depth, place._replace(in_row=True))
-    else:
-        walker.write(element.text or "")
+    walker.children(element, depth, place._replace(in_row=True))
     walker.write(marks.TAB)
 
 
@@ -273,14 +254,3 @@ HANDLERS: Mapping[str, Handler] = _table(
     (("ref",), ref),
 )
 """Handlers by name, the later row of two; elements that are not in it run on."""
-
-Around = tuple[str, str]
-"""The marks before and after the text and children of an element."""
-
-AROUND: Mapping[Handler, Around] = {
-    inline: ("", ""),
-    line_break: (marks.SPACE, ""),
-    block: (marks.BLOCK, marks.LINE),
-}
-"""The handlers that do no more than this, and what they write outside of rows."""
-AROUND_IN_ROW: Mapping[Handler, Around] = {**AROUND, block: (marks.SPACE, marks.SPACE)}

@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import filterfalse
 from typing import NamedTuple
 
 from samplers.formats.text_writer import INVISIBLE, Part, in_nfc
@@ -44,8 +43,6 @@ _BROKEN = re.compile(r"(?<=[a-z])-\s*\x01\x05(?:\s|\x01[\x05\x11])*(?=[a-z])")
 _STRETCH = 16_384
 _BREAK = re.compile(r"(?<=[^\x00-\x20\s])\s(?=[^\s\x01])")
 """White space between two words without marks."""
-_ODD = re.compile("[^\x00-\x84\x86-\x9f\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e]")
-"""What may be white space, invisible or composed with its neighbours, ASCII apart."""
 _MAX_KNOWN = 64
 """Longer runs of marks are worked out each time, so that a hostile file cannot fill the memory with them."""
 _EDGE = "\x01\x1b"
@@ -73,20 +70,15 @@ class Resolved:
 def resolve(pieces: Sequence[str], parts: Sequence[Part] = ()) -> Resolved:
     """Return the text of pieces and marks; sets the spans of `parts`, which stand in the order of their starts."""
     text = "".join(pieces)
-    odd = {match[0] for match in _ODD.finditer("".join(filterfalse(str.isascii, pieces)))}
-    blanks = set(filter(str.isspace, odd))
-    for blank in blanks:
-        text = text.replace(blank, " ")
     n_written = len(text)
-    invisible = {character for character in odd if ord(character) in INVISIBLE}
-    for character in invisible:
+    for character in map(chr, INVISIBLE):
         text = text.replace(character, "")
     n_invisible = n_written - len(text)
     filling = _Filling(parts)
     filled = [filling.filled(stretch) for stretch in _stretches(text)]
     del text  # a copy of a text with dashes takes one and a half times the bytes of its file
     text = " ".join(filled)
-    return Resolved(in_nfc(text, parts) if odd - blanks - invisible else text, filling.supplied, n_invisible)
+    return Resolved(in_nfc(text, parts), filling.supplied, n_invisible)
 
 
 def _stretches(text: str) -> Iterator[str]:
@@ -96,16 +88,8 @@ def _stretches(text: str) -> Iterator[str]:
         gap = _BREAK.search(text, start + _STRETCH)
         end = gap.start() if gap else len(text)
         # White space before a run of marks is moved into it.
-        yield begins + _on_one_line(text[start:end]).replace(" \x01", "\x01 ") + ("" if gap else _EDGE)
+        yield begins + " ".join(text[start:end].split()).replace(" \x01", "\x01 ") + ("" if gap else _EDGE)
         start, begins = end, ""
-
-
-def _on_one_line(text: str) -> str:
-    """Return a text of XML with one space between its words, in a third of the time of `split`."""
-    text = text.replace("\t", " ").replace("\r", " ")
-    for blanks in ("\n", "  "):
-        text = " ".join(filter(None, map(str.strip, text.split(blanks))))
-    return text
 
 
 def plain(text: str) -> str:
@@ -113,8 +97,8 @@ def plain(text: str) -> str:
     if "\x01" in text:
         return resolve((text,)).text
     words = " ".join(text.split())
-    # Nearly every number and heading is ASCII or has no more than a dash: 20,000 of them in 7 MB of bills.
-    if words.isascii() or not _ODD.search(words):
+    # Nearly every number and heading is ASCII: 20,000 of them in 7 MB of bills.
+    if words.isascii():
         return words
     return unicodedata.normalize("NFC", " ".join(text.translate(INVISIBLE).split()))
 

@@ -155,7 +155,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.supplied = 0
-        self._dropped: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
 
     def documents(
         self, found: Iterable[Unit], over: Callable[[Unit], tuple[Walker, bool]], headings: str
@@ -168,16 +168,11 @@ class Tally:
         for unit in found:
             walker, is_document = over(unit)
             walk = walked(walker)
-            for reason, n in walk.dropped.items():
-                self._dropped[reason] += n
+            self.left_out.update(walk.dropped)
             if is_document:
                 self.supplied += walk.supplied
                 yield unit, walker, walk
             else:
-                self._dropped[headings] += visible(walk.text) - walk.supplied
+                self.left_out[headings] += visible(walk.text) - walk.supplied
             if unit.own is None:  # the tree of a file takes eight times its bytes
                 unit.element.clear(keep_tail=True)  # type: ignore[call-arg]  # unknown to the stubs
-
-    def left_out(self) -> dict[str, int]:
-        """Return characters by reason."""
-        return {reason: n for reason, n in self._dropped.items() if n}

@@ -72,8 +72,8 @@ def walked(walker: Walker, known: Mapping[str, tuple[str, ...]] | None = None) -
     resolved = resolve(walker.pieces, walker.parts)
     text = resolved.text
     sections = tuple(_section(part, text) for part in walker.parts if part.start >= 0)
-    dropped = {**walker.dropped, "soft hyphens and zero-width characters": resolved.n_invisible}
-    return Walk(text, sections, known or {}, {reason: n for reason, n in dropped.items() if n}, resolved.supplied)
+    walker.dropped["soft hyphens and zero-width characters"] += resolved.n_invisible
+    return Walk(text, sections, known or {}, walker.dropped, resolved.supplied)
 
 
 def _section(part: Part, text: str) -> Section:

@@ -10,10 +10,7 @@ from runner.base.errors import DocumentError
 from samplers.formats.safe_xml import MAX_DEPTH, local_name
 from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm.elements import (
-    AROUND,
-    AROUND_IN_ROW,
     HANDLERS,
-    Around,
     Handler,
     Place,
     after_heading,
@@ -33,9 +30,6 @@ exceptions = etree.XPath("boolean(//@changed[. = 'deleted'] | //@role[. = 'after
 """Whether an element of a file is struck, or the tail of a quoted block, by an attribute."""
 
 _LEADS = tuple(f"{{*}}{name}" for name in sorted(NUMBERS | HEADINGS))
-_Rule = tuple[Handler, str, Around | None]
-"""The handler of all elements of a name, their kind or the reason why they are dropped, and what stands around their
-text and children if the handler need not be called for that."""
 
 
 class Rules:
@@ -51,19 +45,15 @@ class Rules:
         self.has_exceptions = has_exceptions
         self.drops = drops
         self.moved = moved
-        self.outside: dict[object, _Rule] = {}
-        self.in_row: dict[object, _Rule] = {}
+        self._known: dict[object, tuple[Handler, str]] = {}
 
-    def of(self, element: etree._Element, in_row: bool) -> _Rule:
-        """Return how all elements of this one's name are written."""
-        known = self.in_row if in_row else self.outside
-        if rule := known.get(element.tag):
+    def of(self, element: etree._Element) -> tuple[Handler, str]:
+        """Return the handler of all elements of this one's name, and their kind or the reason why they are dropped."""
+        if rule := self._known.get(element.tag):
             return rule
         name = local_name(element)
         handler = set_aside if name in self.moved else drop if name in self.drops else HANDLERS.get(name, inline)
-        may_differ = self.has_exceptions or name in APPROPRIATIONS
-        around = None if may_differ else (AROUND_IN_ROW if in_row else AROUND).get(handler)
-        known[element.tag] = rule = handler, self.drops.get(name, name), around
+        self._known[element.tag] = rule = handler, self.drops.get(name, name)
         return rule
 
     @cached_property
@@ -89,7 +79,7 @@ class Walker:
 
     def element(self, element: etree._Element, place: Place, depth: int = 1) -> None:
         """Write one element, its tail excluded."""
-        handler, kind, _ = self._rules.of(element, place.in_row)
+        handler, kind = self._rules.of(element)
         handler(self, element, kind, depth, place)
 
     def part(self, element: etree._Element, own: Sequence[etree._Element]) -> None:
@@ -133,22 +123,12 @@ class Walker:
         """Write an element's text and children."""
         if depth >= MAX_DEPTH and len(element):
             raise DocumentError(self.name, f"nested more than {MAX_DEPTH} elements deep")
-        pieces, rules, in_row = self.pieces, self._rules, place.in_row
-        known = rules.in_row if in_row else rules.outside
+        rules = self._rules
         depth += 1
         if text := element.text:
-            pieces.append(text)
+            self.write(text)
         for child in element:
-            handler, kind, around = known.get(child.tag) or rules.of(child, in_row)
-            # Most elements only put marks around their text and children: no call for each of them.
-            if around is not None and len(child):
-                pieces.append(around[0])
-                self.children(child, depth, place)
-                pieces += around[1], child.tail or ""
-                continue
-            if around is not None:
-                pieces += around[0], child.text or "", around[1], child.tail or ""
-                continue
+            handler, kind = rules.of(child)
             # Appropriations headings are siblings of what they head: from the first on they are taken together.
             if kind in APPROPRIATIONS:
                 self._among_headings((child, *child.itersiblings()), depth, place)
@@ -157,13 +137,13 @@ class Walker:
                 handler, kind = _unless_exception(child, handler, kind)
             handler(self, child, kind, depth, place)
             if tail := child.tail:
-                pieces.append(tail)
+                self.write(tail)
 
     def _among_headings(self, siblings: Sequence[etree._Element], depth: int, place: Place) -> None:
         """Write siblings of which some are appropriations headings."""
         headings = Headings(self.write)
         for child in siblings:
-            handler, kind, _ = self._rules.of(child, place.in_row)
+            handler, kind = self._rules.of(child)
             if opens := kind in APPROPRIATIONS:
                 kind = kind_of(child)
                 handler = level if kind in RANKS else inline

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from samplers.formats.printed.layout import WIDTH, n_marks, with_headings
+from samplers.formats.printed.layout import WIDTH, with_headings
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import END_MARK, RULE, removed, typographic, without_page_marks
 from samplers.formats.text_writer import Outline, Part, visible
@@ -129,8 +129,7 @@ def _lines(text: str, left_out: Counter[str]) -> Iterator[Line]:
     front = text.find("\n", max(text.find(_MEASURE), 0))
     text = with_headings(text[:front], _COVER, takes_notes=True) + with_headings(text[front:], _HELD, takes_notes=False)
     text = typographic(text, left_out)
-    running = paragraphs(text, _RUNNING)
-    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_marks("\n".join(p.text for p in running))
+    running = paragraphs(text, _RUNNING, left_out)
     index = 0
     while index < len(running):
         figures = tuple(_figures(running, index, held))

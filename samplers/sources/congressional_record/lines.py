@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from samplers.formats.printed.layout import is_heading, n_marks, with_headings
+from samplers.formats.printed.layout import is_heading, with_headings
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import RULE, removed, typographic, without_page_marks
 
@@ -75,23 +75,18 @@ class Line(NamedTuple):
 
 def lines_of(text: str, is_digest: bool, left_out: Counter[str]) -> list[Line]:
     """Return the lines of a page without its header; page marks, clock marks and rules are counted in `left_out`."""
-    if "{time}" in text:
-        text = removed(_CLOCK, text, left_out, "clock marks")
+    text = removed(_CLOCK, text, left_out, "clock marks")
     # Furniture goes; a rule leaves a sign, since it ends what was printed inside a turn.
     text = removed(_FIRST_MARK, text, left_out, "page marks")
     text = removed(RULE, text, left_out, "rules", f"\n\n{_PARTING}\n")
     text = with_headings(typographic(without_page_marks(text, left_out), left_out), _HELD, takes_notes=True)
     # Lists that hang and paragraphs set in by seven columns would run into one another.
-    if "\n      " in text:
-        text = _HANGING.sub(r"\n\1    ", _PRINTED_AFTER_PRINTED.sub(r"\1\n", text))
+    text = _HANGING.sub(r"\n\1    ", _PRINTED_AFTER_PRINTED.sub(r"\1\n", text))
     # A masthead is set in by a column or two: at the margin its lines are one paragraph.
-    if _SMALL_LETTER.search(text):
-        text = _MASTHEAD.sub(_at_margin, text)
+    text = _MASTHEAD.sub(_at_margin, text)
     # A list of nominees has two columns of names: each stands alone.
     text = _NOMINEE.sub(r"\1\n", text)
-    running = paragraphs(text, _SPOKEN)
-    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_marks("\n".join(p.text for p in running))
-    return list(_joined(running, is_digest))
+    return list(_joined(paragraphs(text, _SPOKEN, left_out), is_digest))
 
 
 def _at_margin(match: re.Match[str]) -> str:

@@ -49,13 +49,6 @@ _LABEL = re.compile(
     rf"(?P<others>(?:(?:,| and|, and) {_TITLE}\.? {_NAME}){{0,3}}))"
     r"(?: ?\[[^\[\]]{1,40}\]| ?\([^()]{1,40}\))?(?:\.|(?<=\.\]))(?:\\\d{1,3}\\)? ?(?=\S)"
 )
-_BEGINNINGS = frozenset(
-    word[:2]
-    for word in f"{_SURE}|{_DOUBTFUL}|{_QUALIFIERS}|The|A |An|Unidentified|Audience|Unknown|Voice|Interpreter"
-    "|Translator|Participant|Moderator".split("|")
-)
-"""The first two letters of all that _LABEL matches; half of all paragraphs begin otherwise."""
-
 _SURE_TITLE = re.compile(rf"(?:(?:{_QUALIFIERS})\.?[ -]){{0,3}}(?:{_SURE})$|[A-Z][a-z]{{1,4}}\. ")
 _UNTITLED = re.compile(rf"(?P<label>(?:(?P<first>[A-Z][\w'’-]{{1,20}}\.?) )?(?P<last>{_WORD}))\. (?=\S)")
 _ABBREVIATED = frozenset(("Mr", "Ms", "Mrs", "Dr", "Hon", "Prof", "Rev", "Gov", "Adm", "Col", "Sgt", "Lt", "Gen"))
@@ -100,6 +93,7 @@ _NAMED = re.compile(
     re.I,
 )
 _SMALL_WORDS = frozenset(("a", "an", "and", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"))
+_LETTER = r"[^\W\d_]"
 _CAPITALS = re.compile(r"(?:(?<=[\w.])(?P<possessive>['’]S)|[A-Z]{2,}|(?<= )A(?= ))\b")
 
 
@@ -112,7 +106,7 @@ def speakers(openings: Mapping[int, str], names: Set[str]) -> dict[int, str]:
     and one of them that opens two paragraphs; so does a speaker's name after a title that is misspelt.
     """
     near = {key: text for key, text in openings.items() if text.find(".", 0, LABEL_LENGTH) > 0}
-    matches = {key: match for key, text in near.items() if text[:2] in _BEGINNINGS and (match := _LABEL.match(text))}
+    matches = {key: match for key, text in near.items() if (match := _LABEL.match(text))}
     labels = {key: _normal(*match.group("office", "title", "name", "others")) for key, match in matches.items()}
     counts = Counter(labels.values())
     # First the titles that are sure, then those that a name or a repeat makes so.
@@ -196,12 +190,7 @@ def word_finder(text: str) -> HasWord:
 
     @cache
     def has_word(word: str) -> bool:
-        at = text.find(word)
-        while at >= 0:
-            if not text[at - 1 : at].isalpha() and not text[at + len(word) : at + len(word) + 1].isalpha():
-                return True
-            at = text.find(word, at + 1)
-        return False
+        return re.search(rf"{word}(?<!{_LETTER}{word})(?!{_LETTER})", text) is not None
 
     return has_word
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
 from samplers.formats.headings import cut
-from samplers.formats.printed.layout import n_marks
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import END_MARK, GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
 from samplers.formats.stated import bucket, ordinal
+from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.hearings.front import RUNNING, announced, contents_at, front
 from samplers.sources.hearings.parts import PARTING, Part, parts, titles_at_end
@@ -67,10 +67,10 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     turns = speakers(openings, announced(page))
     before = front(page, contents, min(turns, default=len(page)))
     end = titles_at_end(page, max(turns, default=len(page)))
-    left_out["titles of scanned pages"] += sum(_visible(p.text) for p in page[end:])
+    left_out["titles of scanned pages"] += sum(visible(p.text) for p in page[end:])
     del page[end:]
     for i, reason in before.left_out.items():
-        left_out[reason] += _visible(page[i].text)
+        left_out[reason] += visible(page[i].text)
     facts = _facts(title, opening, name, [p.text for p in page[: before.roster] if p.text != PARTING])
     turns = {i: speaker for i, speaker in turns.items() if i >= before.start}
     # Sections by paragraph, then the text of the paragraphs that are kept, then both by character.
@@ -111,31 +111,20 @@ def _printed(data: bytes, name: str) -> tuple[str, str, list[Paragraph], Counter
     source = read_page(data, name)
     title, opening, text, left_out = source.title, source.text[:COVER_LENGTH], source.text, source.left_out
     del source  # The page's text would stay beside each later one: 8 times the file at the peak, not 6.
-    if "GRAPHIC" in text:
-        text = removed(GRAPHIC, text, left_out, "places of scanned pages")
-    if "[all]" in text:
-        text = removed(END_MARK, text, left_out, "end marks")
+    text = removed(GRAPHIC, text, left_out, "places of scanned pages")
+    text = removed(END_MARK, text, left_out, "end marks")
     text = removed(RULE, text, left_out, "rules", _rule)
     text = without_page_marks(text, left_out)
-    page = paragraphs(text, RUNNING)
-    n_left = n_marks("\n".join([paragraph.text for paragraph in page]))
-    left_out["leaders and hyphens at line ends"] += n_marks(text) - n_left
+    page = paragraphs(text, RUNNING, left_out)
     for i, (indent, is_apart, words) in enumerate(page):
-        if ("-" in words and "--" in words) or "`" in words or ("'" in words and "''" in words):
-            page[i] = Paragraph(indent, is_apart, typographic(words, left_out))
-        elif indent > RUNNING and _SPACED.fullmatch(words):
-            page[i] = Paragraph(indent, is_apart, words.replace(" ", ""))
+        is_spaced = indent > RUNNING and _SPACED.fullmatch(words)
+        page[i] = Paragraph(indent, is_apart, words.replace(" ", "") if is_spaced else typographic(words, left_out))
     return title, opening, page, left_out
 
 
 def _rule(match: re.Match[str]) -> str:
     rule = match[0].strip()
     return f"\n\n{PARTING}\n" if rule[0] == "_" and len(rule) <= SHORT_RULE else "\n"
-
-
-def _visible(text: str) -> int:
-    """Return the characters of a printed text that are not white space, of which it has three."""
-    return len(text) - text.count(" ") - text.count("\n") - text.count("\t") - text.count(PARTING)
 
 
 def _facts(title: str, opening: str, name: str, cover: Sequence[str]) -> _Facts:

@@ -4,9 +4,7 @@ What it proves is that our app, our client code and modal's own client and conta
 they do when things go wrong. It builds no images, has no GPUs, and knows the service's own rules only from the client.
 """
 
-from tests.support.modal_server.faults import Faults
-from tests.support.modal_server.inprocess import this_container
-from tests.support.modal_server.records import FunctionRecord, Input
-from tests.support.modal_server.server import TOKEN, ModalServer
+from tests.support.modal_server.server import ModalServer
+from tests.support.modal_server.threads import this_container
 
-__all__ = ["TOKEN", "Faults", "FunctionRecord", "Input", "ModalServer", "this_container"]
+__all__ = ["ModalServer", "this_container"]

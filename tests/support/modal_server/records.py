@@ -1,8 +1,9 @@
 """What the stand-in remembers of apps, functions, containers, calls and inputs; tests read it, no test writes it."""
 
 import asyncio
+import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,59 @@ from typing import Any
 from modal._serialization import deserialize_data_format
 from modal_proto import api_pb2
 
-_LET_GO = api_pb2.FunctionGetOutputsItem()
+
+@dataclass
+class Known:
+    """Objects by content: they mean the same on every server.
+
+    A client keeps the ids of images, mounts, Volumes and secrets for as long as its process lives, whichever server
+    gave them.
+    """
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    mounts: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Mount id -> {path in the container: sha256 of the file}."""
+    images: dict[str, api_pb2.Image] = field(default_factory=dict)
+    secrets: dict[str, dict[str, str]] = field(default_factory=dict)
+    volumes: dict[str, str] = field(default_factory=dict)
+    """Volume id -> name."""
+
+    def dockerfile(self, image_id: str) -> tuple[str, ...]:
+        """Return the lines of all layers, base first; none without an image."""
+        if not image_id:
+            return ()
+        image = self.images[image_id]
+        below = [line for base in image.base_images for line in self.dockerfile(base.image_id)]
+        return (*below, *image.dockerfile_commands)
+
+
+KNOWN = Known()
+
+
+def content_id(prefix: str, *parts: str | bytes) -> str:
+    """Return the same id for the same content."""
+    joined = b"|".join(part.encode() if isinstance(part, str) else part for part in parts)
+    return f"{prefix}-{hashlib.sha256(joined).hexdigest()[:22]}"
+
+
+class Signal:
+    """Wakes everybody who waits for a change."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def wake(self) -> None:
+        """Wake who waits now; who waits later waits for the next change."""
+        self._event.set()
+        self._event = asyncio.Event()
+
+    async def came(self, seconds: float) -> bool:
+        """Return whether a change came within the time."""
+        try:
+            await asyncio.wait_for(self._event.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
 
 
 @dataclass
@@ -19,81 +72,80 @@ class AppRecord:
     """An app as it was announced."""
 
     app_id: str
-    name: str
-    tags: dict[str, str]
     stopped: bool = False
+    tags: dict[str, str] = field(default_factory=dict)
     class_ids: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Retries:
-    count: int
-    initial_delay_ms: int
-    backoff: float
-
-
-@dataclass
+@dataclass(eq=False)
 class FunctionRecord:
-    """A function as it was asked for: a base, or a variant of it with `parameters` and the options of with_options."""
+    """A function as it was asked for, or a variant of it bound to `parameters` and the options of with_options.
+
+    With it are the inputs that wait for a container of it, and its containers.
+    """
 
     function_id: str
     app_id: str
-    name: str
-    """`Class.*` for a class, else the function's name."""
     definition: api_pb2.Function
-    gpus: tuple[str, ...]
-    volumes: dict[str, tuple[str, bool]]
-    """Mount path -> (name of the Volume, read_only)."""
-    secret_keys: tuple[str, ...]
-    mounted: tuple[str, ...]
-    """Container paths of every uploaded file."""
-    dockerfile: tuple[str, ...]
-    """Lines of all layers, base first."""
-    parameters: dict[str, Any] = field(default_factory=dict)
+    handle: api_pb2.FunctionHandleMetadata
     serialized_params: bytes = b""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    waiting: deque["Input"] = field(default_factory=deque)
+    containers: list["ContainerRecord"] = field(default_factory=list)
+    changed: Signal = field(default_factory=Signal)
+    failed_entries: int = 0
+    closed: bool = False
+    """Its app has ended: nothing starts for it any more."""
+
+    @property
+    def name(self) -> str:
+        """`Class.*` for a class, else the function's name."""
+        return self.definition.function_name
 
     @property
     def gpu(self) -> str:
-        return self.gpus[0] if self.gpus else ""
+        """As it was asked for, "" for none."""
+        return self.definition.resources.gpu_config.gpu_type
 
     @property
-    def cpu(self) -> float:
-        return self.definition.resources.milli_cpu / 1000
+    def volumes(self) -> dict[str, tuple[str, bool]]:
+        """Mount path -> (name of the Volume, read_only)."""
+        return {m.mount_path: (KNOWN.volumes[m.volume_id], m.read_only) for m in self.definition.volume_mounts}
 
     @property
-    def block_network(self) -> bool:
-        return self.definition.block_network
+    def secrets(self) -> dict[str, str]:
+        """Variables that its secrets set."""
+        return {name: value for each in self.definition.secret_ids for name, value in KNOWN.secrets[each].items()}
 
     @property
-    def timeout(self) -> int:
-        return self.definition.timeout_secs
+    def mounted(self) -> dict[str, str]:
+        """Container path of every uploaded file -> its digest."""
+        known = (KNOWN.mounts.get(mount_id, {}) for mount_id in self.definition.mount_ids)
+        return {path: digest for files in known for path, digest in files.items()}
 
     @property
-    def startup_timeout(self) -> int:
-        return self.definition.startup_timeout_secs
+    def dockerfile(self) -> tuple[str, ...]:
+        """Lines of all layers of its image, base first."""
+        return KNOWN.dockerfile(self.definition.image_id)
 
     @property
     def max_containers(self) -> int:
-        """0 where none was asked for."""
-        return self.definition.autoscaler_settings.max_containers or self.definition.concurrency_limit
+        """0 where no limit was asked for."""
+        return self.definition.autoscaler_settings.max_containers
 
     @property
-    def scaledown_window(self) -> int:
-        return self.definition.autoscaler_settings.scaledown_window or self.definition.task_idle_timeout_secs
-
-    @property
-    def retries(self) -> Retries:
-        policy = self.definition.retry_policy
-        return Retries(policy.retries, policy.initial_delay_ms, policy.backoff_coefficient)
+    def alive(self) -> list["ContainerRecord"]:
+        """Its containers that may get inputs."""
+        return [container for container in self.containers if container.alive and not container.draining]
 
 
-@dataclass
+@dataclass(eq=False)
 class ContainerRecord:
     """A container. `stop` ends it at once; it is the executor's."""
 
     container_id: str
     function: FunctionRecord
-    stop: Callable[[], None]
+    stop: Callable[[], None] = lambda: None
     log: Path | None = None
     alive: bool = True
     ready: bool = False
@@ -101,16 +153,11 @@ class ContainerRecord:
     draining: bool = False
     """It gets no further input, and ends when it asks for one."""
     held: dict[str, "Input"] = field(default_factory=dict)
-    mounts: dict[str, Path] = field(default_factory=dict)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return self.function.parameters
 
 
 @dataclass(eq=False)
 class Input:
-    """One input of a call; predicates and assertions see it decoded."""
+    """One input of a call; predicates and assertions see it decoded. `executions` are the containers that got it."""
 
     input_id: str
     call: "Call"
@@ -118,77 +165,33 @@ class Input:
     proto: api_pb2.FunctionInput
     payload: Callable[[], bytes]
     retry_count: int = 0
-    sent: int = 1
-    """How often the client sent it, retries included."""
     executions: list[str] = field(default_factory=list)
-    """Containers that got it, in order."""
-    losses: int = 0
 
     @cached_property
-    def _decoded(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        args, kwargs = deserialize_data_format(self.payload(), self.proto.data_format, None)
-        return tuple(args), kwargs
+    def decoded(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional arguments, and those by name."""
+        return deserialize_data_format(self.payload(), self.proto.data_format, None)
 
     @property
     def args(self) -> tuple[Any, ...]:
-        return self._decoded[0]
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        return self._decoded[1]
+        """Positional arguments."""
+        return self.decoded[0]
 
     @property
     def function(self) -> str:
+        """The function's name, or Class.method."""
         name = self.call.function.name
         return name.removesuffix("*") + self.proto.method_name if name.endswith(".*") else name
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return self.call.function.parameters
 
 
 @dataclass(eq=False)
 class Call:
-    """A map or a single call, with what it has answered so far. `changed` wakes who waits for outputs."""
+    """A map or a single call, with what it has answered so far."""
 
     call_id: str
     function: FunctionRecord
     unary: bool
     invocation_type: int
-    inputs: dict[int, Input] = field(default_factory=dict)
+    n_inputs: int = 0
     outputs: list[api_pb2.FunctionGetOutputsItem] = field(default_factory=list)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _let_go: int = 0
-
-    def answer(self, item: api_pb2.FunctionGetOutputsItem) -> None:
-        self.outputs.append(item)
-        self.changed.set()
-        self.changed = asyncio.Event()
-
-    def after(self, seen: int) -> list[api_pb2.FunctionGetOutputsItem]:
-        """Outputs but for the first `seen`, which the client has, so that their payloads are let go."""
-        for index in range(self._let_go, seen):
-            self.outputs[index] = _LET_GO
-        self._let_go = max(self._let_go, seen)
-        return self.outputs[seen:]
-
-
-@dataclass(eq=False)
-class Pool:
-    """The inputs that wait for a container of one function, and its containers."""
-
-    function: FunctionRecord
-    waiting: deque[Input] = field(default_factory=deque)
-    containers: list[ContainerRecord] = field(default_factory=list)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    failed_entries: int = 0
-    closed: bool = False
-    """Its app has ended: nothing starts for it any more."""
-
-    @property
-    def alive(self) -> list[ContainerRecord]:
-        return [container for container in self.containers if container.alive and not container.draining]
-
-    def wake(self) -> None:
-        self.changed.set()
-        self.changed = asyncio.Event()
+    changed: Signal = field(default_factory=Signal)

@@ -3,8 +3,7 @@
 import asyncio
 import os
 import threading
-from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,16 +13,13 @@ from aiohttp import web
 from grpclib.config import Configuration
 
 from tests.support.modal_server.blobs import Blobs
-from tests.support.modal_server.container_plane import ContainerPlane
-from tests.support.modal_server.control_plane import ControlPlane
+from tests.support.modal_server.calls import Calls
 from tests.support.modal_server.faults import Faults
-from tests.support.modal_server.functions import Functions
-from tests.support.modal_server.inprocess import InProcess
-from tests.support.modal_server.lifecycle import Lifecycle
 from tests.support.modal_server.objects import Objects
 from tests.support.modal_server.processes import Processes
-from tests.support.modal_server.records import AppRecord, ContainerRecord, FunctionRecord, Input
+from tests.support.modal_server.records import AppRecord, FunctionRecord
 from tests.support.modal_server.scheduler import Scheduler
+from tests.support.modal_server.threads import Threads
 from tests.support.modal_server.volumes import Volumes
 from tests.support.modal_server.wire import Wire
 
@@ -32,14 +28,12 @@ _WINDOW = 64 * 1024 * 1024
 _HOST = "127.0.0.1"
 _END_SECONDS = 5.0
 
-Key = Callable[[Input], Hashable]
-
 
 class ModalServer:
     """Modal's service on this machine, for the pinned client. A context: it serves from enter to exit.
 
-    `environment` is that of containers of the executor "container".
-    Failed inputs are tried again by the policy, but at once.
+    `environment` is that of containers of the executor "container". Failed inputs are tried again by the policy, but at
+    once.
     """
 
     def __init__(
@@ -49,16 +43,18 @@ class ModalServer:
         executor: Literal["container", "inprocess"] = "container",
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.folder, self.port = folder, 0
+        self.folder = folder
         self.faults = Faults()
         self._executor: str = executor
         self._plain: dict[str, Callable[..., Any]] = {}
         self._more = environment or {}
         self._blobs = Blobs()
-        self._objects = Objects(self._blobs)
-        self._volumes = Volumes(folder / "volumes")
         self._scheduler = Scheduler(self._blobs, self.faults)
-        self._lifecycle = Lifecycle(self._objects, self._scheduler)
+        self._objects = Objects(self._blobs, self._scheduler)
+        self._volumes = Volumes(folder / "volumes")
+        self._wire = Wire([self._objects, self._volumes, Calls(self._scheduler)], self.faults, TOKEN)
+        self.calls, self.unanswered = self._wire.calls, self._wire.unanswered
+        self.inputs, self.containers = self._scheduler.inputs, self._scheduler.containers
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="modal stand-in", daemon=True)
 
@@ -77,28 +73,22 @@ class ModalServer:
     async def _start(self) -> None:
         self._runner = web.AppRunner(self._blobs.application(), access_log=None)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, _HOST, 0)
-        await site.start()
+        await web.TCPSite(self._runner, _HOST, 0).start()
         self._blobs.port = self._runner.addresses[0][1]
-        self._functions = Functions(self._objects)
-        services = [self._objects, self._volumes, self._functions, self._lifecycle, ContainerPlane(self._scheduler)]
-        services.append(ControlPlane(self._functions, self._scheduler))
-        self._wire = Wire(services, self.faults, TOKEN)
         config = Configuration(http2_connection_window_size=_WINDOW, http2_stream_window_size=_WINDOW)
         self._server = grpclib.server.Server([self._wire], config=config)
-        await self._server.start(_HOST, self.port)
-        self.port = self._server._server.sockets[0].getsockname()[1]
+        await self._server.start(_HOST, 0)
+        self.url = f"http://{_HOST}:{self._server._server.sockets[0].getsockname()[1]}"
         if self._executor == "inprocess":
-            self._scheduler.executor = InProcess(self._volumes, self._scheduler, self._plain)
+            self._scheduler.executor = Threads(self._scheduler, self._plain)
         else:
-            planes = self._objects, self._functions, self._volumes
-            containers = self.folder / "containers"
-            self._scheduler.executor = Processes(containers, planes, self._scheduler, self.url, self._more)
+            folder = self.folder / "containers"
+            self._scheduler.executor = Processes(folder, self._objects, self._volumes, self.url, self._more)
 
     async def _stop(self) -> None:
-        for app in self._objects.apps.values():
-            self._lifecycle.stop(app)
-        for container in self._scheduler.containers:
+        for app in self.apps:
+            self._objects.stop(app)
+        for container in self.containers:
             container.stop()
         await self._scheduler.executor.ended(_END_SECONDS)
         self._server.close()
@@ -112,12 +102,8 @@ class ModalServer:
     def _on_loop(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    @property
-    def url(self) -> str:
-        return f"http://{_HOST}:{self.port}"
-
     def environment(self) -> dict[str, str]:
-        """What leads a client here, and to nobody's account."""
+        """Return what leads a client here, and to nobody's account."""
         return {
             "MODAL_SERVER_URL": self.url,
             "MODAL_TOKEN_ID": TOKEN[0],
@@ -127,9 +113,9 @@ class ModalServer:
         }
 
     @contextmanager
-    def client_environment(self, **changed: str) -> Iterator[None]:
-        """This process's client talks to this server; `changed` variables are set too. All is put back in the end."""
-        values = {**self.environment(), **changed}
+    def client_environment(self) -> Iterator[None]:
+        """Have this process's client talk to this server; all is put back in the end."""
+        values = self.environment()
         before = {name: os.environ.get(name) for name in values}
         forget_client()
         os.environ.update(values)
@@ -143,84 +129,53 @@ class ModalServer:
                     os.environ[name] = value
 
     def replace(self, name: str, plain: Callable[..., Any]) -> None:
-        """From the next container on this object stands for a class or function; executor "inprocess" alone."""
+        """From the next container on have this object stand for a class or function; executor "inprocess" alone."""
         self._plain[name] = plain
 
     @property
     def functions(self) -> list[FunctionRecord]:
-        return list(self._functions.records.values())
-
-    def function(self, name: str) -> FunctionRecord:
-        """The last function, or class, of this name."""
-        return [record for record in self.functions if record.name.removesuffix(".*") == name][-1]
+        """Functions and classes as they were defined."""
+        return [record for record in self._scheduler.functions.values() if not record.parameters]
 
     @property
     def bound(self) -> list[FunctionRecord]:
-        return list(self._functions.bound.values())
+        """Variants of classes, with their parameters."""
+        return [record for record in self._scheduler.functions.values() if record.parameters]
 
-    @property
-    def inputs(self) -> list[Input]:
-        return list(self._scheduler.inputs)
-
-    def sent(self, key: Key) -> Counter[Hashable]:
-        """How often the client sent what has this key; None is not counted."""
-        return self._counted(key, lambda one: one.sent)
-
-    def executed(self, key: Key) -> Counter[Hashable]:
-        """How often a container was handed what has this key."""
-        return self._counted(key, lambda one: len(one.executions))
-
-    def _counted(self, key: Key, number: Callable[[Input], int]) -> Counter[Hashable]:
-        found: Counter[Hashable] = Counter()
-        for one in self.inputs:
-            if (name := key(one)) is not None:
-                found[name] += number(one)
-        return found
-
-    @property
-    def calls(self) -> Counter[str]:
-        return self._wire.calls
-
-    @property
-    def unanswered(self) -> list[str]:
-        return self._wire.unanswered
+    def function(self, name: str) -> FunctionRecord:
+        """Return the last function, or class, of this name."""
+        return [record for record in self.functions if record.name.removesuffix(".*") == name][-1]
 
     @property
     def apps(self) -> list[AppRecord]:
+        """All apps, ended ones too."""
         return list(self._objects.apps.values())
 
     @property
     def apps_stopped(self) -> list[str]:
+        """Ids of apps that have ended."""
         return [app.app_id for app in self.apps if app.stopped]
 
     def stop_apps(self) -> None:
-        """Ends every app that still runs, as the service does some time after its client was killed."""
+        """End every app that still runs, as the service does some time after its client was killed."""
 
         async def stop() -> None:
             for app in self.apps:
-                self._lifecycle.stop(app)
+                self._objects.stop(app)
 
         self._on_loop(stop())
 
-    @property
-    def containers(self) -> list[ContainerRecord]:
-        return list(self._scheduler.containers)
-
     def volume(self, name: str) -> Path:
-        """The folder of what is committed to a Volume."""
+        """Return the folder of what is committed to a Volume."""
         return self._volumes.committed(name)
 
-    @property
-    def billing(self) -> list[dict[str, Any]] | None:
-        return self._objects.billing
-
-    @billing.setter
-    def billing(self, rows: list[dict[str, Any]] | None) -> None:
+    def bill(self, rows: list[dict[str, Any]]) -> None:
+        """Have the billing report answer with these rows."""
         self._objects.billing = rows
 
 
 def forget_client() -> None:
-    """Closes the one client that modal keeps for this process, and what it remembers of the workspace."""
+    """Close the one client that modal keeps for this process, and what it remembers of the workspace."""
     from modal import Client, _environments
     from modal.client import _Client
 

@@ -1,8 +1,8 @@
 """The gRPC side: every route of the client's protocol is bound; what nobody answers fails by its name."""
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,22 +16,12 @@ from tests.support.modal_server.faults import Faults
 
 CONTAINER_HEADER = "x-stand-in-container"
 
-
-@dataclass(frozen=True)
-class Caller:
-    """Who calls: a container by its id, or a client ("")."""
-
-    container_id: str
-    token: tuple[str, str]
-    is_client: bool
-
-
 Answer = Callable[..., Any]
-"""(request, caller) to the reply's coroutine, or to an async iterator of replies."""
+"""(request, container that calls, "" for a client) to the reply, or to a list of replies for a stream."""
 
 
 def answers(rpc: str) -> Callable[[Answer], Answer]:
-    """Marks the method that answers an RPC: a coroutine function, or an async generator function for a stream."""
+    """Mark the method, a coroutine function or a plain one, that answers an RPC."""
 
     def mark(method: Answer) -> Answer:
         method.rpc = rpc
@@ -47,49 +37,32 @@ class Wire:
         self.faults, self.token = faults, token
         self.calls: Counter[str] = Counter()
         self.unanswered: list[str] = []
-        self._methods: dict[str, Answer] = {
-            method.rpc: method
-            for service in services
-            for name in dir(service)
-            if hasattr(method := getattr(service, name), "rpc")
-        }
+        methods = [getattr(service, name) for service in services for name in dir(service)]
+        self._methods: dict[str, Answer] = {method.rpc: method for method in methods if hasattr(method, "rpc")}
 
     def __mapping__(self) -> Mapping[str, grpclib.const.Handler]:
-        """What grpclib serves."""
-        routes = {}
-        for path, handler in _Routes().__mapping__().items():
-            rpc = path.rsplit("/", 1)[1]
-            streams = handler.cardinality.server_streaming
-            routes[path] = handler._replace(func=partial(self._stream if streams else self._unary, rpc))
-        return routes
+        """Return what grpclib serves."""
+        return {
+            path: handler._replace(func=partial(self._answer, path.rsplit("/", 1)[1]))
+            for path, handler in _Routes().__mapping__().items()
+        }
 
-    async def _unary(self, rpc: str, stream: grpclib.server.Stream[Message, Message]) -> None:
-        request, caller = await stream.recv_message(), self._caller(stream)
-        method = self._admitted(rpc, caller)
-        await stream.send_message(await method(request, caller))
-
-    async def _stream(self, rpc: str, stream: grpclib.server.Stream[Message, Message]) -> None:
-        request, caller = await stream.recv_message(), self._caller(stream)
-        method = self._admitted(rpc, caller)
-        async for reply in method(request, caller):
-            await stream.send_message(reply)
-
-    def _admitted(self, rpc: str, caller: Caller) -> Answer:
+    async def _answer(self, rpc: str, stream: grpclib.server.Stream[Message, Message]) -> None:
+        request, headers = await stream.recv_message(), stream.metadata or {}
         self.calls[rpc] += 1
         if rpc not in self._methods:
             self.unanswered.append(rpc)
             raise GRPCError(Status.UNIMPLEMENTED, f"the stand-in does not answer {rpc}")
-        if caller.is_client and (self.faults.token_refused or caller.token != self.token):
+        token = headers.get("x-modal-token-id"), headers.get("x-modal-token-secret")
+        is_client = headers.get("x-modal-client-type") == str(api_pb2.CLIENT_TYPE_CLIENT)
+        if is_client and (self.faults.token_refused or token != self.token):
             raise GRPCError(Status.UNAUTHENTICATED, "Token validation failed.")
         self.faults.before(rpc)
-        return self._methods[rpc]
-
-    @staticmethod
-    def _caller(stream: grpclib.server.Stream[Message, Message]) -> Caller:
-        headers = stream.metadata or {}
-        token = str(headers.get("x-modal-token-id", "")), str(headers.get("x-modal-token-secret", ""))
-        kind = str(headers.get("x-modal-client-type", ""))
-        return Caller(str(headers.get(CONTAINER_HEADER, "")), token, kind == str(api_pb2.CLIENT_TYPE_CLIENT))
+        reply = self._methods[rpc](request, headers.get(CONTAINER_HEADER, ""))
+        if inspect.isawaitable(reply):
+            reply = await reply
+        for each in reply if isinstance(reply, list) else [reply]:
+            await stream.send_message(each)
 
 
 class _Routes(api_grpc.ModalClientBase):
