@@ -41,6 +41,7 @@ _WHERE = """
     --gpu NAME   Modal's name of the GPU; default L4, 'cpu' for none
     --max-usd USD   stop before more is spent on a version; default 5
     --encoder-url URL   on a server: .../v1/embeddings, or TEI's .../embed; key PSE_ENCODER_API_KEY
+    --send-key NAME=HOST...   agree, once, that an encoder of the plan sends this variable's key to this host
 """
 _MODELS = """
     language models:
