@@ -3,7 +3,8 @@
     python benchmarks/simulate_judges.py [RUNS]
 
 Evenings of 50 queries and nine cells against a baseline whose true grades are known (tests/support/judge_cases.py),
-RUNS of each kind (400 unless told), 400 draws of the two-level bootstrap where a real run takes 2,000. Not part of `make bench`: it takes minutes. Seeds are fixed.
+RUNS of each kind (400 unless told), 400 draws of the two-level bootstrap where a real run takes 2,000. Not part of
+`make bench`: it takes minutes. Seeds are fixed.
 
 Judges: exact; random, where either judge moves 30 % of the grades by 1, up or down; favouring, where the first judge,
 random beside, gives all documents of the first cell's first ten 1 more, up to 3; half favouring, where it does so in
