@@ -288,8 +288,9 @@ GROUPS["Look closer"] = (
         --rehearse   pool rehearsals, which decide nothing
         --json   print every figure as JSON, with the digests of all inputs""",
         """Without FOLDER, the newest locked version of every source of the roster. Each cell's gain over its source's
-        baseline is taken as what its encoder adds, what its kind of chunker adds, and what is its own; the first two
-        are the same in every source. Exit 3 if nothing is locked yet. docs/pooled.md says what the figures rest on.""",
+        baseline is taken as what cells of its kind gain anywhere, and what is the source's and its own. It ends with
+        the prior that a new source's plan gets of them. Exit 3 if nothing is locked yet. docs/pooled.md says what the
+        figures rest on.""",
     ),
     Verb(
         "replay",
