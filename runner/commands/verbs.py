@@ -85,7 +85,7 @@ GROUPS["Start here"] = (
         "what to do now, as one command",
         "standing:next_step",
         "next demo",
-        f"""[SOURCE]   {_NAMES}; without it: which source is next
+        f"""[SOURCE]   {_NAMES}; without it: that of --eval-set-path, or which is next
         {_EVAL_SET}
         --rehearse   of the rehearsal
         --try   of the trial
