@@ -127,7 +127,7 @@ def test_a_plan_that_states_neither_prior_nor_cost_has_those_of_a_new_plan(path)
         ),
         (
             "significance.draws",
-            {"significance": {"method": "sign-flip ordered v1", "draws": 10**12, "alpha": 0.1, "seed": 1}},
+            {"significance": {"method": "phantom t v1", "draws": 10**12, "alpha": 0.1, "seed": 1}},
         ),
     ],
 )

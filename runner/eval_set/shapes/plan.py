@@ -35,9 +35,9 @@ class Bootstrap(FrozenModel):
 
 
 class Significance(FrozenModel):
-    """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
+    """The test of a gain by its versioned name, its error, and the draws of intervals and false alarms."""
 
-    method: Literal["sign-flip ordered v1"]
+    method: Literal["phantom t v1"]
     draws: Annotated[int, Field(ge=1_000, le=1_000_000)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     seed: Count
