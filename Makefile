@@ -57,7 +57,6 @@ bench: setup
 simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
 	$(BIN)/python benchmarks/simulate_judges.py
-	$(BIN)/python benchmarks/simulate_planning.py
 	$(BIN)/python benchmarks/simulate_pooled.py
 	$(BIN)/python benchmarks/simulate_choice.py
 

@@ -2,9 +2,9 @@
 
     python benchmarks/simulate_judges.py [RUNS]
 
-Evenings of 25 queries and nine cells against a baseline whose true grades are known (tests/support/judge_cases.py),
-RUNS of each kind (400 unless told), 999 draws a test where a real run takes 100,000, 400 of the two-level bootstrap
-where a real run takes 2,000. Not part of `make bench`: it takes minutes. Seeds are fixed.
+Evenings of 50 queries and nine cells against a baseline whose true grades are known (tests/support/judge_cases.py),
+RUNS of each kind (400 unless told), 400 draws of the two-level bootstrap where a real run takes 2,000. Not part of
+`make bench`: it takes minutes. Seeds are fixed.
 
 Judges: exact; random, where either judge moves 30 % of the grades by 1, up or down; favouring, where the first judge,
 random beside, gives all documents of the first cell's first ten 1 more, up to 3; half favouring, where it does so in
@@ -26,7 +26,6 @@ import numpy as np
 from measuring import runs_asked
 from worlds import TEST_SEED, print_table
 
-from runner.base.figures import round4
 from runner.base.records import Qrels
 from runner.decide.judging import cell_under_judge, judge_blockers, under_judge
 from runner.decide.two_level import two_level
@@ -83,8 +82,9 @@ def graded(truth: Comparison, judges: Judges, seed: int) -> tuple[Comparison, Qr
     return replace(truth, qrels=first), second, rng
 
 
-def significant(row: CellUnderJudge) -> bool:
-    return row.gain >= 0.02 and row.p_gain is not None and round4(row.p_gain) <= ALPHA
+def significant(comparison: Comparison, row: CellUnderJudge) -> bool:
+    test = comparison.gain_tests[row.cell]
+    return row.gain >= 0.02 and test.p <= test.bar
 
 
 def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[str], seed: int) -> dict[str, bool]:
@@ -108,7 +108,7 @@ def run(kind: str, gain: float, seed: int, found: Counter[str]) -> None:
     comparison, second, rng = graded(truth, KINDS[kind], seed)
     rows = [cell_under_judge(comparison, cell) for cell in comparison.challengers]
     found["gain"] += rows[0].gain
-    found["significant"] += any(map(significant, rows))
+    found["significant"] += any(significant(comparison, row) for row in rows)
     confirmed = [row.cell for row in rows if row.holds]
     if not confirmed:
         return

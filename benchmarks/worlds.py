@@ -34,6 +34,10 @@ TEST_SEED = 1_000_000
 """Between a run's seed and that of its tests: flips must not come from the numbers that made the differences."""
 
 
+CLAIMS = ("per cent of evenings", "50 queries", "100", "200", "wanted")
+"""Heads of the table of claims."""
+
+
 class World(NamedTuple):
     """Real differences to a baseline in nDCG@10 and Recall@10, (cells, queries) each, of which `first` go first.
 

@@ -17,7 +17,7 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa:
 VENV = os.path.join(CHECKOUT, ".venv")  # noqa: PTH118
 
 if sys.prefix != VENV and os.path.exists(python := f"{VENV}/bin/python"):  # noqa: PTH110
-    os.execv(python, [python, os.path.realpath(__file__), *sys.argv[1:]])  # noqa: S606  # no shell
+    os.execv(python, [python, *sys.argv])  # noqa: S606  # no shell
 
 sys.path.insert(0, CHECKOUT)
 

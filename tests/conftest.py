@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,6 +47,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a person agreed to lies in a folder of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -210,9 +210,10 @@ def plain_address(url: str, flag: str, variable: str) -> Place:
 
 
 _OWN_NETWORKS = [
-    *map(ip_network, ("0.0.0.0/32", "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16")),
-    *map(ip_network, ("::/128", "::1/128", "fc00::/7", "fe80::/10")),
+    *map(ip_network, ("0.0.0.0/32", "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")),
+    *map(ip_network, ("::/128", "::1/128", "fc00::/7")),
 ]
+"""Link-local addresses are not among them: a cloud's machines are told their credentials at one."""
 
 
 def is_own(host: str) -> bool:

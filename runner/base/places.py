@@ -1,6 +1,8 @@
 """Where the product's own files lie, where its user works, and how a message names the command."""
 
 import os
+import shlex
+import sys
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -23,7 +25,20 @@ EVAL_SETS = WORKPLACE / "eval-sets"
 COMMAND = "per-source-eval"
 """The command as pages name it, whose bytes are the same everywhere."""
 
-DRIVER = COMMAND if INSTALLED else "bin/per-source-eval.py"
+_DRIVER = COMMAND if INSTALLED else "bin/per-source-eval.py"
+
+
+def _typed() -> str:
+    """Return how this process's command was typed, so that what messages print runs from the same folder."""
+    path = Path(sys.argv[0] if sys.argv else "")
+    if path.name != Path(_DRIVER).name:  # a program that imports this one
+        return _DRIVER
+    # A shell that finds the command by PATH gives the whole path, which nobody typed.
+    is_found = str(path.parent) in os.environ.get("PATH", "").split(os.pathsep)
+    return path.name if is_found else shlex.quote(sys.argv[0])
+
+
+DRIVER = _typed()
 """The command that messages name."""
 
 CACHE_VARIABLE = "PER_SOURCE_EVAL_CACHE"

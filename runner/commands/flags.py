@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.errors import InputError
+from runner.base.sent_keys import agree
 from runner.commands.console import source_first
 from runner.eval_set import catalog
 from runner.eval_set.version import Version, collection_folder, existing_version, is_trial, newest_version
@@ -74,7 +75,7 @@ def check_signature(options: argparse.Namespace) -> None:
 
 
 def check_models(options: argparse.Namespace) -> None:
-    """Raise InputError for flags of encoders and judges that do not go together.
+    """Raise InputError for flags of encoders and judges that do not go together; keep what --send-key agrees to.
 
     --max-usd stands by itself: a plan may name an encoder that is paid.
     """
@@ -88,6 +89,7 @@ def check_models(options: argparse.Namespace) -> None:
         raise InputError("--gpu belongs to --modal.")
     if getattr(options, "judge", None) is None and (judge_url or getattr(options, "judge_price", None)):
         raise InputError("--judge-url and --judge-price belong to --judge.")
+    agree(options.send_key)
 
 
 def ceiling_of(options: argparse.Namespace) -> float:

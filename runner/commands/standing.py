@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import replace
 
+from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.commands.console import answer, answer_json
@@ -10,7 +11,7 @@ from runner.commands.flags import asked_of, check_models, collection_of, refuse_
 from runner.decide.roster import roster
 from runner.eval_set import catalog
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import to_read
+from runner.eval_set.version import source_of, to_read
 from runner.evening.status import describe
 from runner.evening.status import next_step as following
 from runner.evening.trial import trial_of
@@ -20,6 +21,10 @@ from runner.tools.roster import next_step as next_source
 
 def next_step(options: argparse.Namespace) -> None:
     """Say how far a version has come and what to do now; without SOURCE, which source is next."""
+    if options.eval_set_path is not None and not options.source:
+        options.source = source_of(options.eval_set_path)
+    if not options.source and (options.eval_set_path or options.rehearse or options.trial):
+        raise InputError("Which SOURCE? Without one, `next` says which source of the roster is next.")
     if not options.source:
         data, lines = next_source(roster())
         answer_json(data) if options.json else answer("\n".join(lines))

@@ -42,6 +42,7 @@ _WHERE = """
     --gpu NAME   Modal's name of the GPU; default L4, 'cpu' for none
     --max-usd USD   stop before more is spent on a version; default 5
     --encoder-url URL   on a server: .../v1/embeddings, or TEI's .../embed; key PSE_ENCODER_API_KEY
+    --send-key NAME=HOST...   agree, once, that an encoder of the plan sends this variable's key to this host
 """
 _MODELS = """
     language models:
@@ -85,7 +86,7 @@ GROUPS["Start here"] = (
         "what to do now, as one command",
         "standing:next_step",
         "next demo",
-        f"""[SOURCE]   {_NAMES}; without it: which source is next
+        f"""[SOURCE]   {_NAMES}; without it: that of --eval-set-path, or which is next
         {_EVAL_SET}
         --rehearse   of the rehearsal
         --try   of the trial
@@ -288,8 +289,9 @@ GROUPS["Look closer"] = (
         --rehearse   pool rehearsals, which decide nothing
         --json   print every figure as JSON, with the digests of all inputs""",
         """Without FOLDER, the newest locked version of every source of the roster. Each cell's gain over its source's
-        baseline is taken as what its encoder adds, what its kind of chunker adds, and what is its own; the first two
-        are the same in every source. Exit 3 if nothing is locked yet. docs/pooled.md says what the figures rest on.""",
+        baseline is taken as what cells of its kind gain anywhere, and what is the source's and its own. It ends with
+        the prior that a new source's plan gets of them. Exit 3 if nothing is locked yet. docs/pooled.md says what the
+        figures rest on.""",
     ),
     Verb(
         "replay",

@@ -122,14 +122,9 @@ def prior_from(given: Sequence[Given]) -> Prior:
 def prior_of_others(version: Version, baseline: str, *, rehearsal: bool, versions: Versions = newest_version) -> Prior:
     """Return the prior of a new plan: what the newest locked results of all other sources make of the kinds of cell.
 
-    Production learns from production and a rehearsal from rehearsals, over a baseline of the same retriever. Without
-    any it is the catalog's.
+    Production learns from production and a rehearsal from rehearsals, over the same baseline. Without any it is the
+    catalog's.
     """
     given = [read_given(path) for path in newest_locked(rehearsal=rehearsal, versions=versions)]
-    retriever = baseline.rpartition(" x ")[0]
-    others = [
-        one
-        for one in given
-        if one.gains.source != version.source.name and one.baseline.rpartition(" x ")[0] == retriever
-    ]
+    others = [one for one in given if one.gains.source != version.source.name and one.baseline == baseline]
     return prior_from(others) if others else DEFAULT_PRIOR

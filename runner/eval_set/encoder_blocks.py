@@ -26,6 +26,13 @@ _IDLE = {
     False: ("url", "usd_per_million_tokens", "key_env"),
 }
 _OF_THE_CATALOG = ("name", "package", "excluded", "matryoshka")
+_HOST_OF = {"OPENAI": ".openai.com", "VOYAGE": ".voyageai.com", "COHERE": ".cohere.com", "CO": ".cohere.com"}
+_KEYS_OF = re.compile(
+    rf"({'|'.join(_HOST_OF)}|ACTIONS|ANTHROPIC|AWS|AZURE|CI|CLAUDE|CLOUDFLARE|DATABASE|DOCKER|GCP|GEMINI|GH|GITHUB|GITLAB"
+    r"|GOOGLE|HF|HUGGING_?FACE|KUBE\w*|MISTRAL|MODAL|NPM|PER_SOURCE_EVAL|PG\w*|PSE|PYPI|SLACK|SSH|STRIPE|TWINE|UV)(_|$)"
+)
+"""How variables begin that hold keys of known services, of which a few have an API that a plan can name."""
+
 _FIELDS = [field for field in EncoderSpec.model_fields if field not in _OF_THE_CATALOG]
 
 
@@ -91,6 +98,8 @@ def _problems(name: str, spec: EncoderSpec) -> list[tuple[str, str]]:
     if spec.has_input_types and (spec.query_prompt or spec.document_prompt):
         side = "query_prompt" if spec.query_prompt else "document_prompt"
         wrong.append((side, f"the {spec.api} API is told which side a text is on (input_type); leave prompts out"))
+    if (of := _KEYS_OF.match(spec.key_env)) and not f".{server.host}".endswith(_HOST_OF.get(of[1], " ")):
+        wrong.append(("key_env", "that is another service's key; write the name of a variable made for this one"))
     if spec.key_env and server.origin.startswith("http:") and not is_own(server.host):
         wrong.append(("url", "a key would go unencrypted; write an https address, or leave key_env out"))
     return wrong

@@ -34,7 +34,7 @@ NOT_EVALUATED = "not yet evaluated"
 _SETTINGS = """\
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
 bootstrap: {resamples: 10000, confidence: 0.95, seed: 2026}
-significance: {method: "sign-flip ordered v1", draws: 100000, alpha: 0.05, seed: 2026}
+significance: {method: "phantom t v1", draws: 100000, alpha: 0.05, seed: 2026}
 null_gate: {nulls: "graded v1", draws: 2000, tau: 0.05, alpha: 0.05, seed: 2026}
 """
 

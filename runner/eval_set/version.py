@@ -262,9 +262,22 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
             raise InputError(f"{display(given)} is a version or a file; give the folder that holds v1/, v2/.")
     except (OSError, RuntimeError) as error:  # too long a name, links in a circle
         raise InputError(f"{printable(str(error))}: cannot be used. Give the folder that holds v1/, v2/.") from error
+    if folder is not None and (of := source_of(given)) not in (None, name):
+        raise InputError(
+            f"--eval-set-path: {display(given)} holds versions of {of}, and {name} is named. Name {of}, or the folder "
+            f"of {name}."
+        )
     # Beside an eval set of its own, work must not mix with that of the workplace's set of the same source.
     beside = WORKPLACE if given == own.resolve() else given
     return open_version(given, beside / ".work", cache_folder(), source, rehearsal=rehearsal)
+
+
+def source_of(eval_set: Path) -> str | None:
+    """Return the source whose versions a folder holds, by the newest plan; None if none says."""
+    plans = [eval_set / f"v{number}" / "plan.yaml" for number in version_numbers(eval_set)]
+    text = next((path.read_text("utf-8", "replace") for path in reversed(plans) if path.is_file()), "")
+    stated = re.search(r"^source: *([a-z_]+)", text, re.MULTILINE)
+    return stated[1] if stated and stated[1] in catalog.SOURCES else None
 
 
 def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:

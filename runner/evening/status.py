@@ -13,8 +13,10 @@ import yaml
 
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.given_files import display
+from runner.base.http_client import plain_address
 from runner.base.places import DRIVER
 from runner.base.records import PERSON, WITHOUT_VECTORS, parse_cell
+from runner.base.sent_keys import is_agreed
 from runner.base.steps import Step
 from runner.decide.decide import decision_sentence, needs_choice
 from runner.decide.new_plan import new_plan_text
@@ -30,6 +32,7 @@ from runner.eval_set.labels import label_prefix, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.shapes.encoder import EncoderSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
@@ -341,8 +344,15 @@ def _plan_lines(plan: Plan) -> list[str]:
         *(f"  {cell}" for cell in plan.cells),
         f"rule: nDCG@10 up by {plan.rule.min_gain:g} or more, Recall@10 down by {plan.rule.max_recall_loss:g} at most",
         f"encoders: {', '.join(encoders)}" + (f" (from the model hub: {', '.join(hub)})" if hub else ""),
-        *(f"  {name} is the plan's own: {spec.described}" for name, spec in plan.encoders.items()),
+        *(f"  {name} is the plan's own: {_of_the_plan(spec)}" for name, spec in plan.encoders.items()),
     ]
+
+
+def _of_the_plan(spec: EncoderSpec) -> str:
+    """Return what the plan says of an encoder of its own, and how to agree to where its key is sent."""
+    if not spec.key_env or is_agreed(spec.key_env, host := plain_address(spec.url, "url", "").host):
+        return spec.described
+    return f"{spec.described}, which needs --send-key {spec.key_env}={host} once"
 
 
 def _policy_lines(source: SourceSpec) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError
-from runner.base.progress import Dollars, Report, bars, duration
+from runner.base.progress import Dollars, Progress, Report, bars, duration
 from runner.base.records import Chunk, Document, Vectors
 from runner.base.store import Store
 from runner.base.threads import side_by_side
@@ -55,6 +55,8 @@ class CellVectors:
         self.names: dict[Embedding, str] = {}
         """What progress calls an embedding: which cell's it is."""
         self._left = ""
+        self._new: dict[Embedding, float] = {}
+        """The share of each embedding's tokens that no earlier run had embedded."""
         self._chunks: dict[str, list[Chunk]] = {}
         self.table = cache(lambda chunker: chunk_table(self.chunks(chunker)))
         """The chunks of a chunker by document, as retrieval takes them."""
@@ -87,15 +89,15 @@ class CellVectors:
             self._vectors(embedding, bar)
 
     def _one_by_one(self, embeddings: Sequence[Embedding]) -> None:
-        """Embed one after the other; from the second on it is said how long all that is left will take."""
-        work = {each: self._gflop(each) for each in embeddings}
+        """Embed one after the other; once something was embedded, say how long all that is left will take."""
+        left = {each: self._gflop(each) for each in embeddings}
         done, started = 0.0, time.perf_counter()
         for each in embeddings:
-            left = sum(work.values()) - done
-            if done:  # the pace of the first says how long the others take
-                self._left = f", {duration((time.perf_counter() - started) / done * left)} left in all"
+            if done:  # the pace of what was embedded says how long the others take
+                self._left = f", {duration((time.perf_counter() - started) / done * sum(left.values()))} left in all"
             self.vectors(each)
-            done += work[each]
+            # What an earlier run left says nothing of this one's pace.
+            done += left.pop(each) * self._new.get(each, 0.0)
         self._left = ""
 
     def _gflop(self, wanted: Embedding) -> float:
@@ -112,7 +114,13 @@ class CellVectors:
     def _vectors(self, wanted: Embedding, bar: Callable[[str, Dollars], Report]) -> tuple[Vectors, Vectors]:
         started = time.perf_counter()
         label = f"{self.names.get(wanted, 'embedding')}: {wanted.encoder} x {wanted.chunker}{self._left}:"
-        report = bar(label, partial(self.backend.dollars, wanted.encoder))
+        show = bar(label, partial(self.backend.dollars, wanted.encoder))
+
+        def report(at: Progress) -> None:
+            # The first report says what earlier runs left.
+            self._new.setdefault(wanted, 1 - at.tokens / max(at.all_tokens, 1))
+            show(at)
+
         try:
             documents, queries = self._of_chunks(wanted), self._of_queries(wanted.encoder, wanted.order)
             is_begun = documents.is_begun

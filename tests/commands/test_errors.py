@@ -93,6 +93,23 @@ def test_a_wrong_command_line_exits_2_and_says_why(tmp_path, arguments, code, sa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        (str(DRIVER), str(DRIVER)),
+        ("here/bin/per-source-eval.py", "here/bin/per-source-eval.py"),
+        (f"PATH={DRIVER.parent}:$PATH per-source-eval.py", "per-source-eval.py"),
+        (f"{sys.base_prefix}/bin/python3 here/bin/per-source-eval.py", "here/bin/per-source-eval.py"),
+    ],
+)
+def test_printed_commands_begin_as_the_command_was_typed(tmp_path, typed, printed):
+    (tmp_path / "here").symlink_to(CHECKOUT)
+    line = f"{typed} next us_code --eval-set-path sets --rehearse"
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f": {printed} init us_code --eval-set-path=" in done.stderr
+
+
 @pytest.mark.slow
 def test_each_state_of_a_process_has_its_exit_code(tmp_path, where):
     done = process(tmp_path, "--source=demo", where, f"--corpus-path={tmp_path / 'nowhere'}")

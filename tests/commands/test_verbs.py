@@ -1,5 +1,6 @@
 """Every verb's help shows an example, and every example runs."""
 
+import json
 import shlex
 import shutil
 
@@ -102,6 +103,17 @@ def test_a_mistyped_eval_set_path_is_one_input_error_of_every_verb_that_begins_n
     assert [*tmp_path.rglob("*")] == [tmp_path / "empty"]
     assert cli.main(["plan", "demo", f"--eval-set-path={places.CHECKOUT / 'eval-sets'}"]) == 2
     assert f"Did you mean {places.CHECKOUT / 'eval-sets' / 'demo'}?" in capsys.readouterr().err
+
+
+def test_a_folder_of_another_source_is_called_that_and_next_finds_its_source(ready, tmp_path, capsys):
+    folder = f"--eval-set-path={ready / 'eval-sets' / 'demo'}"
+    for verb in ("next", "run", "plan", "verify", "init"):
+        assert cli.main([verb, "bills", folder]) == 2
+        assert "holds versions of demo, and bills is named" in capsys.readouterr().err
+    assert cli.main(["next", folder, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == "demo v1"
+    for flag in (f"--eval-set-path={tmp_path}", "--rehearse", "--try"):
+        assert (cli.main(["next", flag]), capsys.readouterr().out) == (2, "")
 
 
 def test_init_begins_a_version_and_next_says_what_comes_and_writes_nothing(tmp_path, command):

@@ -2,6 +2,7 @@
 
 import errno
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from runner.embed.backends import LocalBackend
 from runner.embed.embed_chunks import embed
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.version import load_queries
+from runner.retrieve import make_vectors
 from runner.retrieve.make_vectors import CellVectors, Embedding
 from tests.support.fake_encoder import TEXTS, FakeEncoder
 from tests.support.small_set import SmallEncoder, begin
@@ -93,3 +95,32 @@ def test_what_an_earlier_run_began_is_no_measurement_of_its_seconds(tmp_path, mo
     assert list(vectors_of(Sick, version.cache).failed) == [cell.encoder]
     assert not vectors_of(SmallEncoder, version.cache).seconds
     assert list(vectors_of(SmallEncoder, healthy).seconds) == [wanted]
+
+
+def test_vectors_of_an_earlier_run_say_nothing_of_this_one_s_pace(tmp_path, monkeypatch):
+    version, clock, foreseen = begin(tmp_path), [0.0], []
+    monkeypatch.setattr(make_vectors.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(make_vectors, "duration", lambda seconds: foreseen.append(seconds) or "")
+    wanted = [
+        Embedding("minilm-l6-v2", name, "forward") for name in ("whole_doc", "recursive_v1", "section_aware_bills_v1")
+    ]
+
+    class Slow(SmallEncoder):
+        def encode(self, texts, side):
+            clock[0] += sum(map(len, texts)) if side == "document" else 0
+            return super().encode(texts, side)
+
+    def embedded(embeddings):
+        read = partial(corpus_documents, version, None)
+        queries = load_queries(version.queries_path)
+        sha256 = file_sha256(version.corpus_path)
+        work = CellVectors(Store(version.cache), sha256, read, queries, LocalBackend(Slow))
+        work.embed(embeddings)
+        return work
+
+    embedded(wanted[:1])
+    work = embedded(wanted)
+    # Nothing is said while only what was kept is done; then the rest, at the pace of what was embedded.
+    assert len(foreseen) == 1
+    sizes = [sum(map(len, work.readings(each.chunker))) for each in wanted[1:]]
+    assert foreseen[0] == pytest.approx(sizes[1], rel=0.1)

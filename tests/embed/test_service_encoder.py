@@ -7,14 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from runner.base.errors import BackendError
+from runner.base.errors import BackendError, InputError
+from runner.base.sent_keys import agree
 from runner.base.store import Store
-from runner.embed.cost.ledger import BudgetError, Ledger
+from runner.embed.cost.ledger import Budget, BudgetError, Ledger
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Batch
+from runner.embed.over_http.service import ServiceEncoder
 from runner.embed.probe import probe
 from tests.support.loopback import Wire, served
-from tests.support.service_server import KEY, VARIABLE, ServiceServer, encoder, rows_of
+from tests.support.service_server import KEY, VARIABLE, ServiceServer, encoder, rows_of, spec
 
 TEXTS = [f"the ferry {n} carries {word}" for n, word in enumerate(["hay", "bees", "sand", "snow", "ink"])]
 APIS = ["openai", "cohere", "voyage"]
@@ -146,3 +148,14 @@ def test_a_key_is_refused_at_once_and_is_shown_nowhere(server, tmp_path, monkeyp
     said += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(key in text for text in said for key in (KEY, wrong))
     assert "[key]" in answer.error
+
+
+def test_no_key_is_sent_to_a_host_that_nobody_agreed_to(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, KEY)
+    with served(ServiceServer("openai")) as server:
+        asked = spec(server)
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+        with pytest.raises(InputError, match=f"{VARIABLE}=127.0.0.1"):
+            ServiceEncoder(asked, Budget(tmp_path, 5.0))
+        agree([f"{VARIABLE}=127.0.0.1"])
+        ServiceEncoder(asked, Budget(tmp_path, 5.0)).close()

@@ -4,6 +4,7 @@ import random
 import re
 import shutil
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -235,19 +236,27 @@ def test_a_hostile_archive_is_not_taken_for_the_versions(version, folder, made):
         corpus_documents(version, None)
 
 
-@pytest.mark.parametrize("given", ["a bomb", "a folder"])
+@pytest.mark.parametrize("given", ["a bomb", "a bomb that the manifest vouches for", "a folder"])
 def test_what_is_no_archive_is_not_taken_for_the_versions(version, folder, given):
     documents(version, folder)
     path = archive_path(version)
     if given == "a folder":
         path.unlink()
         path.mkdir()
-    if given == "a bomb":
+    else:
         with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as stream:
             for _ in range(400):
                 stream.write(bytes(1 << 20))
         assert path.stat().st_size < 100_000
+    if "vouches" in given:
+        header = load_corpus(version.corpus_path)[0]
+        named = version.corpus_path.read_text().replace(header.archive_sha256, sha256(bytes(400 << 20)))
+        version.corpus_path.write_text(re.sub('"n_chars": ?[0-9]+', '"n_chars": 999999999999', named))
+    tracemalloc.start()
     assert archived_documents(version) is None
+    most_held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most_held < 64 << 20
 
 
 def plain(path: Path) -> bytes:

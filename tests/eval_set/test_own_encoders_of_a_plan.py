@@ -33,6 +33,10 @@ SERVICE = """\
     key_env: VOYAGE_API_KEY
 """
 CELLS = ["bge-m3 x whole_doc", "bm25>law x whole_doc"]
+OF_OTHERS = (
+    *("AWS_SECRET_ACCESS_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "COHERE_API_KEY", "GITHUB_TOKEN", "HF_TOKEN"),
+    *("MODAL_TOKEN_SECRET", "PSE_JUDGE_API_KEY", "PER_SOURCE_EVAL_GOVINFO_KEY", "PGPASSWORD"),
+)
 PLAIN = default_plan_text(SOURCES["demo"], rehearsal=False)
 
 
@@ -98,6 +102,8 @@ def test_own_encoders_are_used_in_cells_by_their_names_and_are_frozen_with_the_r
         (SERVICE, "0.12", "-1", 7, "law.usd_per_million_tokens"),
         (SERVICE, "0.12", ".inf", 7, "law.usd_per_million_tokens"),
         (SERVICE, "VOYAGE_API_KEY", SECRET, 8, "law.key_env"),
+        *((SERVICE, "VOYAGE_API_KEY", of_others, 8, "law.key_env") for of_others in OF_OTHERS),
+        (SERVICE, "https://api.voyageai.com", "https://voyageai.com.example", 8, "law.key_env"),
         (SERVICE, "key_env: VOYAGE_API_KEY", f"api_key: {SECRET}", 8, "law.api_key"),
         (SERVICE, "key_env: VOYAGE_API_KEY", f"key_env: [{SECRET}]", 8, "law.key_env"),
         (SERVICE, "key_env: VOYAGE_API_KEY", 'query_prompt: "query: "', 8, "law.query_prompt"),

@@ -119,6 +119,16 @@ def test_a_plan_that_states_neither_prior_nor_cost_has_those_of_a_new_plan(path)
         ("prior.kinds.window.sd", {"prior": {"kinds": {"window": {"mean": 0.0, "sd": float("inf")}}}}),
         ("prior.kinds.window.mean", {"prior": {"kinds": {"window": {"mean": -2.0, "sd": 0.1}}}}),
         ("prior.mean", {"prior": {"mean": -0.01}}),
+        # What would be frozen and judged, and could then never be scored.
+        ("bootstrap.resamples", {"bootstrap": {"resamples": 10**7 + 1, "confidence": 0.95, "seed": 1}}),
+        (
+            "null_gate.draws",
+            {"null_gate": {"nulls": "graded v1", "draws": 10**6 + 1, "tau": 0, "alpha": 0.1, "seed": 1}},
+        ),
+        (
+            "significance.draws",
+            {"significance": {"method": "phantom t v1", "draws": 10**12, "alpha": 0.1, "seed": 1}},
+        ),
     ],
 )
 def test_a_field_with_a_wrong_value_is_named_with_what_was_found(path, fields, place):

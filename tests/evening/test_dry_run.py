@@ -11,6 +11,7 @@ from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
+from runner.decide.sample_size import too_few
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.catalog import REFUSED
@@ -170,8 +171,10 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     assert any(line.startswith("meanwhile: the baseline minilm-l6-v2 x fixed_token_512_50, ") for line in lines)
     assert "encoders: minilm-l6-v2, minilm-static-384" in lines
     assert "done: 25 queries" in lines
-    gain = least_gain(25, DEFAULT_SD, 0.04, bar=0.02)
-    said = f"25 queries show a true gain of {gain:.2f} nDCG@10 of minilm-l6-v2 x section_aware_bills_v1"
+    gain = least_gain(50, DEFAULT_SD, 0.04, bar=0.02)
+    said = (
+        f"{too_few(25)}; 50 queries confirm a true gain of {gain:.2f} nDCG@10 of minilm-l6-v2 x section_aware_bills_v1"
+    )
     assert any(line.startswith(said) for line in lines)
 
 
@@ -197,9 +200,9 @@ def test_embedding_and_judging_stand_in_one_total_under_the_ceiling(tmp_path, ho
 def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_evening):
     version = make_version(decided_evening)
     found = load_results(version)
-    (line,) = [line for line in describe(version)[0] if " queries show a true gain of " in line]
-    gain = f"{found.outcome.detectable:.2f}"
-    assert f"a true gain of {gain} nDCG@10" in line
+    (line,) = [line for line in describe(version)[0] if " queries confirm a true gain of " in line]
+    assert found.outcome.detectable is None
+    assert line.startswith(too_few(len(found.queries)))
     assert any(weakness.startswith(line) for weakness in weaknesses(found))
 
 

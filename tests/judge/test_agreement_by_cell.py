@@ -40,7 +40,7 @@ def favours_cell(place, read=fair):
 
 def judged(seed, first, second, lift=0.0):
     """The test's rows for an invented evening whose judges read so, three pairs in ten of them both."""
-    case, rng = evening(seed, lift=lift), np.random.default_rng([seed, 1])
+    case, rng = evening(seed, lift=lift, n_queries=25), np.random.default_rng([seed, 1])
     twice = read_twice(first(case, rng), second(case, rng), 0.3, rng)
     return favours(twice, case.runs, BASELINE, alpha=0.05, seed=seed, draws=499)
 

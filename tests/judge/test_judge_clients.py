@@ -517,14 +517,15 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused_without_repeating_
 SPEC = JudgeSpec(api="openai", model=LOCAL)
 OWN = [
     *("http://localhost:8000/v1", "http://LOCALHOST.", "http://0.0.0.0:8000", "http://127.0.0.1:1", "http://[::1]:1"),
-    *("http://10.1.2.3", "http://172.31.0.1/v1", "http://192.168.0.9:8000", "http://169.254.1.1", "http://[fd00::1]"),
-    *("http://[fe80::1]", "http://[::ffff:192.168.0.9]"),
+    *("http://10.1.2.3", "http://172.31.0.1/v1", "http://192.168.0.9:8000", "http://[fd00::1]"),
+    "http://[::ffff:192.168.0.9]",
 ]
 ELSEWHERE = [
     *("https://openrouter.ai/api", "https://api.openai.com/v1", "http://localhost.example.org", "http://gpu-box:8000"),
     *("http://gpu.localhost", "http://127.0.0.1.", "http://[64:ff9b::8.8.8.8]"),
     *("http://8.8.8.8", "http://172.32.0.1", "http://100.64.0.1", "http://2130706433", "http://127.1"),
     *("http://[2606:4700::1]", "http://[::ffff:8.8.8.8]", "http://127.0.0.1.example.org", "http://10.0.0.1.nip.io"),
+    *("http://169.254.169.254", "http://[fe80::1]", "http://[::ffff:169.254.169.254]"),
 ]
 
 

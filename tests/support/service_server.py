@@ -9,6 +9,7 @@ import numpy as np
 
 from chunkers.tokens import count_tokens
 from runner.base.http_client import Patience
+from runner.base.sent_keys import agree
 from runner.embed.cost.ledger import Budget
 from runner.embed.over_http.service import ServiceEncoder
 from runner.eval_set.catalog import EncoderSpec
@@ -89,7 +90,8 @@ def rows_of(texts: Sequence[str], side: str = "") -> Any:
 
 
 def spec(server: ServiceServer, **more: Any) -> EncoderSpec:
-    """The stand-in as a plan's own encoder has it."""
+    """The stand-in as a plan's own encoder has it, and its key agreed to."""
+    agree([f"{VARIABLE}=127.0.0.1"])
     given = {"dim": 48, "max_tokens": 400, "usd_per_million_tokens": more.pop("price", 10.0)} | more
     return EncoderSpec(name="own", model=MODEL, api=server.api, url=server.url, key_env=VARIABLE, **given)
 
@@ -101,7 +103,8 @@ def encoder(server: ServiceServer, folder: Any, *, max_usd: float = 5.0, **more:
 
 
 def block(server: ServiceServer, price: float = 10.0) -> str:
-    """The block of plan.yaml that names it `own`."""
+    """The block of plan.yaml that names it `own`, and its key agreed to."""
+    agree([f"{VARIABLE}=127.0.0.1"])
     lines = [f"api: {server.api}", f"url: {server.url}", f"model: {MODEL}", "dim: 48", "max_tokens: 400"]
     lines += [f"usd_per_million_tokens: {price:g}", f"key_env: {VARIABLE}"]
     return "encoders:\n  own:\n" + "".join(f"    {line}\n" for line in lines)

@@ -113,7 +113,7 @@ def test_the_prior_that_is_printed_can_be_pasted_into_a_plan_and_is_the_one_of_a
     version = opened_nowhere(tmp_path, "committee_reports")
     baseline = given[0].baseline
     assert prior_of_others(version, baseline, rehearsal=False) == prior
-    # A source does not learn from itself, nor from results over another retriever.
+    # A source does not learn from itself, nor from results over another baseline.
     own = prior_of_others(opened_nowhere(tmp_path, "bills"), baseline, rehearsal=False)
     assert own.from_results == [one.results_sha256 for one in given if one.gains.source != "bills"]
     assert prior_of_others(version, f"other-{baseline}", rehearsal=False) == DEFAULT_PRIOR

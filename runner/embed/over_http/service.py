@@ -10,6 +10,7 @@ from chunkers.tokens import count_tokens
 from runner.base.canonical import JSON
 from runner.base.http_client import Client, Patience, Response, Service, Unusable, parsed, plain_address
 from runner.base.records import PromptSide
+from runner.base.sent_keys import refuse_unagreed
 from runner.embed.cost.ledger import Budget, Hold
 from runner.embed.over_http.dialects import address_at, tokens_billed
 from runner.embed.over_http.encoder import CONNECTIONS, TIMEOUT, Clip, Clipped, HttpEncoder
@@ -28,6 +29,7 @@ class ServiceEncoder(HttpEncoder):
     def __init__(self, spec: EncoderSpec, budget: Budget, patience: Patience | None = None) -> None:
         url = f"encoders.{spec.name}.url"
         place = plain_address(spec.url, url, spec.key_env)
+        refuse_unagreed(spec.key_env, place.host, url)
         words = Service(
             url,
             spec.key_env,

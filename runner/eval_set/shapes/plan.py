@@ -29,16 +29,16 @@ class Rule(FrozenModel):
 class Bootstrap(FrozenModel):
     """Percentile bootstrap over queries."""
 
-    resamples: Annotated[int, Field(ge=100)]
+    resamples: Annotated[int, Field(ge=100, le=10_000_000)]
     confidence: Annotated[float, Field(gt=0.5, lt=1)]
     seed: Count
 
 
 class Significance(FrozenModel):
-    """The test against the baseline by its versioned name, its draws, and the family-wise error that is allowed."""
+    """The test of a gain by its versioned name, its error, and the draws of intervals and false alarms."""
 
-    method: Literal["sign-flip ordered v1"]
-    draws: Annotated[int, Field(ge=1_000)]
+    method: Literal["phantom t v1"]
+    draws: Annotated[int, Field(ge=1_000, le=1_000_000)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     seed: Count
 
@@ -47,7 +47,7 @@ class NullGate(FrozenModel):
     """Nulls by versioned name, draws of each, the smallest difference from a null that counts, and the p-value."""
 
     nulls: Literal["graded v1"]
-    draws: Annotated[int, Field(ge=100)]
+    draws: Annotated[int, Field(ge=100, le=1_000_000)]
     tau: Share
     alpha: Annotated[float, Field(gt=0, lt=1)]
     seed: Count
