@@ -320,7 +320,7 @@ def test_one_strip_a_cell_shows_the_null_that_it_fails_or_is_least_above():
             {"verdict": "fail", "p": 0.06, "mean": 0.52, "delta": -0.02},
             "−0.02 from the null's 0.52, p 0.060; p is above 0.05 and less than 0.05 above the null",
         ),
-        ({"verdict": "insufficient", "p": 1 / 6}, "4 of 5 * p 0.17; a perfect engine would not pass it either"),
+        ({"verdict": "insufficient", "p": 1 / 6}, "4 of 5 * p 0.17; a clearly better engine would not pass it either"),
     ],
 )  # fmt: skip
 def test_a_row_says_its_verdict_with_the_distance_and_what_is_missing(changes, text):

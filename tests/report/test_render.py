@@ -162,9 +162,10 @@ def test_the_figures_as_compared_are_those_of_the_results():
             continue
         gain, (low, high) = row["differences"]["ndcg@10"], row["test"]["simultaneous"]
         assert shown[2:4] == [signed(gain["mean"]), f"[{signed(low)}, {signed(high)}]"]
-        assert shown[5] == f"{gain['wins']} / {gain['ties']} / {gain['losses']}"
-        assert shown[6] == signed(row["differences"]["recall@10"]["mean"])
-        assert shown[7].endswith(row["recall_bound"]["state"])
+        assert shown[5] == ("9 of 212" if gain["mean"] > 0 else "no gain")
+        assert shown[6] == f"{gain['wins']} / {gain['ties']} / {gain['losses']}"
+        assert shown[7] == signed(row["differences"]["recall@10"]["mean"])
+        assert shown[8].endswith(row["recall_bound"]["state"])
     assert column(html, "tests-caption", 0)[4] == "<0.0001 bar 0.0400"
     assert "61 times in 100" in words(html)
 
