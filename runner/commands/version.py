@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from runner.base.canonical import read_json, today
-from runner.base.errors import InputError, InputNeeded
+from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.base.progress import say
@@ -25,13 +25,15 @@ def view(options: argparse.Namespace) -> None:
     if options.output and not options.passages:
         raise InputError("--output is where --passages writes its copy; give both.")
     version = version_of(options)
+    lock = verify_version(version)[version.rehearsal]
     if options.passages:
         from runner.report.local_copy import write_local_copy
 
-        verify_version(version)
         page = write_local_copy(version, options.output)
     else:
         page = newest_page(version)
+        if page.parent == version.record and lock is not None and page.name not in lock.files:
+            raise IntegrityError(f"{page} is not in the lock of {version.name}, so nobody scored it; move it away.")
         if page.parent != version.record:  # a provisional page, which labels may have outrun
             scored = read_json(page.with_name("results.json"))["labels"]["lines"]
             if scored != label_prefix(version.labels_path).lines:

@@ -14,6 +14,7 @@ from runner.gate.single_gold import single_gold_verdict
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import Comparison, mean
 from runner.score.score import score, single_gold
+from runner.score.tipping_point import tipping_point
 
 
 def cell_results(
@@ -59,6 +60,9 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         # A cell's file without its backend, which decides nothing, and without what only gate and explorations read.
         provenance=part(Provenance, comparison.facts[cell]),
         expected=comparison.expected_gains.get(cell),
+        tipping_point=tipping_point(
+            run, comparison.runs[plan.baseline], comparison.query_ids, comparison.qrels, comparison.highest_grade
+        ),
     )
 
 

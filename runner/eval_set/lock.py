@@ -6,11 +6,22 @@ Every digest that one of the files holds of another is verified too.
 import os
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from runner.base.canonical import JSON, file_sha256, json_bytes, read_json, read_jsonl, sha256, slug, write_atomic
 from runner.base.errors import IntegrityError
-from runner.eval_set.door import LOCK_NAME, REPORT, REPORTS, fault_of, held, is_report, lock_over, read_lock, way_out
+from runner.eval_set.door import (
+    LOCK_NAME,
+    REPORT,
+    REPORTS,
+    fault_of,
+    held,
+    is_report,
+    lock_over,
+    names_below,
+    read_lock,
+    way_out,
+)
 from runner.eval_set.plan import plan_digest, read_plan
 from runner.eval_set.shapes.lock import Lock
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
@@ -68,16 +79,26 @@ def verify_lock(record: Path) -> Lock | None:
     problems = [fault for fault in faults if fault] or contradictions(record, lock.files)
     if is_report(record):
         # A report is made at once and whole, so nothing may join it later.
-        own = {LOCK_NAME, *lock.files}
-        for path in sorted(record.rglob("*")):
-            is_file = path.is_symlink() or not path.is_dir()
-            if is_file and not path.name.startswith(".") and path.relative_to(record).as_posix() not in own:
-                problems.append(f"{path}: not in the report's lock; move it away")
+        problems += [f"{record / name}: not in the report's lock; move it away" for name in unlocked(record, lock)]
     if problems:
         what = "A report" if is_report(record) else "A frozen eval set"
         listed = "\n  ".join(problems)
         raise IntegrityError(f"{what} changed:\n  {listed}\n{way_out(record)}")
     return lock
+
+
+def unlocked(record: Path, lock: Lock) -> list[str]:
+    """Return the files and links of a record's folder that its lock does not hold, by name; hidden ones are left out.
+
+    The rehearsal and whatever has a lock of its own, as a report has, are held by themselves.
+    """
+    strangers = []
+    for name in sorted({*names_below(record)} - {LOCK_NAME, *lock.files}):
+        is_hidden = any(part.startswith(".") for part in name.split("/"))
+        inner = [record / folder for folder in PurePosixPath(name).parents if folder.name]
+        if not is_hidden and not any(each.name == "rehearsal" or (each / LOCK_NAME).is_file() for each in inner):
+            strangers.append(name)
+    return strangers
 
 
 def verified(path: Path) -> Path:

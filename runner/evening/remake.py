@@ -10,12 +10,13 @@ from pathlib import Path
 
 from runner.base.canonical import json_bytes, read_json
 from runner.base.errors import EvalError, IntegrityError
+from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.base.records import Run
 from runner.decide.decide import remade
 from runner.decide.results import Scored, make_results
 from runner.eval_set.door import LOCK_NAME, way_out
-from runner.eval_set.lock import report_folders, verify_lock, verify_version
+from runner.eval_set.lock import report_folders, unlocked, verify_lock, verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
 from runner.eval_set.shapes.plan import Plan, Preregistration
@@ -43,6 +44,9 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
             )
         if lock is not None:
             lines.append(f"{version.name} {name}: {len(lock.files)} files as locked, root {lock.root_sha256}")
+            if strangers := unlocked(view.record, lock):
+                named = ", ".join([*map(display, strangers[:5]), *(["..."] if strangers[5:] else [])])
+                lines.append(f"{version.name} {name}: {len(strangers)} files that no lock holds: {named}")
         elif not view.rehearsal or view.results_path.exists():
             lines.append(f"{version.name} {name}: not locked")
     for report in (path for view in views for path in report_folders(view.record)):

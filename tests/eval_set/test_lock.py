@@ -61,6 +61,7 @@ COMMANDS = (
     ("--cells", "bm25-okapi x whole_doc"),
     ("choose", "recommended"),
     ("labels", "import", "nothing.jsonl", "--person"),
+    ("view",),
     ("view", "--passages"),
     ("verify",),
     ("next",),
@@ -178,6 +179,25 @@ def test_files_outside_the_lock_may_come_change_and_go(record, command):
     assert locked_files(record) == LOCKED
     assert command("verify") == 0
     assert command("--dry-run") == 0
+
+
+def test_verify_names_the_files_of_a_version_that_no_lock_holds(record, command, capsys):
+    for name in ("results.htm", "runs/new.tsv", "notes/one.txt", "rehearsal/plan.yaml", ".hidden/one", "post-bulk/x"):
+        (record / name).parent.mkdir(exist_ok=True, parents=True)
+        (record / name).write_text("new")
+    assert command("verify") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "demo v1 record: 4 files that no lock holds: notes/one.txt, post-bulk/x, results.htm, runs/new.tsv"
+    ]
+
+
+def test_a_page_that_the_lock_does_not_hold_is_not_shown(record, command, capsys):
+    lock = read_json(record / LOCK_NAME)
+    del lock["files"]["results.html"]
+    (record / LOCK_NAME).write_bytes(json_bytes(lock | {"root_sha256": digest(lock["files"])}))
+    assert command("view") == 4
+    said = capsys.readouterr()
+    assert (said.out, str(record / "results.html") in said.err) == ("", True)
 
 
 def test_a_record_is_locked_once(version):

@@ -15,7 +15,7 @@ from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
-from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound, TippingPoint
 from runner.eval_set.shapes.plan import Plan, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
@@ -117,6 +117,7 @@ def row(
         single_gold={},
         unjudged=0,
         bounds=[0.0, 1.0],
+        tipping_point=TippingPoint(wrong=9, pairs=212) if gain > 0 else None,
         expected=None if is_baseline else _expected(cell, gain if believed is None else believed, doubt),
         provenance=Provenance(
             run_sha256=SHA,

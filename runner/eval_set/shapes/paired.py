@@ -44,6 +44,17 @@ class PairedTest(Sparse):
     sd: float
 
 
+class TippingPoint(FrozenModel):
+    """In how many pairs the judge would have to be wrong, one grade each, for a cell's gain to be gone.
+
+    Of the judged `pairs` that only one of the two lists has in its first ten, and in the worst `wrong` of them; null if
+    the gain stays with all of them wrong.
+    """
+
+    wrong: Count | None
+    pairs: Count
+
+
 class RecallBound(FrozenModel):
     """Whether Recall@10 falls by more than the rule allows: two one-sided bounds of its mean, each at 1 - alpha."""
 

@@ -8,7 +8,15 @@ from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict
 from runner.eval_set.shapes.judges import Judging
 from runner.eval_set.shapes.labels import LabelPrefix
-from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound, SpanResult
+from runner.eval_set.shapes.paired import (
+    Difference,
+    ExpectedGain,
+    MeasureResult,
+    PairedTest,
+    RecallBound,
+    SpanResult,
+    TippingPoint,
+)
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
@@ -24,7 +32,8 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `expected` is null for
-    the baseline and if the judgments are published.
+    the baseline and if the judgments are published. `tipping_point` is null if the cell's mean nDCG@10 is not above the
+    baseline's.
     """
 
     cell: str
@@ -42,6 +51,7 @@ class CellResult(Sparse):
     bounds: Ends
     provenance: Provenance
     expected: ExpectedGain | None = None
+    tipping_point: TippingPoint | None = None
 
     @property
     def confirmed(self) -> bool:

@@ -1,0 +1,108 @@
+"""How wrong the judge would have to be for a gain to be gone: errors of the judge, of which p says nothing.
+
+Only pairs that one of the two lists alone has among its first ten move the difference: what both have counts for both.
+In each of them the judge may be one grade off, up or down, whichever hurts the cell (a lower grade also lowers the
+ideal, and so can raise nDCG). Pairs are put wrong one by one, always the one that takes most from the mean difference
+as it then is, until that is not above 0. Errors that do not follow one list need many more pairs than that.
+"""
+
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heapreplace
+from typing import NamedTuple
+
+from runner.base.records import SCORE_UNIT, Qrels, Run
+from runner.eval_set.shapes.paired import TippingPoint
+from runner.score.score import DISCOUNTS
+
+_BY_RANK: list[float] = DISCOUNTS.tolist()
+
+
+class _Pair(NamedTuple):
+    """A judged document that one list alone has: the cell's (0) or the baseline's (1)."""
+
+    grade: int
+    side: int
+    discount: float
+
+
+class _Error(NamedTuple):
+    """A pair that the judge got wrong by `step`, and what that adds to the difference of its query, in units."""
+
+    effect: int
+    query: int
+    pair: int
+    step: int
+
+
+def tipping_point(
+    run: Run, baseline: Run, query_ids: Sequence[str], qrels: Qrels, highest_grade: int
+) -> TippingPoint | None:
+    """Return in how many pairs the judge would have to be wrong for the run to lose its gain in nDCG@10.
+
+    None if there is no gain.
+    """
+    queries = [
+        _Query((run.ranks[query_id], baseline.ranks[query_id]), qrels.get(query_id, {}), highest_grade)
+        for query_id in query_ids
+    ]
+    total = sum(query.difference() for query in queries)
+    if total <= 0:
+        return None
+    n_pairs, n_wrong = sum(len(query.pairs) for query in queries), 0
+    # An error changes what further ones do in its own query alone.
+    worst = [query.worst(number) for number, query in enumerate(queries)]
+    heapify(worst)
+    while total > 0 and worst[0].effect < 0:
+        error = worst[0]
+        total += error.effect
+        n_wrong += 1
+        queries[error.query].make(error)
+        heapreplace(worst, queries[error.query].worst(error.query))
+    return TippingPoint(wrong=n_wrong if total <= 0 else None, pairs=n_pairs)
+
+
+class _Query:
+    """The lists of a query under grades that the judge gets wrong one by one; `pairs` are those still as judged."""
+
+    def __init__(self, ranks: Sequence[Mapping[str, int]], grades: Mapping[str, int], highest: int) -> None:
+        self.counts = [0] * (highest + 1)
+        self.gains = [0.0, 0.0]
+        self.pairs: list[_Pair] = []
+        for doc_id, grade in grades.items():
+            # A grade below 0 is that of no judgment.
+            if grade < 0:
+                continue
+            self.counts[grade] += 1
+            held = [side for side in (0, 1) if ranks[side].get(doc_id, len(_BY_RANK)) < len(_BY_RANK)]
+            for side in held:
+                self.gains[side] += grade * _BY_RANK[ranks[side][doc_id]]
+            if len(held) == 1:
+                self.pairs.append(_Pair(grade, held[0], _BY_RANK[ranks[held[0]][doc_id]]))
+
+    def difference(self) -> int:
+        """Return the cell's nDCG less the baseline's, each in whole units."""
+        best_first = (grade for grade in range(len(self.counts) - 1, 0, -1) for _ in range(self.counts[grade]))
+        ideal = sum(grade * discount for grade, discount in zip(best_first, _BY_RANK, strict=False))
+        cell, baseline = (round(gain / ideal * SCORE_UNIT) if ideal else 0 for gain in self.gains)
+        return cell - baseline
+
+    def worst(self, number: int) -> _Error:
+        """Return the error that lowers the difference most, of equal ones the first; one of effect 0 if none does."""
+        now, worst = self.difference(), _Error(0, number, 0, 0)
+        for place, pair in enumerate(self.pairs):
+            for step in (-1, 1):
+                if 0 <= pair.grade + step < len(self.counts):
+                    before = [*self.counts], [*self.gains]
+                    self._move(pair, step)
+                    worst = min(worst, _Error(self.difference() - now, number, place, step))
+                    self.counts, self.gains = before
+        return worst
+
+    def make(self, error: _Error) -> None:
+        """Take the pair's grade as wrong from here on."""
+        self._move(self.pairs.pop(error.pair), error.step)
+
+    def _move(self, pair: _Pair, step: int) -> None:
+        self.counts[pair.grade] -= 1
+        self.counts[pair.grade + step] += 1
+        self.gains[pair.side] += step * pair.discount
