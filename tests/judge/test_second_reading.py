@@ -55,11 +55,11 @@ def test_a_pair_moves_a_difference_if_the_baseline_alone_or_the_cell_alone_has_i
     plan = plan.model_copy(update={"first": [other]})
     query_ids = [query.id for query in load_queries(version.queries_path)]
     assert moving_pairs(version, plan) == set()
-    for cell, documents in ((plan.baseline, [*"acdefghijky"]), (other, [*"bcdefghijky"])):
+    for cell, documents in ((plan.baseline, [*"kjihgfedcb1"]), (other, [*"kjihgfedca1"])):
         run = run_of(dict.fromkeys(query_ids, documents), cell)
         version.run_path(cell).parent.mkdir(parents=True, exist_ok=True)
         version.run_path(cell).write_bytes(run_bytes(run))
-    # y is below the tenth place in both, and c to k are in both.
+    # 1 is below the tenth place in both, and c to k are in both.
     assert moving_pairs(version, plan) == {(query_id, name) for query_id in query_ids for name in "ab"}
 
 
