@@ -1,7 +1,11 @@
-"""A share of the judged pairs once more, for a judge who does not see what the first one said."""
+"""A share of the judged pairs once more, for a judge who sees neither the first grade nor which list has the pair.
+
+Errors that follow one list are those that a decision does not survive, and only pairs that one of two lists has alone
+move what is decided. So these are read again first.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +15,10 @@ from runner.base.places import DRIVER
 from runner.base.steps import Step
 from runner.eval_set.batches import Pair, all_rows, batch_files, number_of, read_batch, write_batches
 from runner.eval_set.labels import scored, version_labels
+from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import Version
+from runner.eval_set.version import Version, load_queries
 from runner.judge.prep_labels import import_command
 
 SHARE = 0.1
@@ -29,21 +34,43 @@ class SecondReadings(NamedTuple):
     paths: list[Path]
 
 
-def chosen_pairs(grades: Mapping[Pair, int], share: float) -> list[Pair]:
-    """Return that share of the pairs of every grade, by a digest of the pair, sorted; their sum is the share.
+def chosen_pairs(grades: Mapping[Pair, int], share: float, moving: Collection[Pair] = (), *, seed: int) -> list[Pair]:
+    """Return that share of the pairs, sorted: first of those that move a difference, then of the others.
 
-    A larger share holds a smaller one, and labels added later change little of it.
+    Of either kind as large a part of every grade, by a digest of seed and pair, which says nothing of rank or list. A
+    larger share holds about all of a smaller one, and labels added later change little of it.
     """
+    first = {pair: grade for pair, grade in grades.items() if pair in moving}
+    others = {pair: grade for pair, grade in grades.items() if pair not in moving}
+    n_wanted = share * len(grades)
+    n_first = min(n_wanted, len(first))
+    return sorted(_of_every_grade(first, n_first, seed) + _of_every_grade(others, n_wanted - n_first, seed))
+
+
+def moving_pairs(version: Version, plan: Plan) -> set[Pair]:
+    """Return the pairs that the baseline alone, or a cell beside it alone, has among its first ten.
+
+    The cells are those that the plan tests first, all if it names none; without runs there are no pairs.
+    """
+    cells = plan.first or [cell for cell in plan.cells if cell != plan.baseline]
+    known = [cell for cell in (plan.baseline, *cells) if version.run_path(cell).exists()]
+    query_ids = [query.id for query in load_queries(version.queries_path)]
+    runs = [read_run(version.run_path(cell), cell, query_ids) for cell in known]
+    tops = [{(query_id, hit.doc_id) for query_id, hits in run.hits.items() for hit in hits[:10]} for run in runs]
+    return set().union(*(tops[0] ^ top for top in tops[1:])) if plan.baseline in known else set()
+
+
+def _of_every_grade(grades: Mapping[Pair, int], n_wanted: float, seed: int) -> list[Pair]:
     of_grade: dict[int, list[Pair]] = defaultdict(list)
-    for pair in sorted(grades, key=lambda pair: digest(["second reading", *pair])):
+    for pair in sorted(grades, key=lambda pair: digest(["second reading", seed, *pair])):
         of_grade[grades[pair]].append(pair)
     chosen: list[Pair] = []
-    wanted = 0.0
+    share, wanted = n_wanted / max(1, len(grades)), 0.0
     # What a grade is short of by rounding, the next one takes, so that the sum is the share.
     for grade in sorted(of_grade):
         wanted += share * len(of_grade[grade])
         chosen += of_grade[grade][: round(wanted + 1e-9) - len(chosen)]
-    return sorted(chosen)
+    return chosen
 
 
 def export_doubles(version: Version, labels: Sequence[Label], share: float) -> SecondReadings:
@@ -67,7 +94,9 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
         )
     # Those exported earlier count towards the share, and a pair that two have read needs no third.
     file_of = {row.pair: path for path in batch_files(folder, "double") for row in read_batch(path)}
-    wanted = [pair for pair in chosen_pairs(known, share) if pair not in file_of and len(judges[pair]) < 2]
+    plan = version.plan()
+    drawn = chosen_pairs(known, share, moving_pairs(version, plan), seed=plan.significance.seed)
+    wanted = [pair for pair in drawn if pair not in file_of and len(judges[pair]) < 2]
     fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
     # Numbers go on after those of labels, whose batches may be gone.
     above = max((number_of(label.batch) for label in labels if label.batch.startswith("double-")), default=0)

@@ -61,7 +61,7 @@ def least_gain(
     return max(sd * (needed + z * spread) / math.sqrt(n_queries), bar + z * sd / math.sqrt(n_queries))
 
 
-def critical_t(n_queries: int, alpha: float) -> float:
+def critical_t(n_queries: float, alpha: float) -> float:
     """Return what Student's t over the queries alone must reach for the test with its phantom to reject at `alpha`.
 
     Infinite if differences that are all alike would not do.

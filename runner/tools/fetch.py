@@ -7,6 +7,7 @@ from runner.base.canonical import read_jsonl
 from runner.base.errors import InputError, IntegrityError
 from runner.base.places import DRIVER
 from runner.base.schema import checked
+from runner.eval_set.door import held
 from runner.eval_set.shapes.corpus import SourceFile
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def manifest(path: Path, source: str) -> dict[str, Any]:
     """Return what a FetchRequest takes of a corpus.jsonl: ids with digests, files with theirs, the reader's options."""
     from samplers.feeds.request import ListedFile
 
-    rows = [row for _, row in read_jsonl(path)]
+    rows = [row for _, row in read_jsonl(held(path))]
     header = rows[0] if rows else {}
     sample = header.get("sample")
     if not isinstance(sample, dict) or header.get("source") != source:

@@ -24,6 +24,7 @@ from runner.evening.remake import verify_record
 from runner.tools.matrix import runs_of
 from tests.conftest import called
 from tests.support.evening_process import run
+from tests.support.parsers import ONE_FILE, readers
 from tests.support.small_set import begin, make_version
 
 CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
@@ -53,19 +54,13 @@ def _command(tmp_path, monkeypatch):
     return lambda *arguments: cli.main([*arguments, *where])
 
 
-COMMANDS = (
-    (),
-    ("--dry-run",),
-    ("--rehearse",),
-    ("--rehearse", "--dry-run"),
-    ("--cells", "bm25-okapi x whole_doc"),
-    ("choose", "recommended"),
-    ("labels", "import", "nothing.jsonl", "--person"),
-    ("view",),
-    ("view", "--passages"),
-    ("verify",),
-    ("next",),
-)
+@pytest.fixture(name="at")
+def _at(record, tmp_path, monkeypatch):
+    """The version whose record is the copy, seen from a folder without files."""
+    monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return make_version(tmp_path)
 
 
 def flip(path, position=None):
@@ -89,12 +84,13 @@ def test_a_record_as_it_was_locked_is_verified(record, command, capsys):
 
 
 @pytest.mark.parametrize("name", LOCKED)
-def test_a_flipped_byte_or_a_missing_file_makes_every_command_exit_4_and_names_the_file(record, command, capsys, name):
-    """The commands take turns over the files."""
-    arguments = COMMANDS[LOCKED.index(name) % len(COMMANDS)]
+def test_a_flipped_byte_or_a_missing_file_makes_every_command_exit_4_and_names_the_file(record, at, capsys, name):
+    """Every verb that reads a version takes its turn over the files."""
+    commands = [words for words, file in readers(at) if file in ("", name)]
+    words = commands[LOCKED.index(name) % len(commands)]
     for damage, kind in ((flip, "changed (locked "), (Path.unlink, "missing")):
         damage(record / name)
-        assert command(*arguments) == 4
+        assert cli.main(words) == 4
         said = capsys.readouterr()
         assert f"{record / name}: {kind}" in said.err
         assert said.out == ""
@@ -158,13 +154,21 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_an_edited_lock_makes_every_command_exit_4(record, command, capsys, edit):
-    lock = read_json(record / LOCK_NAME)
+def test_an_edited_lock_makes_every_command_exit_4(record, at, capsys, edit):
+    commands, lock = readers(at), read_json(record / LOCK_NAME)
     edit(lock)
     (record / LOCK_NAME).write_bytes(json_bytes(lock))
-    for arguments in COMMANDS:
-        assert command(*arguments) == 4, arguments
+    for words, _ in commands:
+        assert cli.main(words) == 4, words
         assert str(record / LOCK_NAME) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ONE_FILE)
+def test_a_verb_that_reads_one_file_of_a_version_refuses_a_changed_one(record, at, capsys, verb):
+    (found,) = [each for each in readers(at) if each.words[0] == verb]
+    flip(record / found.file)
+    assert cli.main(found.words) == 4
+    assert f"{record / found.file}: changed" in capsys.readouterr().err
 
 
 def test_files_outside_the_lock_may_come_change_and_go(record, command):

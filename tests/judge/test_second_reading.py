@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from runner.base.errors import InputError
 from runner.eval_set.batches import all_rows, batch_files, read_batch
 from runner.eval_set.labels import load_labels
+from runner.eval_set.runs import run_bytes
+from runner.eval_set.version import load_queries
 from runner.judge.prep_labels import export_batches
-from runner.judge.second_reading import chosen_pairs, export_doubles
+from runner.judge.second_reading import chosen_pairs, export_doubles, moving_pairs
+from tests.support.graded_sets import run_of
 from tests.support.small_judging import answer, everything, give
 
 PAIRS = [(f"q{q:02d}", f"d{d}") for q in range(25) for d in range(40)]
@@ -18,18 +21,46 @@ GRADES = {pair: (0, 0, 0, 0, 1, 1, 2, 3)[number % 8] for number, pair in enumera
 
 @given(st.dictionaries(st.tuples(st.text("q1", min_size=1), st.text("d2", min_size=1)), st.integers(0, 3)))
 def test_a_share_of_all_is_all_and_a_share_is_of_every_grade(grades):
-    assert chosen_pairs(grades, 1.0) == sorted(grades)
-    chosen = chosen_pairs(grades, 0.5)
+    assert chosen_pairs(grades, 1.0, seed=1) == sorted(grades)
+    chosen = chosen_pairs(grades, 0.5, seed=1)
     assert abs(len(chosen) - len(grades) / 2) <= 1
     of_grade, of_chosen = Counter(grades.values()), Counter(grades[pair] for pair in chosen)
     assert all(abs(of_chosen[grade] - of_grade[grade] / 2) <= 1 for grade in of_grade)
 
 
 def test_a_tenth_holds_a_tenth_of_every_grade_and_a_larger_share_holds_it():
-    chosen = chosen_pairs(GRADES, 0.1)
+    chosen = chosen_pairs(GRADES, 0.1, seed=1)
     assert Counter(GRADES[pair] for pair in chosen) == {0: 50, 1: 25, 2: 13, 3: 12}
-    assert set(chosen) <= set(chosen_pairs(GRADES, 0.3))
+    assert set(chosen) <= set(chosen_pairs(GRADES, 0.3, seed=1))
     assert len({query_id for query_id, _ in chosen}) > 20, "spread over the queries"
+    assert chosen_pairs(GRADES, 0.1, seed=1) == chosen != chosen_pairs(GRADES, 0.1, seed=2)
+
+
+@given(st.integers(0, 99), st.floats(0, 1), st.integers(0, 1000))
+def test_pairs_that_move_a_difference_are_read_again_before_any_other(seed, share, n_moving):
+    moving = set(PAIRS[:: max(1, 1000 // max(1, n_moving))][:n_moving])
+    chosen = chosen_pairs(GRADES, share, moving, seed=seed)
+    assert len(chosen) == len(set(chosen))
+    assert abs(len(chosen) - 1000 * share) <= 1
+    assert len(moving & set(chosen)) >= min(len(moving), len(chosen) - 1)
+    part = Counter(GRADES[pair] for pair in moving & set(chosen))
+    whole = Counter(GRADES[pair] for pair in moving)
+    for grade, n_pairs in whole.items():
+        assert abs(part[grade] / n_pairs - sum(part.values()) / len(moving)) * n_pairs <= 1.01
+
+
+def test_a_pair_moves_a_difference_if_the_baseline_alone_or_the_cell_alone_has_it(version):
+    plan = version.plan()
+    other = next(cell for cell in plan.cells if cell != plan.baseline)
+    plan = plan.model_copy(update={"first": [other]})
+    query_ids = [query.id for query in load_queries(version.queries_path)]
+    assert moving_pairs(version, plan) == set()
+    for cell, documents in ((plan.baseline, [*"kjihgfedcb1"]), (other, [*"kjihgfedca1"])):
+        run = run_of(dict.fromkeys(query_ids, documents), cell)
+        version.run_path(cell).parent.mkdir(parents=True, exist_ok=True)
+        version.run_path(cell).write_bytes(run_bytes(run))
+    # 1 is below the tenth place in both, and c to k are in both.
+    assert moving_pairs(version, plan) == {(query_id, name) for query_id in query_ids for name in "ab"}
 
 
 @pytest.fixture(name="judged")

@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import shlex
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from runner.eval_set.lock import LOCK_NAME, locked_files
 from tests.conftest import called
 from tests.soak import Kind, Trial
 from tests.support.evening_process import run as run_evening
+from tests.support.parsers import readers
 from tests.support.reader_fuzz import case, files_of, row_of
 from tests.support.reader_fuzz import run as read_damaged
 from tests.support.reader_goldens import DATA
@@ -23,17 +25,6 @@ from tests.support.small_set import make_version
 CORPORA = Path(os.environ.get("PSE_SHARED", CHECKOUT.parent / "shared")) / "corpora"
 LIMIT = 10.0
 """Seconds that one input may take."""
-
-COMMANDS = (
-    ("--dry-run",),
-    (),
-    ("choose", "recommended"),
-    ("--cells", "bm25-okapi x whole_doc"),
-    ("view", "--passages"),
-    ("export", "--format", "csv", "--output", "{folder}/tables"),
-    ("labels", "agreement"),
-)
-"""Each takes its turn after `verify`."""
 
 
 def mutations(source: str) -> Kind:
@@ -52,32 +43,38 @@ def mutations(source: str) -> Kind:
 
 
 def flips(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
-    """One bit of one file of a locked version, or of its lock: `verify` and another command refuse it, exit 4."""
+    """One bit of one file of a locked version, or of its lock: `verify` and another command refuse it, exit 4.
+
+    Every verb that reads a version takes its turn.
+    """
     folder = work / f"flips-{numbers[0]}"
     shutil.rmtree(folder, ignore_errors=True)
     run_evening(folder)
     version = make_version(folder).record
+    commands = readers(make_version(folder))
+    where = f"--eval-set-path={version.parent}"
     os.environ[CACHE_VARIABLE] = str(folder / ".cache")
-    paths = [version / name for name in (*locked_files(version), LOCK_NAME)]
+    every = [version / name for name in (*locked_files(version), LOCK_NAME)]
     for number in numbers:
         began, rng = time.perf_counter(), random.Random(f"flips {seed} {number}")
+        words, file = commands[number % len(commands)]
+        paths = [version / file, version / LOCK_NAME] if file else every
         path = paths[rng.randrange(len(paths))]
         content = path.read_bytes()
         place, bit = rng.randrange(len(content)), rng.randrange(8)
         path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :])
-        commands = ("verify",), COMMANDS[number % len(COMMANDS)]
-        found = "; ".join(said for command in commands if (said := _taken(folder, command, path.name)))
+        asked = (["verify", "demo", where], words)
+        found = "; ".join(said for command in asked if (said := _taken(command, path.name)))
         path.write_bytes(content)
-        what = f"bit {bit} of byte {place} of {path.relative_to(version)}, {' '.join(commands[1])}"
+        what = f"bit {bit} of byte {place} of {path.relative_to(version)}, {shlex.join(words)}"
         yield Trial("flips", number, 1, what, time.perf_counter() - began, found)
     shutil.rmtree(folder)
 
 
-def _taken(folder: Path, command: Sequence[str], name: str) -> str:
+def _taken(command: Sequence[str], name: str) -> str:
     """What is wrong with a command's answer to a version with a changed file of that name; "" if it refuses it."""
-    words = [word.format(folder=folder) for word in command]
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(io.StringIO()):
-        code, message = called(*words, "--source=demo", f"--eval-set-path={folder / 'eval-sets' / 'demo'}")
+        code, message = called(*command)
     refused = code == IntegrityError.exit_code and name in message and not out.getvalue()
-    return "" if refused else f"{' '.join(command) or 'the evening'}: exit {code}, {message[-200:]}"
+    return "" if refused else f"{shlex.join(command)}: exit {code}, {message[-200:]}"

@@ -9,6 +9,7 @@ from runner.eval_set.shapes.judges import (
     Judging,
     NoisyCell,
     SecondJudge,
+    SourceDocuments,
 )
 from runner.eval_set.shapes.paired import Difference, SpanRecall, SpanResult
 from runner.eval_set.shapes.versions import Compared, Kept, PreviousVersion
@@ -67,12 +68,16 @@ def panel(cells, baseline):
         seconds=[second_judge(challengers, baseline)],
         drift=[drift()],
         noise=noise(challengers),
+        sources=[
+            SourceDocuments(cell=cell, cell_judged=77, cell_missed=2, baseline_judged=46, baseline_missed=5)
+            for cell in challengers
+        ],
     )
 
 
 def panel_of_one(*, repeats=False):
     """Judged once, with or without repeats."""
-    return Judging(pairs=60, read_twice=0, seconds=[], drift=[drift()] if repeats else [], noise=None)
+    return Judging(pairs=60, read_twice=0, seconds=[], drift=[drift()] if repeats else [], noise=None, sources=[])
 
 
 NO_SPANS = SpanResult(queries=0, documents=0, unmarked=61, cells={})

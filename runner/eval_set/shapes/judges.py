@@ -88,6 +88,19 @@ class JudgeDrift(FrozenModel):
     p_shift: float
 
 
+class SourceDocuments(FrozenModel):
+    """Of the judged documents that queries were written from, how many the judge missed: graded less than relevant.
+
+    By which list ranks the document higher, the cell's or the baseline's; one that both rank alike is left out.
+    """
+
+    cell: str
+    cell_judged: Count
+    cell_missed: Count
+    baseline_judged: Count
+    baseline_missed: Count
+
+
 class NoisyCell(FrozenModel):
     """A cell less the baseline in nDCG@10, where the second judge's grades are drawn anew with the queries.
 
@@ -122,7 +135,7 @@ class Judging(FrozenModel):
 
     `pairs` have a scored grade; `read_twice` of them were read by another judge too. The second judges with the most
     pairs come first, of equals by name. Intervals are percentile bootstraps over queries. `noise` is null if no pair
-    was read twice.
+    was read twice. `sources` has the cells for which some source document is told apart.
     """
 
     pairs: Count
@@ -130,3 +143,4 @@ class Judging(FrozenModel):
     seconds: list[SecondJudge]
     drift: list[JudgeDrift]
     noise: JudgeNoise | None
+    sources: list[SourceDocuments]
