@@ -53,10 +53,9 @@ check: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
-# Error rates of the whole decision (docs/statistics.md): half an hour.
+# Error rates and power of the decision (docs/statistics.md): five minutes. simulate_judges.py takes half an hour.
 simulate: setup
 	$(BIN)/python benchmarks/simulate_decision.py
-	$(BIN)/python benchmarks/simulate_judges.py
 	$(BIN)/python benchmarks/simulate_pooled.py
 	$(BIN)/python benchmarks/simulate_choice.py
 

@@ -10,6 +10,7 @@ import yaml
 from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.commands.main import called
+from runner.decide.sample_size import too_few
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.version import Version, load_results
@@ -58,6 +59,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     ) as stopped:
         evening(bills).run()
     assert bills.preregistration_path.exists()
+    assert too_few(25) in capsys.readouterr().err
     example = next(line for line in str(stopped.value).splitlines() if line.startswith("     {"))
     assert any("these grades count for the decision of demo v1" in note for note in stopped.value.notes)
     assert any("run demo" in note and "--try" in note for note in stopped.value.notes)
@@ -70,7 +72,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     assert b"provisional" in provisional.read_bytes().lower()
     assert not (bills.record / "results.json").exists()
     where = f"--eval-set-path={bills.folder.parent}"
-    capsys.readouterr()
+    assert too_few(25) not in capsys.readouterr().err
     assert called(["view", "demo", where]) == 0
     assert capsys.readouterr() == (f"{provisional.resolve().as_uri()}\n", "")
 
