@@ -10,12 +10,15 @@ from samplers.source_format import MAX_BYTES
 MAX_DEPTH = 120
 """Elements inside one another; real bills, laws and titles of the Code stay under 40."""
 
+MAX_ATTRIBUTES = 256
+"""Attributes of one element, which lxml lists in a time that grows with their square; real elements have a dozen."""
+
 
 def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
     """Return the root element, without comments and processing instructions.
 
     Nothing outside `data` is ever read. DocumentError for a file that is too large, malformed, wrongly encoded,
-    nested too deep, or that declares entities (a bill has no use for them, a bomb has).
+    nested too deep, with more than MAX_ATTRIBUTES, or that declares entities (a bill has no use for them, a bomb has).
     """
     if len(data) > max_bytes:
         raise DocumentError(name, f"larger than {max_bytes // 1_000_000} MB ({len(data) / 1e6:.0f} MB)")
@@ -39,6 +42,8 @@ def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
     internal = root.getroottree().docinfo.internalDTD
     if internal is not None and any(internal.iterentities()):  # type: ignore[union-attr]  # unknown to the stubs
         raise DocumentError(name, "declares entities of its own")
+    if _has_many_attributes(root):
+        raise DocumentError(name, f"an element has more than {MAX_ATTRIBUTES} attributes")
     return root
 
 
@@ -79,3 +84,4 @@ def plain_text(element: etree._Element) -> str:
 
 
 _string = etree.XPath("string()", smart_strings=False)
+_has_many_attributes = etree.XPath(f"boolean(//@*[{MAX_ATTRIBUTES + 1}])")

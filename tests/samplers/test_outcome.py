@@ -1,13 +1,14 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from runner.base.places import CHECKOUT
 from samplers.corpus import outcome
-from samplers.corpus.inputs import corpus_files
+from samplers.corpus.inputs import CorpusFile, corpus_files
 from samplers.corpus.outcome import Outcome
 from tests.support.reader_goldens import fixtures
 
@@ -117,3 +118,23 @@ def test_who_stops_taking_outcomes_ends_the_processes(folder, monkeypatch):
     for number in started:
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)
+
+
+def test_who_is_stopped_does_not_wait_for_the_file_that_a_process_is_at(folder, monkeypatch):
+    processors(monkeypatch, 2)
+    monkeypatch.setattr(outcome, "partial", lambda read, *given: _Slow(read, given))
+    with corpus_files(folder, "bills") as files:
+        outcomes = outcome.outcomes("bills", frozenset(), files)
+        next(outcomes)
+        began = time.monotonic()
+        outcomes.close()
+    assert time.monotonic() - began < 5
+
+
+class _Slow(_Partial):
+    """Reads the first file, and takes a minute for any other."""
+
+    def __call__(self, file: CorpusFile) -> Outcome:
+        if not file.place.startswith("0-"):
+            time.sleep(60)
+        return self.read(*self.given, file)

@@ -11,6 +11,7 @@ def bill(body: str, form: str = "") -> bytes:
     return f"<bill><form>{form}</form><legis-body>{body}</legis-body></bill>".encode()
 
 
+MANY_ATTRIBUTES = "an element has more than 256 attributes"
 BOMB = b"".join(
     (
         b'<!DOCTYPE bill [<!ENTITY a0 "ha">',
@@ -40,6 +41,7 @@ EXTERNAL = (
         (bill("<quote>" * 10_000 + "x" + "</quote>" * 10_000), "nested too deep"),
         (bill("<section>" * 200 + "x" + "</section>" * 200), "nested more than 120 elements deep"),
         (bill("<text>" + "pond " * 2_100_000 + "</text>"), "one piece of text is longer than 10 MB"),
+        (f"<bill {' '.join(f'a{n}={chr(39)}1{chr(39)}' for n in range(64_000))}/>".encode(), MANY_ATTRIBUTES),
         (b"<bill>" + b" " * 50_000_000 + b"</bill>", "larger than 40 MB (50 MB)"),
     ],
 )
