@@ -15,6 +15,11 @@ The largest bill that govinfo has published is near 20 MB.
 WHOLE_TITLE = 160_000_000
 """The same for whole titles of the U.S. Code and the eCFR; reading takes about ten times a file's size of memory."""
 
+MAX_ATTRIBUTES = 256
+"""Attributes of one element: parsers take a time that grows with their square. Real elements have a dozen."""
+
+TOO_MANY_ATTRIBUTES = f"an element has more than {MAX_ATTRIBUTES} attributes"
+
 
 @dataclass(frozen=True)
 class FileContent:

@@ -69,9 +69,9 @@ def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) 
             pass  # most of all for want of memory
         finally:
             # Who stops, or is stopped, does not wait for the file that a process is at; nor for the rest of its answer.
-            for process in pool._processes.values():  # noqa: SLF001  # kill_workers, in Python 3.14
+            for process in pool._processes.values():  # kill_workers, in Python 3.14
                 process.kill()
-            pool._result_queue._writer.close()  # noqa: SLF001
+            pool._result_queue._writer.close()  # type: ignore[attr-defined]  # unknown to the stubs
             pool.shutdown(cancel_futures=True)
     yield from map(read, files[n_read:])
 

@@ -22,7 +22,7 @@ from samplers.formats.markdown_text import plain
 from samplers.formats.pdf.text import MAX_BYTES, pdf_pages
 from samplers.formats.stated import bucket
 from samplers.formats.text_writer import INVISIBLE, Part, TextWriter, on_one_line, visible
-from samplers.source_format import FileContent, Reader
+from samplers.source_format import MAX_ATTRIBUTES, TOO_MANY_ATTRIBUTES, FileContent, Reader
 
 MARKUP = "marks, links and what is not shown"
 FURNITURE = "page furniture"
@@ -51,6 +51,13 @@ _UNPACKED = 1_000_000
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))")
+_ATTRIBUTE = r"""[^>a-z_:.]*+[a-z_:.][\w:.-]*+\s*+(?:=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+))?+"""
+_TAG = re.compile(
+    rf"<!--(?:.*?-->|.*)|<(?=[a-z_:])(?P<raw>(?:script|style)\b)?(?:{_ATTRIBUTE}){{0,{MAX_ATTRIBUTES}}}+"
+    rf"(?P<more>{_ATTRIBUTE})?+(?(raw)(?:.*?</(?P=raw)|.*))",
+    re.I | re.S,
+)
+"""A comment, a script or a tag with its attributes, told apart as the parser of HTML does."""
 _HTML = re.compile(r"\s*(?:<!--.{0,2000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _HEADING = re.compile(r"(#{1,6})\s+(.+)")
 _RULE = re.compile(r"(?:-{3,}|={2,}|\*{3,}|_{3,}|(?=[|:\s]*+-)[|:\s-]++)")
@@ -204,7 +211,7 @@ def _lines(data: bytes, name: str, layout: Layout) -> tuple[str, list[Line], dic
         words = words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         return words, [*_typed(body.split("\n"), layout)], fields | facts | {"format": "json"}
     if suffix.lower() in ("html", "htm") or _HTML.match(text):
-        words, html_lines, title = _html(text)
+        words, html_lines, title = _html(text, name)
         return words, html_lines, facts | ({"title": title} if title else {}) | {"format": "html"}
     rows = text.split("\n")
     is_markdown = suffix.lower() in ("md", "markdown")
@@ -303,10 +310,12 @@ def _without_heads(pages: Sequence[str]) -> list[str]:
     return [line for page, edge in zip(rows, edges, strict=True) for line in page if not is_head(line, edge)]
 
 
-def _html(text: str) -> tuple[str, list[Line], str]:
+def _html(text: str, name: str) -> tuple[str, list[Line], str]:
     """Return all words of a page of HTML, its lines, and its title."""
     from lxml import etree
 
+    if any(tag["more"] for tag in _TAG.finditer(text)):
+        raise DocumentError(name, TOO_MANY_ATTRIBUTES)  # the parser compares each with all before it
     parser = etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, encoding="utf-8")
     root = etree.fromstring(text.encode("utf-8", "replace") or b" ", parser)
     lines: list[Line] = []

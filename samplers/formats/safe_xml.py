@@ -5,13 +5,10 @@ from html.entities import html5
 from lxml import etree
 
 from runner.base.errors import DocumentError
-from samplers.source_format import MAX_BYTES
+from samplers.source_format import MAX_ATTRIBUTES, MAX_BYTES, TOO_MANY_ATTRIBUTES
 
 MAX_DEPTH = 120
 """Elements inside one another; real bills, laws and titles of the Code stay under 40."""
-
-MAX_ATTRIBUTES = 256
-"""Attributes of one element, which lxml lists in a time that grows with their square; real elements have a dozen."""
 
 
 def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
@@ -42,8 +39,8 @@ def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
     internal = root.getroottree().docinfo.internalDTD
     if internal is not None and any(internal.iterentities()):  # type: ignore[union-attr]  # unknown to the stubs
         raise DocumentError(name, "declares entities of its own")
-    if _has_many_attributes(root):
-        raise DocumentError(name, f"an element has more than {MAX_ATTRIBUTES} attributes")
+    if _has_too_many_attributes(root):
+        raise DocumentError(name, TOO_MANY_ATTRIBUTES)
     return root
 
 
@@ -84,4 +81,4 @@ def plain_text(element: etree._Element) -> str:
 
 
 _string = etree.XPath("string()", smart_strings=False)
-_has_many_attributes = etree.XPath(f"boolean(//@*[{MAX_ATTRIBUTES + 1}])")
+_has_too_many_attributes = etree.XPath(f"boolean(//@*[{MAX_ATTRIBUTES + 1}])")

@@ -90,6 +90,28 @@ def test_monotonous_marks_are_read_or_refused_in_time(filler: str) -> None:
             ANY(text.encode(), name, frozenset())
 
 
+MANY = " ".join(f"a{number}" for number in range(64_000))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *(f"<p {MANY}>x", f"<p < {MANY}>x", f"<p '{MANY}", f"<p/{MANY.replace(' ', '/')}>x", f"<script {MANY}>x"),
+        f"<p a='<script>'><b {MANY}>x</script>",
+    ],
+)
+def test_a_tag_of_many_attributes_is_refused_before_they_are_compared(page: str) -> None:
+    with pytest.raises(DocumentError, match="more than 256 attributes"):
+        read(f"<html>{page}", "x.html")
+
+
+@pytest.mark.parametrize(
+    "page", ["a < b " + "c " * 500, f"<script>a<b;{'c=d;' * 500}</script>x", f"<p style='{MANY}'>x"]
+)
+def test_what_only_looks_like_attributes_is_read(page: str) -> None:
+    assert read(f"<html>{page}", "x.html").text
+
+
 FORMATS = {
     "md": f"# Lamps\n\n{WORDS}\n\n## Oil\n\n- Whale\n- Rape\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
     "html": f"<html><head><title>Lamps</title><style>p {{}}</style></head><body><h1>Lamps</h1><p>{WORDS}"
