@@ -1,6 +1,7 @@
 """What is believed of a true gain: Bayes' rule by brute force, and the properties that no other cell has a part."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from runner.eval_set.shapes.paired import ExpectedGain
 from runner.eval_set.shapes.plan import Normal, Prior
 from runner.score.expected_gain import expected_gain, updated
 from tests.support.example_results import BETTER, PLAN
+from tests.support.judge_cases import evening
 
 means, scales = st.floats(-1, 1), st.floats(1e-3, 1)
 
@@ -56,6 +58,23 @@ def test_the_plan_says_what_is_believed_of_a_kind():
     own = Normal(mean=-0.1, sd=0.01)
     plan = PLAN.model_copy(update={"prior": Prior(kinds=PRIOR | {"structural": own})})
     assert expected_gain(BETTER, np.array([300, 200, 100, 400]) * 1_000_000, plan).before == own
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_cell_moves_what_is_expected_of_another(seed):
+    whole = evening(seed, lift=0.5, n_queries=12, n_cells=5)
+    baseline, *cells = whole.runs
+    for cell in cells:
+        alone = replace(whole, runs={name: whole.runs[name] for name in (baseline, cell)})
+        assert alone.expected_gains == {cell: whole.expected_gains[cell]}
+    backwards = replace(whole, runs=dict(reversed(whole.runs.items())))
+    assert backwards.expected_gains == whole.expected_gains
+
+
+def test_published_judgments_and_a_single_query_let_nothing_be_expected():
+    whole = evening(1, n_queries=1, n_cells=3)
+    assert whole.expected_gains == {}
+    assert replace(evening(1, n_queries=12, n_cells=3), published=True).expected_gains == {}
 
 
 def test_one_query_says_nothing_of_scatter():
