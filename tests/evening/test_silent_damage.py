@@ -1,6 +1,7 @@
 """Damage that is planted here is stopped, or said, before it counts for a decision."""
 
 import json
+import shlex
 from argparse import Namespace
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from runner.evening.status import FREEZES, doubts, missing_documents, next_step
 from runner.evening.trial import tried
 from runner.judge.answers import Importer
 from runner.queries.reading_pack import reading_folder
+from tests.conftest import called
 from tests.support.evening_process import few_draws_in_plans, judged
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows, write_corpus
 
@@ -333,3 +335,33 @@ def test_grades_of_a_trial_are_taken_by_its_flag_alone(version, command):
     code, _, err = command("labels", "page", "--try")
     assert (code, f"run {version.flags} --try" in err) == (2, True)
     assert not version.preregistration_path.exists()
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["v1", "v1/runs", "v1/rehearsal", "v1/labels.jsonl", ".work", ".work/demo", ".work/demo/v1/spend/ledger.jsonl"],
+)
+def test_a_link_that_leads_out_of_a_set_is_not_written_through(waiting, tmp_path, place):
+    """Of a set of a stranger: writing would follow it, and what killed writers left there would be removed."""
+    linked, outside = waiting.folder.parent / place, tmp_path / "outside"
+    if linked.is_dir():
+        linked.rename(outside)
+    elif not linked.suffix:
+        outside.mkdir()
+    (outside / ".tmp-mine").write_text("mine") if outside.is_dir() else outside.write_text("mine")
+    linked.parent.mkdir(parents=True, exist_ok=True)
+    linked.symlink_to(outside)
+    before = contents(tmp_path)
+    for words in ("run", "choose recommended", "explore 'bm25 x whole_doc'", "labels withdraw --judge=x", "view"):
+        verb, *rest = shlex.split(words)
+        verbs = [verb, rest.pop(0)] if verb == "labels" else [verb]
+        code, said = called(*verbs, "demo", *rest, f"--eval-set-path={waiting.folder.parent}")
+        assert (code, str(linked) in said) == (4, True), (words, said)
+    assert contents(tmp_path) == before
+
+
+def test_a_link_that_stays_in_its_set_is_followed(waiting):
+    runs = waiting.folder / "runs"
+    runs.rename(waiting.folder.parent / "runs")
+    runs.symlink_to(waiting.folder.parent / "runs")
+    assert called("next", "demo", f"--eval-set-path={waiting.folder.parent}") == (0, "")
