@@ -11,7 +11,13 @@ from runner.base.http_client import Patience
 from runner.base.places import CHECKOUT
 from runner.embed.cost.ledger import Budget, BudgetError, Ledger
 from runner.embed.cost.prices import price_of
-from runner.judge.models.claude_batches import CREATE_TRIES, FEWEST_REQUESTS, ClaudeBatches, under_way
+from runner.judge.models.claude_batches import (
+    CREATE_TRIES,
+    FEWEST_REQUESTS,
+    LOOKS_FOR_GONE,
+    ClaudeBatches,
+    under_way,
+)
 from runner.judge.models.client import Way
 from tests.support import anthropic_server as wire
 from tests.support.anthropic_server import KEY, MODEL, RIGHT, answered, asks, worst_usd
@@ -88,6 +94,7 @@ def test_what_came_to_nothing_is_its_own_problem_and_can_be_asked_again(opened, 
     server.by_text = {"dues 3": [fault, "expired"]}
     model = opened()
     replies = answered(model, asks(6))
+    assert list(replies)[-1] == "key 3", "answers come first, so that a judging that is given up has taken them"
     assert words in replies.pop("key 3").problem
     assert len(replies) == 5
     assert not any(reply.problem for reply in replies.values())
@@ -134,6 +141,10 @@ def test_lines_that_are_no_results_of_the_batch_are_refused_and_counted(opened, 
 
 HANDED_IN = {
     "looks fail and pass": ({"retrieved": [wire.overloaded(), wire.broken(), wire.reset(), wire.not_json(), None]}, 1),
+    "denied for a moment": (
+        {"retrieved": [wire.not_there(), None, wire.status(409)], "fetched": [wire.not_there()]},
+        1,
+    ),
     "turned away by a busy service": ({"turned_away": [wire.overloaded(), wire.rate_limited(3)]}, 3),
     "reset": ({"created": [wire.reset()]}, 1),
     "reset in the answer": ({"created": [wire.reset(6)]}, 1),
@@ -157,12 +168,14 @@ HANDED_IN = {
 
 
 @pytest.mark.parametrize("name", HANDED_IN)
-def test_a_batch_arrives_once_and_is_not_paid_twice_whatever_is_said_of_it(opened, server, name):
+def test_a_batch_arrives_once_and_is_not_paid_twice_whatever_is_said_of_it(opened, server, tmp_path, name):
     faults, n_creations = HANDED_IN[name]
     for field, answers in faults.items():
         setattr(server, field, list(answers))
-    assert not any(reply.problem for reply in answered(opened(), asks(3)).values())
+    replies = answered(opened(), asks(3))
+    assert not any(reply.problem for reply in replies.values())
     assert (len(server.batches), len(creations(server))) == (1, n_creations)
+    assert spent(tmp_path) == cost(replies)
 
 
 def test_a_batch_of_somebody_else_with_as_many_requests_is_not_taken_for_ours(opened, server, tmp_path):
@@ -263,7 +276,7 @@ def test_a_run_killed_before_anything_arrived_hands_in_what_it_meant_to(opened, 
 
 
 def test_a_batch_that_is_gone_is_a_problem_of_its_asks_and_counted_at_its_worst(opened, server):
-    server.retrieved = [wire.status(404, "no such batch", "not_found_error")]
+    server.retrieved = [wire.not_there()] * LOOKS_FOR_GONE
     model = opened()
     replies = answered(model, asks(3))
     assert all("is gone" in reply.problem for reply in replies.values())

@@ -98,6 +98,10 @@ def reset(after: int = 0) -> Wire:
     return Wire(b'{"id": "msg_', cut=after)
 
 
+def not_there() -> Wire:
+    return api_error(404, "not_found_error", "no such batch")
+
+
 def not_json() -> Wire:
     return Wire(b'{"id": "msg_1", "type": "mess')
 
@@ -125,6 +129,7 @@ def changed(**fields: object) -> Tamper:
 
 
 prose = saying(lambda text: f"Here is my judgment:\n```json\n{text}\n```")
+thought = saying(lambda text: f"<think>The clause is on harbors.</think>\n{text}")
 two_objects = saying(lambda text: text * 2)
 off_schema = saying(lambda text: json.dumps({"score": "high"}))
 not_an_object = saying(lambda text: "3")
@@ -199,8 +204,9 @@ class AnthropicServer(Scripted):
     turned_away: list[Wire] = field(default_factory=list)
     """Answers to the creation of batches that are not made."""
     retrieved: list[Wire | None] = field(default_factory=list)
+    fetched: list[Wire] = field(default_factory=list)
     listed: list[Wire] = field(default_factory=list)
-    """Answers to a look at one batch, None for the right one, and at the list of them."""
+    """Answers to a look at one batch, None for the right one, at its results and at the list of them."""
     batches: dict[str, dict] = field(default_factory=dict)
     results: dict[str, list[dict]] = field(default_factory=dict)
     seen_systems: set[str] = field(default_factory=set)
@@ -315,6 +321,8 @@ class AnthropicServer(Scripted):
         return self._shown(batch_id)
 
     def _results(self, batch_id: str) -> Wire:
+        if self.fetched:
+            return self.fetched.pop(0)
         lines = "".join(json.dumps(row) + "\n" for row in self.mangle(list(self.results[batch_id])))
         return Wire(lines.encode(), type="application/x-jsonl")
 

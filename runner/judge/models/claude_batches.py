@@ -33,6 +33,9 @@ FIRST_WAIT = 0.5
 LONGEST_SECONDS = 26 * 3600.0
 """A batch expires after 24 hours; one that has not ended by then is waited for no longer."""
 
+LOOKS_FOR_GONE = 16
+"""Looks in a row, POLL_SECONDS apart, that must find nothing before a batch counts as gone."""
+
 SECONDS_BETWEEN_LINES = 600.0
 MOST_REQUESTS = 10_000
 MOST_BYTES = 100_000_000
@@ -230,8 +233,9 @@ class ClaudeBatches(ClaudeMessages):
         if hold:
             share = hold.entry.usd / len(names)
             hold.settle(math.fsum(self._usd(results.get(name, {}), unknown=share) for name in names))
-        for name, ask in part.items():
-            yield _reply(results.get(name, {}), ask.key, self.model)
+        replies = [_reply(results.get(name, {}), ask.key, self.model) for name, ask in part.items()]
+        # Answers first: whoever gives the model up for many problems has then taken all that was paid for.
+        yield from sorted(replies, key=lambda reply: bool(reply.problem))
         record.kept(delivered=True)
 
     def _usd(self, result: Mapping[str, JSON], *, unknown: float) -> float:
@@ -304,7 +308,10 @@ class ClaudeBatches(ClaudeMessages):
             raise Unusable(f"the answer is not a list of batches ({type(error).__name__})") from None
 
     def _looked(self, look: Callable[[], _Result], what: str) -> _Result:
-        """Return what a look at the service shows; looking changes nothing, and is tried again."""
+        """Return what a look at the service shows; looking changes nothing, and is tried again.
+
+        NotThere if LOOKS_FOR_GONE looks in a row find nothing.
+        """
 
         def once() -> _Result:
             try:
@@ -314,7 +321,16 @@ class ClaudeBatches(ClaudeMessages):
                     raise
                 raise Busy(str(error)) from None
 
-        return self._patiently(once, f"{what} cannot be looked at")
+        n_gone = 0
+        while True:
+            try:
+                return self._patiently(once, f"{what} cannot be looked at")
+            except NotThere:
+                # A service may deny for a moment what it has, and to ask a batch's pairs anew is to pay twice.
+                n_gone += 1
+                if n_gone == LOOKS_FOR_GONE:
+                    raise
+            self._never.wait(self.poll_seconds)
 
     def _patiently(self, once: Callable[[], _Result], trouble: str) -> _Result:
         """Return what `once` does; a BackendError if the service cannot be reached, or refuses."""
