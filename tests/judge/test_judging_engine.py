@@ -296,9 +296,10 @@ def test_a_service_that_gives_up_on_the_last_pairs_does_not_keep_the_others_from
         assert len(desk.imported) == PAIRS - 1
 
 
-def test_a_model_that_never_keeps_to_the_form_is_given_up_before_all_is_paid_for(version, batches):
-    model = Model(always={"": prose})
-    with pytest.raises(BackendError, match=f"{JUDGE} does not keep to the form: 20 replies and no answer among them"):
+@pytest.mark.parametrize("fault", [prose, refused], ids=["prose", "refused"])
+def test_a_model_that_never_answers_in_the_form_is_given_up_before_all_is_paid_for(version, batches, fault):
+    model = Model(always={"": fault})
+    with pytest.raises(BackendError, match=f"{JUDGE} does not answer in the form: 20 replies and no answer among them"):
         judge(version, batches, model)
     assert len(model.asked) == MANY_UNREADABLE
     assert model.open_calls == 0

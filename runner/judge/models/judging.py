@@ -20,7 +20,7 @@ ASKED_AGAIN = 2
 """How often a pair without a usable reply is asked about once more."""
 
 MANY_UNREADABLE = 20
-"""Replies without one answer among them after which a model is given up."""
+"""Replies of a model, unreadable, cut off or refused, without one answer among them after which it is given up."""
 
 NAMED = 10
 """Pairs without an answer that a message names."""
@@ -149,13 +149,13 @@ class Judging:
                 if self._read(kept):
                     self._import_complete(many=True)
                     self._report()
-                elif not reply.problem:
+                elif reply.model or not reply.problem:  # the model's own doing, and no trouble on the way
                     n_unreadable += 1
                 if n_unreadable >= MANY_UNREADABLE and not self.labels:
                     raise BackendError(
-                        f"{self.model.model} does not keep to the form: {n_unreadable} replies and no answer among "
+                        f"{self.model.model} does not answer in the form: {n_unreadable} replies and no answer among "
                         f"them. The last: {self.troubles[reply.key]}. The replies are kept in {self.files.folder}. "
-                        "Choose a model, or a server, that keeps to a JSON schema."
+                        "Choose a model, or a server, that keeps to a JSON schema and is neither cut off nor refuses."
                     )
         self._import_complete()
 
