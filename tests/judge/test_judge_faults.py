@@ -7,9 +7,13 @@ import signal
 import pytest
 from hypothesis import settings
 
+from runner.base.errors import BackendError
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.judge.answers import Importer
+from runner.judge.models.client import Way
+from runner.judge.models.judging import MANY_UNREADABLE
+from runner.judge.models.kept_replies import ReplyFiles
 from runner.judge.models.prompt import asks_of
 from tests.support import anthropic_server as faults
 from tests.support import openai_chat_server as chat
@@ -96,16 +100,75 @@ def test_labels_through_the_api_are_those_of_file_answers_but_for_judge_fields(w
     assert {(label.judge, label.model, label.judged_on) for label in made} == {(MODEL, MODEL, DAY)}
 
 
-def test_an_openai_compatible_server_makes_the_same_labels_through_its_faults(waiting, expected):
-    words = marks(waiting)
-    kinds = [chat.prose, chat.off_schema, chat.refusal, chat.cut_off, chat.empty, chat.wrong_role]
-    kinds += [faults.rate_limited(0), faults.broken(), faults.reset(), faults.not_json()]
-    struck = {word: [kinds[n % len(kinds)]] for n, word in enumerate(words) if n % 3 == 1}
-    with served(ChatServer(grade=grade_of, by_text=struck)) as server:
-        done = judge(waiting, "chat", f"{server.url}/v1")
-    assert done.pairs == PAIRS
+MIX = [chat.prose, chat.off_schema, chat.refusal, chat.cut_off, chat.empty, chat.wrong_role]
+MIX += [faults.rate_limited(0), faults.broken(), faults.reset(), faults.not_json()]
+COMPLETE = {
+    # By way: what some requests meet once, what the server is told beside, and how many pairs are asked about again.
+    "messages: cut off": ("messages", faults.cut_off, {}, 20),
+    "messages: refused": ("messages", faults.refusal, {}, 20),
+    "messages: fenced": ("messages", faults.prose, {}, 20),
+    "messages: 429 with Retry-After": ("messages", faults.rate_limited(7), {}, 20),
+    "messages: 409": ("messages", faults.status(409), {}, 20),
+    "messages: 500": ("messages", faults.broken(), {}, 20),
+    "batches: cut off": ("batches", faults.cut_off, {}, 20),
+    "batches: expired": ("batches", "expired", {}, 20),
+    "batches: errored": ("batches", "errored", {}, 20),
+    "batches: 404 of the batch": ("batches", None, {"retrieved": [faults.not_there()] * 5}, 0),
+    "batches: 404 of its results": ("batches", None, {"fetched": [faults.not_there()] * 5}, 0),
+    "batches: 409 of the batch": ("batches", None, {"retrieved": [faults.status(409)] * 4}, 0),
+    "batches: 409 at its creation": ("batches", None, {"turned_away": [faults.status(409)] * 4}, 0),
+    "chat: cut off": ("chat", chat.cut_off, {}, 20),
+    "chat: refused": ("chat", chat.refusal, {}, 20),
+    "chat: fenced": ("chat", chat.fenced, {}, 20),
+    "chat: thinks in its answer": ("chat", chat.thought, {}, 20),
+    "chat: many things": ("chat", MIX, {}, 20),
+    "chat: thinks beside its answer": ("chat", None, {"always": {"": chat.reasoned}}, 0),
+    "chat: no temperature, another limit": ("chat", None, {"thinks": True}, 0),
+}
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_every_pair_has_its_label_and_is_paid_for_once_whatever_a_service_does_for_a_time(waiting, expected, name):
+    how, fault, told, n_again = COMPLETE[name]
+    kinds = fault if isinstance(fault, list) else [fault]
+    struck = {word: [kinds[n % len(kinds)]] for n, word in enumerate(marks(waiting)) if fault and n % 3 == 1}
+    kind = ChatServer if how == "chat" else AnthropicServer
+    with served(kind(grade=grade_of, by_text=struck, **told)) as server:
+        done = judge(waiting, how, server.url)
     assert labels(waiting) == expected
+    assert done.pairs == PAIRS
+    assert len(server.asked) == PAIRS + n_again
     assert not any(struck.values()), "a fault never struck"
+
+
+NEVER = {
+    "messages: cut off": ("messages", faults.cut_off, "cut off"),
+    "messages: refused": ("messages", faults.refusal, "refused"),
+    "messages: fenced": ("messages", faults.prose, "begins"),
+    "messages: thinks in its answer": ("messages", faults.thought, "<think>"),
+    "batches: cut off": ("batches", faults.cut_off, "cut off"),
+    "batches: refused": ("batches", faults.refusal, "refused"),
+    "chat: cut off": ("chat", chat.cut_off, "cut off"),
+    "chat: refused": ("chat", chat.refusal, "refused"),
+    "chat: fenced": ("chat", chat.fenced, "begins"),
+    "chat: thinks in its answer": ("chat", chat.thought, "<think>"),
+}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_a_judge_that_never_answers_is_given_up_after_twenty_replies_which_are_kept(waiting, name):
+    how, fault, words = NEVER[name]
+    kind = ChatServer if how == "chat" else AnthropicServer
+    with (
+        served(kind(grade=grade_of, always={"": fault})) as server,
+        pytest.raises(BackendError, match=f"(?s)no answer among them.*{words}"),
+    ):
+        judge(waiting, how, server.url)
+    # Those that were under way are paid, and a message batch is as a whole.
+    assert len(server.asked) <= (PAIRS if how == "batches" else MANY_UNREADABLE + 3 * Way().parallel)
+    kept = ReplyFiles(waiting.judging, MODEL)
+    assert sum(len(kept.read(path.stem)) for path in batch_files(waiting.judging)) == MANY_UNREADABLE
+    assert not waiting.labels_path.exists()
 
 
 def start(*arguments):

@@ -24,6 +24,9 @@ def _with(**changes: object) -> Callable[[Answer], Answer]:
 
 
 prose = _with(content=lambda said: f"Sure! {said}")
+thought = _with(content=lambda said: f"<think>The clause is on harbors.</think>\n{said}")
+fenced = _with(content=lambda said: f"```json\n{said}\n```")
+reasoned = _with(reasoning_content="The clause is on harbors.")
 off_schema = _with(content=lambda _: '{"score": "high"}')
 refusal = _with(content=None, refusal="I cannot help with that.")
 wrong_role = _with(role="user")
@@ -49,6 +52,8 @@ class ChatServer(Scripted):
 
     models: int = 404
     """The status in answer to a look at the list of models."""
+    thinks: bool = False
+    """Whether it takes max_completion_tokens in place of max_tokens, and no temperature, and names one at a time."""
 
     def right(self, request: Request) -> Wire:
         if request.path == "/v1/models":
@@ -56,6 +61,10 @@ class ChatServer(Scripted):
         if (request.method, request.path) != ("POST", "/v1/chat/completions"):
             return NOTHING_HERE
         body = request.body
+        if self.thinks and "max_tokens" in body:
+            return error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+        if self.thinks and "temperature" in body:
+            return error(400, "Unsupported value: 'temperature' does not support 0 with this model.")
         user = next(turn["content"] for turn in body["messages"] if turn["role"] == "user")
         fault = self.fault(user, in_order=True)
         if isinstance(fault, Wire):

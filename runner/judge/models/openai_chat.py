@@ -1,11 +1,18 @@
 """A language model asked through an OpenAI-compatible server: POST /chat/completions."""
 
 import json
+import threading
+from dataclasses import replace
 
 from runner.base.canonical import JSON
 from runner.base.http_client import Service
+from runner.base.progress import say
 from runner.embed.cost.prices import Usage
+from runner.judge.models.claude import THINKING_ROOM
 from runner.judge.models.client import JUDGE_KEY, URL_FLAG, Ask, JudgeClient, Reply, as_object, token_count
+
+_SPARED = frozenset(("max_tokens", "temperature"))
+"""Fields that a model which thinks may refuse; it takes max_completion_tokens, and no temperature but its own."""
 
 _STOPS = {
     "length": "the answer was cut off at the limit of tokens",
@@ -27,6 +34,8 @@ class OpenAIChat(JudgeClient):
         "(vLLM, llama.cpp, Ollama, OpenRouter). Check --judge-url and the judge's model id in plan.yaml.",
     )
     _answering = ""
+    _refused: frozenset[str] = frozenset()
+    """Those of _SPARED that the server has refused by name."""
 
     def endpoint(self, url: str) -> str:
         """Return where the chat is asked."""
@@ -52,9 +61,26 @@ class OpenAIChat(JudgeClient):
             "model": self.model,
             "messages": [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}],
             "response_format": {"type": "json_schema", "json_schema": form},
-            "max_tokens": ask.max_tokens,
-            "temperature": 0,
+            "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens": ask.max_tokens,
+            **({} if "temperature" in self._refused else {"temperature": 0}),
         }
+
+    def sent(self, ask: Ask) -> Ask:
+        """Return the ask with room to think, if the model seems to."""
+        return replace(ask, max_tokens=ask.max_tokens + THINKING_ROOM) if "max_tokens" in self._refused else ask
+
+    def _reply(self, ask: Ask, stopped: threading.Event) -> Reply:
+        """Return what becomes of one ask; a refusal that names a field of _SPARED costs nothing and is met without."""
+        while True:
+            known = self._refused
+            reply = super()._reply(ask, stopped)
+            named = {name for name in _SPARED if reply.final and name in reply.problem}
+            if named <= known:
+                return reply
+            with self.lock:
+                if not named <= self._refused:
+                    say(f"{self.model} refuses {' and '.join(sorted(named))}, and is asked without.")
+                self._refused |= named
 
     def read(self, ask: Ask, answer: JSON) -> Reply:
         """Return the reply in a completion; its problem if it is not what was asked for, or of another model."""
