@@ -23,9 +23,9 @@ class GainTest(NamedTuple):
     bar: float
 
 
-def gain_tests(differences: Ints, first: int, alpha: float) -> list[GainTest]:
+def gain_tests(differences: Ints, first: int, alpha: float, weights: Sequence[float] | None = None) -> list[GainTest]:
     """Return the test of each row of (cells, queries) in units of 1e-9; the `first` rows go first."""
-    p_values = [round(phantom_t(row), 9) for row in differences.tolist()]
+    p_values = [round(phantom_t(row, weights), 9) for row in differences.tolist()]
     return [GainTest(p, bar) for p, bar in zip(p_values, holm_bars(p_values, first, alpha), strict=True)]
 
 
