@@ -1,12 +1,16 @@
 """Checking a file against its schema, naming every problem at its place, and the types of value that schemas share."""
 
 import reprlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from runner.base.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 class FrozenModel(BaseModel):
@@ -29,6 +33,44 @@ class Sparse(FrozenModel):
         }
 
 
+MOST_ROWS = 5
+"""Items of a list that a message names; of more, how many is enough."""
+
+WHOLE = "the whole"
+_FIELDS = "no fields (`name: value`)"
+_WRONG = {
+    "missing": "missing",
+    "extra_forbidden": "not a known field",
+    "model_type": _FIELDS,
+    "model_attributes_type": _FIELDS,
+    "dict_type": _FIELDS,
+    "list_type": "not a list",
+    "string_type": "not text",
+    "int_type": "not a whole number",
+    "int_from_float": "not a whole number",
+    "float_type": "not a number",
+    "bool_type": "neither true nor false",
+    "finite_number": "not a finite number",
+    "literal_error": "not {expected}",
+    "greater_than": "not above {gt}",
+    "greater_than_equal": "below {ge}",
+    "less_than": "not below {lt}",
+    "less_than_equal": "above {le}",
+    "string_too_short": "empty",
+    "too_short": "fewer than {min_length} items",
+    "too_long": "more than {max_length} items",
+    "string_pattern_mismatch": "not {form}",
+}
+"""What is wrong with a field, by pydantic's name for it; its own sentences are for programmers."""
+
+_FORMS = {
+    r"\S": "text; write some",
+    r"^[^\s\x00-\x1f\x7f-\x9f]+$": "an id, which has no white space",
+    r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}$": "a name in letters, digits and . _ : / @ -",
+    r"^[0-9a-f]{64}$": "a SHA-256",
+}
+"""Patterns in words."""
+
 Model = TypeVar("Model", bound=FrozenModel)
 
 
@@ -38,7 +80,9 @@ def checked(model: type[Model], value: object, where: str | Path) -> Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InputError(f"{where}: {'; '.join(problems(error))}.") from error
+        rows = row_problems(error, value)
+        said = f" {rows[0]}." if len(rows) == 1 else "".join(f"\n  - {row}" for row in rows)
+        raise InputError(f"{where}:{said}") from error
 
 
 def _check_schema_version(model: type[FrozenModel], value: object, where: str | Path) -> None:
@@ -59,13 +103,47 @@ def part(shape: type[Model], record: FrozenModel) -> Model:
     return shape.model_validate(record.model_dump(include=set(shape.model_fields)))
 
 
-def problems(error: ValidationError) -> list[str]:
+def field_problems(error: ValidationError) -> list[str]:
     """Return one line a wrong field: its place, what is wrong, what was found."""
-    rows = []
-    for problem in error.errors(include_url=False):
-        field_path = ".".join(str(part) for part in problem["loc"]) or "the whole"
-        rows.append(f"{field_path}: {problem['msg'][0].lower()}{problem['msg'][1:]} (found {_short(problem['input'])})")
-    return rows
+    rows = error.errors(include_url=False)
+    return [f"{'.'.join(map(str, row['loc'])) or WHOLE}: {_wrong(row)}" for row in rows]
+
+
+def row_problems(error: ValidationError, value: object) -> list[str]:
+    """Return one line an item of a list, by its id, with each of its wrong fields; of many the first and a count."""
+    items: dict[str, list[str]] = {}
+    for row in error.errors(include_url=False):
+        # An item begins after the last number: "queries.3.kind" is the kind of queries.3.
+        place = list(row["loc"])
+        n_item = max((at for at, part in enumerate(place, start=1) if isinstance(part, int)), default=0)
+        item = _name(value, place[:n_item])
+        field = ".".join(map(str, place[n_item:]))
+        items.setdefault(item if place else WHOLE, []).append(f"{field}: {_wrong(row)}" if field else _wrong(row))
+    lines = [": ".join(filter(None, [item, "; ".join(wrong)])) for item, wrong in items.items()]
+    n_more = len(lines) - MOST_ROWS
+    return lines if n_more <= 0 else [*lines[:MOST_ROWS], f"and {n_more} more"]
+
+
+def _name(value: object, place: Sequence[int | str]) -> str:
+    """Return what people call an item: its place, and its id if it has one."""
+    try:
+        for part in place:
+            value = value[part]  # type: ignore[index]
+    except (LookupError, TypeError):  # a place that pydantic names and the file has not
+        value = None
+    path = ".".join(map(str, place))
+    name = value.get("id") if isinstance(value, dict) else None
+    return f"{path} ({_short(name)})" if isinstance(name, str) and path else path
+
+
+def _wrong(row: "ErrorDetails") -> str:
+    """Return what is wrong with a field, in words of our own, and what was found there."""
+    found = "" if row["type"] == "missing" else f" (found {_short(row['input'])})"
+    words, limits = _WRONG.get(row["type"]), row.get("ctx", {})
+    if words is None:  # one of ours
+        return f"{row['msg'][0].lower()}{row['msg'][1:]}{found}"
+    pattern = str(limits.get("pattern"))
+    return words.format_map({**limits, "form": _FORMS.get(pattern, f"of the form {pattern}")}) + found
 
 
 def _short(value: object) -> str:

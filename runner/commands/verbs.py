@@ -157,7 +157,7 @@ GROUPS["The evening"] = (
         "labels:import_",
         "labels import demo answers.jsonl --judge=ann --person",
         f"""{_LABELS}
-        FILE...   answers, one JSON object a line
+        FILE...   answers, one JSON object a line; or FILE.csv with query_id, doc_id, grade
         --judge NAME=   who judged, where the lines do not say
         | --model ID   a language model judged; its id, where the lines do not say
         | --person   a person judged""",

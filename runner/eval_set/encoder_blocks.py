@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from runner.base.errors import InputError
 from runner.base.http_client import is_own, plain_address
 from runner.base.plain_yaml import line_of
-from runner.base.schema import problems
+from runner.base.schema import field_problems
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.encoder import EncoderSpec
 from runner.eval_set.shapes.plan import Plan
@@ -41,7 +41,7 @@ def shape_problems(error: ValidationError, path: Path) -> list[str]:
     rows = error.errors(include_url=False, include_input=False)
     lines = []
     # Both lists are pydantic's, in its order: one with the place, the other in words.
-    for row, plain in zip(rows, problems(error), strict=True):
+    for row, plain in zip(rows, field_problems(error), strict=True):
         if row["loc"][:1] != (BLOCK,):
             lines.append(plain)
             continue

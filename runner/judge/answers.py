@@ -2,13 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.base.canonical import file_sha256, read_jsonl
+from runner.base.canonical import JSON, file_sha256, read_jsonl
 from runner.base.errors import InputError
-from runner.base.given_files import printable
+from runner.base.given_files import csv_rows, printable
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, all_rows, rounds
 from runner.eval_set.labels import append_labels, load_labels, scored
@@ -28,6 +28,15 @@ class Imported(NamedTuple):
 
     added: int
     known: int
+
+
+def _csv_answers(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
+    """Yield line number and fields of each answer of a CSV file; a cell left empty says nothing."""
+    for number, row in csv_rows(path, "query_id", "doc_id", "grade"):
+        said: dict[str, JSON] = {name: value for name, value in row.items() if value}
+        if re.fullmatch(r"[0-9]{1,9}", row["grade"]):
+            said["grade"] = int(row["grade"])
+        yield number, said
 
 
 class Importer:
@@ -74,9 +83,8 @@ class Importer:
         exported, is an InputError that names file and line. The file answers the batch that it is named after
         (batch-0007.answers.jsonl), else the only one that holds all its pairs.
         """
-        rows = [
-            (f"{path}:{number}", checked(Answer, fields, f"{path}:{number}")) for number, fields in read_jsonl(path)
-        ]
+        read = _csv_answers if path.suffix.lower() == ".csv" else read_jsonl
+        rows = [(f"{path}:{number}", checked(Answer, fields, f"{path}:{number}")) for number, fields in read(path)]
         if not rows:
             raise InputError(f"{path} holds no answers.")
         for where, answer in rows:

@@ -1,6 +1,5 @@
 """Queries that people asked: a CSV file of texts and counts, drawn by frequency in three bands."""
 
-import csv
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
+from runner.base.given_files import csv_rows
 from runner.base.records import TRAFFIC
 from runner.eval_set.shapes.queries import QueryRow
 from runner.queries.query_file import plain
@@ -30,23 +29,15 @@ def read_counts(path: Path) -> list[Asked]:
 
     Repeats are folded without regard to case and white space. An InputError names the line that is wrong.
     """
-    refuse_special(path)
     spelt: dict[str, str] = {}
     times: Counter[str] = Counter()
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            if not {"query", "count"} <= set(rows.fieldnames or ()):
-                raise InputError(f"{path}:1: a header with the columns query and count is expected.")
-            for row in rows:
-                text, count = " ".join((row["query"] or "").split()), (row["count"] or "").strip()
-                if not (text.isprintable() and text and count.isascii() and count.isdigit() and int(count[:12]) > 0):
-                    raise InputError(f"{path}:{rows.line_num}: a query and how often it was asked are expected.")
-                # The first spelling stands for all; twelve digits are more than any log counts.
-                spelt.setdefault(plain(text), text)
-                times[plain(text)] += int(count[:12])
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file that can be read ({error}).") from error
+    for number, row in csv_rows(path, "query", "count"):
+        text, count = " ".join(row["query"].split()), row["count"]
+        if not (text.isprintable() and text and count.isascii() and count.isdigit() and int(count[:12]) > 0):
+            raise InputError(f"{path}:{number}: a query and how often it was asked are expected.")
+        # The first spelling stands for all; twelve digits are more than any log counts.
+        spelt.setdefault(plain(text), text)
+        times[plain(text)] += int(count[:12])
     return [Asked(spelt[text], count) for text, count in sorted(times.items(), key=lambda item: (-item[1], item[0]))]
 
 

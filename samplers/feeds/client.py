@@ -18,6 +18,7 @@ from runner import __version__
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Busy, Patience, Response, Unusable, exchange, patiently
+from runner.base.schema import field_problems
 from samplers.feeds.endpoints import ENDPOINTS, Endpoints, Refused, shown, without_key
 from samplers.feeds.request import Kind, Say
 
@@ -207,9 +208,8 @@ def listing(client: Client, url: str, shape: type[Shape]) -> Shape:
         return shape.model_validate(client.json(url))
     except ValidationError as error:
         # What was found is not shown: an answer may repeat a key.
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise BackendError(f"{without_key(url)} is not the listing that is due: {field}: {first['msg']}.") from error
+        first = field_problems(error)[0].partition(" (found ")[0]
+        raise BackendError(f"{without_key(url)} is not the listing that is due: {first}.") from error
 
 
 def _within(seconds: float, ask: Callable[[], Answer]) -> Answer:

@@ -142,7 +142,7 @@ def test_a_missing_field_is_named(path):
     rows = yaml.safe_load(path.read_text())
     del rows["bootstrap"]
     path.write_text(yaml.safe_dump(rows))
-    assert problems(path)[0].startswith("bootstrap: field required")
+    assert problems(path)[0].startswith("bootstrap: missing")
 
 
 @pytest.mark.parametrize("name", ["section_aware_bills_v1-bare", "section_aware_bills_256_v1"])

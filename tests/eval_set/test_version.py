@@ -130,12 +130,12 @@ def test_queries_come_in_the_order_of_the_file(version):
     [
         ({"id": "q01"}, "the same id twice: 'q01'"),
         ({"text": query_rows()[0]["text"]}, "the same text twice: 'loans for growers"),
-        ({"id": "q 2"}, "queries.1.id: "),
-        ({"id": 2}, "queries.1.id: input should be a valid string (found 2)"),
-        ({"text": ""}, "queries.1.text: "),
-        ({"kind": ""}, "queries.1.kind: "),
-        ({"origin": "a guess"}, "queries.1.origin: "),
-        ({"grade": 3}, "queries.1.grade: extra inputs are not permitted"),
+        ({"id": "q 2"}, "queries.1{name}: id: "),
+        ({"id": 2}, "queries.1{name}: id: not text (found 2)"),
+        ({"text": ""}, "queries.1{name}: text: "),
+        ({"kind": ""}, "queries.1{name}: kind: "),
+        ({"origin": "a guess"}, "queries.1{name}: origin: "),
+        ({"grade": 3}, "queries.1{name}: grade: not a known field"),
     ],
 )
 def test_a_query_that_cannot_be_used_is_named_with_its_place(version, change, said):
@@ -145,7 +145,8 @@ def test_a_query_that_cannot_be_used_is_named_with_its_place(version, change, sa
     with pytest.raises(InputError) as caught:
         load_queries(version.queries_path)
     assert str(version.queries_path) in str(caught.value)
-    assert said in str(caught.value)
+    name = f" ({rows[1]['id']!r})" if isinstance(rows[1]["id"], str) else ""
+    assert said.format(name=name) in str(caught.value)
 
 
 def test_every_repeated_id_is_named_once(version):
@@ -335,3 +336,15 @@ def test_a_rehearsal_that_was_not_registered_has_no_tested_family(version):
     frozen = preregister(version)
     assert frozen.rehearsal is None
     assert registered_cells(frozen, rehearsal=True) == frozenset()
+
+
+def test_of_many_wrong_queries_five_are_named_and_the_rest_are_counted(version):
+    rows = [{"id": f"q{number:02}", "text": "words", "note": 3, "sort": number} for number in range(25)]
+    edit_queries(version, [*rows, "a line"])
+    with pytest.raises(InputError) as caught:
+        load_queries(version.queries_path)
+    head, *named, rest = str(caught.value).splitlines()
+    assert head == f"{version.queries_path}:"
+    assert [line.split("'")[1] for line in named] == ["q00", "q01", "q02", "q03", "q04"]
+    assert all(f"{field}: " in named[0] for field in ("kind", "origin", "note", "sort"))
+    assert rest == "  - and 21 more"

@@ -173,10 +173,10 @@ def test_another_judge_or_round_may_say_otherwise(judged):
 BAD = {
     "unknown query": (answer("q99"), "demo v1 has no query 'q99'"),
     "unknown document": (answer(doc_id="BILLS-117hr999ih"), "demo v1 has no document 'BILLS-117hr999ih'"),
-    "grade 4": (answer(grade=4), "grade: input should be less than or equal to 3 (found 4)"),
-    "grade -1": (answer(grade=-1), "grade: input should be greater than or equal to 0 (found -1)"),
-    "grade in quotes": (answer(grade="2"), "grade: input should be a valid integer (found '2')"),
-    "no grade": ({"query_id": "q01", "doc_id": "d"}, "grade: field required"),
+    "grade 4": (answer(grade=4), "grade: above 3 (found 4)"),
+    "grade -1": (answer(grade=-1), "grade: below 0 (found -1)"),
+    "grade in quotes": (answer(grade="2"), "grade: not a whole number (found '2')"),
+    "no grade": ({"query_id": "q01", "doc_id": "d"}, "grade: missing"),
     "span past the text": (answer(spans=[[0, 10**6]]), "a supporting span lies outside BILLS-117hr101ih"),
     "empty span": (answer(spans=[[5, 5]]), "a supporting span lies outside BILLS-117hr101ih"),
     "half a span": (answer(spans=[[5]]), "spans.0: "),
@@ -197,6 +197,44 @@ def test_nothing_of_a_file_with_a_bad_line_is_imported(judged, name):
     assert f"{judged.work / 'bad.jsonl'}:3: " in str(caught.value)
     assert said in str(caught.value)
     assert judged.labels_path.read_bytes() == before
+
+
+def test_grades_of_a_table_are_answers(judged):
+    path = judged.work / "grades.csv"
+    lines = [
+        "\ufeffquery_id,doc_id,grade,reason",
+        'q01,BILLS-117hr101ih,2,"a fee, in 4"',
+        "q02,BILLS-117hr101ih, 0 ,",
+        "",
+    ]
+    path.write_bytes("\r\n".join(["\ufeffquery_id,doc_id,grade,reason", *rows]).encode())
+    assert Importer(judged).take_file(path, judge="ann", model="", judged_on="2026-01-31") == Imported(2, 0)
+    made = {(label.query_id, label.grade, label.reason) for label in load_labels(judged.labels_path)}
+    assert made == {("q01", 2, "a fee, in 4"), ("q02", 0, "")}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("query,doc_id,grade\nq01,d,2\n", ":1: a header with the columns query_id, doc_id, grade"),
+        ("query_id;doc_id;grade\nq01;d;2\n", ":1: a header"),
+        ("query_id,doc_id,grade\nq01,BILLS-117hr101ih,4\n", ":2: grade: above 3 (found 4)"),
+        ("query_id,doc_id,grade\nq01,BILLS-117hr101ih,two\n", ":2: grade: not a whole number (found 'two')"),
+        ("query_id,doc_id,grade\nq01,BILLS-117hr101ih,\n", ":2: grade: missing"),
+        ("query_id,doc_id,grade\nq01,BILLS-117hr101ih\n", ":2: as many fields"),
+        ("query_id,doc_id,grade\nq01,BILLS-117hr101ih,2,3\n", ":2: as many fields"),
+        ("query_id,doc_id,grade,mark\nq01,BILLS-117hr101ih,2,3\n", ":2: mark: not a known field"),
+        ("query_id,doc_id,grade\nq01,BILLS-117hr101ih,2\nq99,x,1\n", ":3: demo v1 has no query 'q99'"),
+        ("query_id,doc_id,grade\n", "holds no answers"),
+    ],
+)
+def test_a_table_that_is_no_grades_is_refused_whole(judged, content, said):
+    path = judged.work / "grades.csv"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        Importer(judged).take_file(path, judge="ann", model="", judged_on="2026-01-31")
+    assert said in str(caught.value)
+    assert not judged.labels_path.exists()
 
 
 def test_an_answer_needs_a_judge(judged):
