@@ -33,8 +33,8 @@ class Sparse(FrozenModel):
         }
 
 
-MOST_ROWS = 5
-"""Items of a list that a message names; of more, how many is enough."""
+MOST_NAMED = 5
+"""Items of a list, and wrong fields of one, that a message names; of more, how many is enough."""
 
 WHOLE = "the whole"
 _FIELDS = "no fields (`name: value`)"
@@ -119,9 +119,12 @@ def row_problems(error: ValidationError, value: object) -> list[str]:
         item = _name(value, place[:n_item])
         field = ".".join(map(str, place[n_item:]))
         items.setdefault(item if place else WHOLE, []).append(f"{field}: {_wrong(row)}" if field else _wrong(row))
-    lines = [": ".join(filter(None, [item, "; ".join(wrong)])) for item, wrong in items.items()]
-    n_more = len(lines) - MOST_ROWS
-    return lines if n_more <= 0 else [*lines[:MOST_ROWS], f"and {n_more} more"]
+    return _first([": ".join(filter(None, [item, "; ".join(_first(wrong))])) for item, wrong in items.items()])
+
+
+def _first(lines: list[str]) -> list[str]:
+    more = len(lines) - MOST_NAMED
+    return lines if more <= 0 else [*lines[:MOST_NAMED], f"and {more} more"]
 
 
 def _name(value: object, place: Sequence[int | str]) -> str:

@@ -201,13 +201,8 @@ def test_nothing_of_a_file_with_a_bad_line_is_imported(judged, name):
 
 def test_grades_of_a_table_are_answers(judged):
     path = judged.work / "grades.csv"
-    lines = [
-        "\ufeffquery_id,doc_id,grade,reason",
-        'q01,BILLS-117hr101ih,2,"a fee, in 4"',
-        "q02,BILLS-117hr101ih, 0 ,",
-        "",
-    ]
-    path.write_bytes("\r\n".join(["\ufeffquery_id,doc_id,grade,reason", *rows]).encode())
+    table = ['q01,BILLS-117hr101ih,2,"a fee, in 4"', "q02,BILLS-117hr101ih, 0 ,", ""]
+    path.write_bytes("\r\n".join(["\ufeffquery_id,doc_id,grade,reason", *table]).encode())
     assert Importer(judged).take_file(path, judge="ann", model="", judged_on="2026-01-31") == Imported(2, 0)
     made = {(label.query_id, label.grade, label.reason) for label in load_labels(judged.labels_path)}
     assert made == {("q01", 2, "a fee, in 4"), ("q02", 0, "")}
