@@ -3,6 +3,7 @@
 docs/eval-architecture.md describes every file; `runner.eval_set.shapes` has their shapes, which check them.
 """
 
+import os
 import re
 import shlex
 import shutil
@@ -262,6 +263,7 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
             raise InputError(f"{display(given)} is a version or a file; give the folder that holds v1/, v2/.")
     except (OSError, RuntimeError) as error:  # too long a name, links in a circle
         raise InputError(f"{printable(str(error))}: cannot be used. Give the folder that holds v1/, v2/.") from error
+    _refuse_links_out(given)
     if folder is not None and (of := source_of(given)) not in (None, name):
         raise InputError(
             f"--eval-set-path: {display(given)} holds versions of {of}, and {name} is named. Name {of}, or the folder "
@@ -270,6 +272,21 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
     # Beside an eval set of its own, work must not mix with that of the workplace's set of the same source.
     beside = WORKPLACE if given == own.resolve() else given
     return open_version(given, beside / ".work", cache_folder(), source, rehearsal=rehearsal)
+
+
+def _refuse_links_out(eval_set: Path) -> None:
+    """Raise IntegrityError for a link in a set's versions or work that leads out of it: writing would follow it."""
+    folders = [path for path in (eval_set / ".work", *eval_set.glob("v[0-9]*")) if path.is_dir() or path.is_symlink()]
+    while folders:
+        path = folders.pop()
+        if not path.is_symlink():
+            with os.scandir(path) as entries:
+                folders += [path / each.name for each in entries if each.is_symlink() or each.is_dir()]
+        elif not Path(os.path.realpath(path)).is_relative_to(eval_set):
+            raise IntegrityError(
+                f"{display(path)} is a link that leads out of {display(eval_set)}, and what is written there would "
+                "follow it. Put the files themselves there."
+            )
 
 
 def source_of(eval_set: Path) -> str | None:
