@@ -232,7 +232,7 @@ def test_a_version_whose_files_are_links_out_of_the_folder_is_not_read(
     path = inside / "eval-sets/demo" / name
     path.rename(elsewhere)
     path.symlink_to(elsewhere)
-    assert OUTSIDE in said(call(tool, where))
+    assert "is a link that leads out of" in said(call(tool, where))
 
 
 def test_a_server_that_is_started_in_the_root_of_the_file_system_reads_no_file_of_it(tmp_path, monkeypatch):
