@@ -177,7 +177,11 @@ def bring_demo(version: Version) -> None:
     # Copied aside first, so that a kill leaves no half of a version.
     staged = version.work / "demo"
     shutil.rmtree(staged, ignore_errors=True)  # of a run that was killed
-    shutil.copytree(packaged, staged)
+    for path in packaged.rglob("*"):
+        if path.is_file():  # its content alone: what came with a package may be read-only
+            target = staged / path.relative_to(packaged)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
     EVAL_SETS.mkdir(parents=True, exist_ok=True)
     staged.rename(version.folder.parent)
     say(f"copied the demo into {version.folder.parent}")

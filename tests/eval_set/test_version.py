@@ -100,6 +100,21 @@ def test_the_demo_of_a_wheel_is_read_where_it_lies_until_something_is_written(un
     assert (unpacked / "queries.yaml").read_text() == "queries.yaml"
 
 
+def test_the_demo_of_a_wheel_can_be_written_wherever_the_wheel_lies(unpacked):
+    """Of a package whose folders are read-only, its modes must not be copied with it."""
+    packaged = unpacked.parents[2]
+    paths = [packaged, *packaged.rglob("*")]
+    for path in paths:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    version = newest_version("demo")
+    for _ in range(2):
+        with alone(version):
+            copied = [version.folder.parent, *version.folder.parent.rglob("*")]
+            assert [path for path in copied if not path.stat().st_mode & 0o200] == []
+    for path in paths:
+        path.chmod(0o755)
+
+
 def test_the_demo_of_a_wheel_goes_into_no_other_folder(unpacked, tmp_path):
     for version in (newest_version("demo", tmp_path / "other"), newest_version("bills")):
         assert to_read(version) == version
