@@ -209,3 +209,60 @@ def paths_of(document: Document) -> list[str]:
         around.append((part.span.end, own[0] if own and part.kind == "paragraph" else ""))
         paths.append("".join(designator for _, designator in around))
     return paths
+
+
+def unit(number: str, inside: str = "") -> str:
+    return f"<SECTION><SECTNO>§ {number}</SECTNO><P>Of {number}.</P>{inside}</SECTION>"
+
+
+def appendix(letter: str, inside: str) -> str:
+    return f"<APPENDIX><HD SOURCE='HED'>Appendix {letter} to Part 1—Lamps</HD><P>Of {letter}.</P>{inside}</APPENDIX>"
+
+
+def note(inside: str) -> str:
+    return f"<EFFDNOT><HD SOURCE='HED'>Effective Date Note:</HD><REVTXT>{inside}</REVTXT></EFFDNOT>"
+
+
+PART_2 = f"<PART><HD SOURCE='HED'>PART 2—OIL</HD>{unit('2.1', unit('2.2'))}</PART>"
+
+
+@pytest.mark.parametrize(
+    ("inside", "ids"),
+    [
+        (unit("1.1", unit("1.2") + unit("1.3")), ["1.1", "1.2", "1.3"]),
+        (unit("1.1", unit("1.2", unit("1.3")) + unit("1.4")) + unit("1.5"), ["1.1", "1.2", "1.3", "1.4", "1.5"]),
+        (unit("1.1", note(unit("1.1") + unit("1.2"))), ["1.1", "1.2"]),
+        (unit("1.1", note(unit("1.1", unit("1.2")))), ["1.1", "1.2"]),
+        (unit("1.1", appendix("A", unit("1.2"))), ["1.1", "appendix-a-to-part-1", "1.2"]),
+        (unit("1.1", PART_2) + unit("1.2"), ["1.1", "2.1", "2.2", "1.2"]),
+        (appendix("A", note(appendix("A", "")) + PART_2), ["appendix-a-to-part-1", "2.1", "2.2"]),
+        # Sections of a model act in an appendix are its text, and so is what has no number.
+        (appendix("A", unit("4") + "<SECTION><SUBJECT>Oil.</SUBJECT></SECTION>"), ["appendix-a-to-part-1"]),
+    ],
+)
+def test_a_unit_inside_the_text_of_another_is_a_document_unless_it_has_the_same_number(inside, ids) -> None:
+    data = f"<PART><HD SOURCE='HED'>PART 1—LAMPS</HD>{inside}</PART>"
+    read = content(data)
+    assert [document.doc_id for document in read.documents] == [f"cfr:91-{name}@2019" for name in ids]
+    assert_accounted(read, words_of(data.encode(), ".xml"))
+
+
+def test_a_file_of_one_section_gives_what_it_swallowed_too() -> None:
+    assert [document.title for document in content(unit("1.1", unit("1.2"))).documents] == [
+        *("§ 1.1 (91 CFR Part 1)", "§ 1.2 (91 CFR Part 1)")
+    ]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("case", "ids"),
+    [
+        ("nested-sections", ["20-30.300", "20-30.301", "20-30.302"]),
+        ("parts-inside-appendix", ["12-702.1", "12-appendix-a-to-part-702", "12-703.1", "12-703.2"]),
+    ],
+)
+def test_units_that_the_publisher_left_open_are_documents(shared: Path, case: str, ids: list[str]) -> None:
+    (path,) = (shared / "cases" / f"cfr-{case}").iterdir()
+    read = content(path.read_bytes(), path.name)
+    assert [document.doc_id for document in read.documents] == [f"cfr:{name}@2031" for name in ids]
+    assert_accounted(read, words_of(path.read_bytes(), ".xml"))

@@ -15,7 +15,7 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
-from samplers.formats.gpo.inline import n_visible, settle, text_of
+from samplers.formats.gpo.inline import n_visible, settle, take_out, text_of
 from samplers.formats.headings import cut
 from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket
@@ -112,10 +112,48 @@ def _units(root: etree._Element, left_out: Counter[str]) -> Iterator[tuple[etree
         elif _SUBPART.match(stated):
             around = around._replace(subpart=f"{stated}—{label_of(parent)}")
     around = around.entered(root)
+    # A unit that is the whole file needs a place beside it for what it swallowed.
     if root.tag in UNITS:
-        yield root, around
-    else:
-        yield from _inside(root, around, left_out)
+        whole = etree.Element("CFRGRANULE")
+        whole.append(root)
+        root = whole
+    _set_free(root)
+    yield from _inside(root, around, left_out)
+
+
+def _set_free(root: etree._Element) -> None:
+    """Set what stands inside another unit's text behind it, in the order of the file.
+
+    GPO forgets to close sections, appendices and the notes in them, and all that follows is then inside: sections, or
+    whole parts. What has the number of the unit around it is that unit's text as it was or will be, and stays.
+    """
+    last: dict[etree._Element, etree._Element] = {}
+    numbers = {unit: _number(unit) for unit in root.iter(*UNITS)}
+    for unit, number in numbers.items():
+        around = list(unit.iterancestors())
+        hosts = [element for element in around if element in numbers]
+        if not hosts or number in ("", numbers[hosts[0]]):
+            continue
+        # The outermost part below the host goes along, for it says where the unit stands.
+        parts = [element for element in around[: around.index(hosts[0])] if element.tag in ROOTS]
+        swallowed = parts[-1] if parts else unit
+        # What was inside it before, and what came out of that, stands before it.
+        place = hosts[-1]
+        while place in last:
+            place = last[place]
+        take_out(swallowed)
+        place.addnext(swallowed)
+        last[hosts[-1]] = swallowed
+
+
+def _number(unit: etree._Element) -> str:
+    """Return the number of a section or the name of an appendix, "" for one that is no unit of the Code by itself."""
+    line = unit.get("N") or next(map(label_of, unit.iterchildren("SECTNO", "HD", "HEAD")), "")
+    number = _unsigned(line).strip()
+    if UNITS[str(unit.tag)] == "section":
+        first = _FIRST_NUMBER.match(number)
+        return first[0] if first and "." in first[0].strip(".") else ""
+    return _RESERVED.sub("", number).partition("—")[0].strip()
 
 
 def _inside(
