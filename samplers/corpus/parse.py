@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -13,7 +13,8 @@ from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
 from samplers.corpus.outcome import Outcome, bytes_of, outcome, outcomes, within_limits
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
-from samplers.registry import source_format
+from samplers.registry import SOURCES, source_format
+from samplers.source import Unit
 from samplers.source_format import MAX_BYTES, SourceFormat
 
 QUARANTINE_LIMIT = 0.02
@@ -44,6 +45,8 @@ class Reading:
     documents: tuple[Document, ...] = ()
     quarantined: list[tuple[str, str]] = field(default_factory=list)
     contradictions: list[tuple[str, str]] = field(default_factory=list)
+    swallowing: list[tuple[str, int, str]] = field(default_factory=list)
+    """Documents that may hold others: id, characters, and the number of the first other one, "" for none."""
     files: dict[str, str] = field(default_factory=dict)
     n_files: int = 0
     """Files that the source's reader was given."""
@@ -96,6 +99,7 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         documents = _newest([places[doc_id][0] for doc_id in sorted(places)], row)
         reading.n_superseded = len(places) - len(documents)
         reading.documents = tuple(_enriched(reading, documents, sidecars, row))
+        reading.swallowing = list(swallowing(reading.documents, SOURCES[source].unit))
     reading.quarantined.sort()
     reading.contradictions.sort()
     _stop_if_many(reading.quarantined, len(read) + len(sidecars), path)
@@ -170,6 +174,18 @@ def fault(document: Document) -> str:
     fields = {"title": document.title, "stratum": document.stratum, "family": document.family, "url": document.url}
     long = next((name for name, value in fields.items() if len(value) > MAX_FIELD or "\n" in value), "")
     return f"its {long} is longer than {MAX_FIELD} characters or a line" if long else ""
+
+
+def swallowing(documents: Iterable[Document], unit: Unit) -> Iterator[tuple[str, int, str]]:
+    """Yield id, length and first swallowed number ("" for none) of documents beyond what bounds one of the source."""
+    # A search for a newline takes a fiftieth of one that tries `^` at every character.
+    opening = re.compile(rf"\n{unit.number}", re.M) if unit.number else None
+    for document in documents:
+        own = f"{document.title} {document.doc_id}"
+        numbers = (match[1].rstrip(".") for match in (opening.finditer(document.text) if opening else ()))
+        other = next((n for n in numbers if not re.search(rf"(?<![\w.]){re.escape(n)}(?!\w)", own)), "")
+        if other or 0 < unit.longest < len(document.text):
+            yield document.doc_id, len(document.text), other
 
 
 def _newest(documents: list[Document], row: SourceFormat) -> list[Document]:

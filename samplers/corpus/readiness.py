@@ -38,6 +38,7 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
             re.split(r" \(|, ", reason, maxsplit=1)[0] for _, reason in reading.quarantined
         ),
         "contradictions": [list(row) for row in reading.contradictions],
+        "swallowing": [list(row) for row in reading.swallowing],
         "documents": len(documents),
         "documents_equal": reading.n_duplicates,
         "documents_superseded": reading.n_superseded,
@@ -76,7 +77,7 @@ def boilerplate_share(documents: Sequence[Document]) -> float:
 
 def lines(report: Mapping[str, Any]) -> list[str]:
     """Return the report for a terminal."""
-    contradictions = report["contradictions"]
+    contradictions, swallowing = report["contradictions"], report["swallowing"]
     lengths = ", ".join(f"{name} {n:,}" for name, n in report["length_quantiles"].items())
     return [
         f"files: {report['files']:,} read, {report['files_empty']:,} of them empty and "
@@ -86,6 +87,17 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         *_indented(report["files_ignored"]),
         *([f"contradictions, each decided as said: {len(contradictions):,}"] if contradictions else []),
         *_shown([f"{place}: {sentence}" for place, sentence in contradictions]),
+        *(
+            [f"documents that may hold others, by length or by what begins in them: {len(swallowing):,}"]
+            if swallowing
+            else []
+        ),
+        *_shown(
+            [
+                f"{doc_id}: {n:,} characters" + (f", {other} begins in it" if other else "")
+                for doc_id, n, other in swallowing
+            ]
+        ),
         f"documents: {report['documents']:,} in {report['families']:,} families, {report['sections']:,} sections, "
         f"{report['characters']:,} characters ({report['coverage']:.1%} of what the files say)",
         *_indented({f"characters left out: {reason}": n for reason, n in report["left_out"].items()}),

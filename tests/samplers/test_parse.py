@@ -11,7 +11,7 @@ from runner.base.records import Document
 from samplers.corpus import outcome
 from samplers.corpus import parse as reading_module
 from samplers.corpus.inputs import CorpusFile
-from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus
+from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus, swallowing
 from samplers.registry import SOURCES, source_format
 from samplers.source_format import FileContent, SourceFormat
 from tests.support.reader_goldens import fixtures
@@ -59,6 +59,49 @@ def test_a_contradiction_is_kept_with_its_place(tmp_path):
     assert read(tmp_path, files).contradictions == [
         ("x/BILLS-117hr1ih.xml", "read as BILLS-104hr1ih, but its file name says 117hr1ih"),
     ]
+
+
+SWALLOWED = {
+    "crs_reports": ("CRS R11111: Oil", "Report No.: R22222", "R22222"),
+    "federal_register": ("Rule 2031-11111", "[FR Doc. 2031-22222 Filed 5-4-31]", "2031-22222"),
+    "bills": ("H.R. 1 (117th Congress)", "H. R. 22", "H. R. 22"),
+    "us_code": ("§ 1. Oil (9 U.S.C.)", "§ 22a. Lamps", "22a"),
+    "public_laws": ("Section 1, Public Law 140-7", "SEC. 22. LAMPS.", "22"),
+    "hearing_transcripts": ("Hearing (131st Congress)", "[House Hearing, 131 Congress]", "House Hearing, 131 Congress"),
+    "congressional_record": (
+        "195 Cong. Rec. H1",
+        "[Congressional Record Volume 195, 1]",
+        "Congressional Record Volume 195",
+    ),
+    "committee_reports": ("House Report 131-1", "[House Report 131-22]", "House Report 131-22"),
+    "ecfr_and_cfr": ("§ 1.1 (91 CFR Part 1)", "§ 1.22 Lamps.", "1.22"),
+    "cbo_cost_estimates": ("CBO cost estimate: H.R. 1, Oil", "S. 22, Lamps", "S. 22"),
+    "statements_of_administration_policy": ("Statement: H.R. 1 – Oil", "H.R. 22 – Lamps", "H.R. 22"),
+}
+
+
+@pytest.mark.parametrize("source", [name for name, spec in SOURCES.items() if spec.trigger_order])
+def test_a_document_that_has_swallowed_another_is_named_with_its_length_and_the_others_number(source):
+    unit = SOURCES[source].unit
+    title, line, number = SWALLOWED.get(source, ("GAO-1", "", ""))
+    texts = [
+        "Words.",
+        f"Words.\n{line}\nWords.",
+        f"Words of {line}\nWords.",
+        "x" * (unit.longest or 1),
+        "x" * (unit.longest + 1),
+    ]
+    documents = [Document(f"d{n}", text, title, "", "", "") for n, text in enumerate(texts)]
+    # Its own number may stand there again.
+    documents.append(Document("d5", texts[1], f"{title}; {number}", "", "", ""))
+    holding = [("d1", len(texts[1]), number)] if number else []
+    long = [("d4", unit.longest + 1, "")] if unit.longest else []
+    assert list(swallowing(documents, unit)) == holding + long
+
+
+def test_what_may_hold_others_is_in_the_reading(tmp_path):
+    reading = read(tmp_path, {"a.xml": numbered(1, "x" * 340_001), "b.xml": numbered(2)})
+    assert reading.swallowing == [(reading.documents[0].doc_id, len(reading.documents[0].text), "")]
 
 
 def test_up_to_two_percent_may_be_unreadable(tmp_path):
@@ -153,6 +196,7 @@ def planted(monkeypatch):
 
     def plant(**fields: object) -> None:
         row = SourceFormat(lines_reader, suffixes=(".txt", ".text"), **fields)
+        monkeypatch.setitem(SOURCES, "any", SOURCES["demo"])
         for module in (reading_module, outcome):
             monkeypatch.setattr(module, "source_format", lambda _: row)
 

@@ -53,6 +53,14 @@ def test_a_report_names_files_that_contradict_themselves():
     assert not any("contradict" in line for line in lines(report_of([document(0, LONG)])))
 
 
+def test_a_report_names_documents_that_may_hold_others():
+    report = report_of([document(0, LONG)], swallowing=[("d0", 2_000_000, "1.22"), ("d1", 3_000, "")])
+    assert report["swallowing"] == [["d0", 2_000_000, "1.22"], ["d1", 3_000, ""]]
+    shown = [line.split() for line in lines(report) if " characters" in line and line.strip().startswith("d")]
+    assert [words[:2] for words in shown[:2]] == [["d0:", "2,000,000"], ["d1:", "3,000"]]
+    assert "1.22" in shown[0]
+
+
 def test_near_duplicates_are_counted_beyond_the_first_of_each_cluster():
     documents = [document(n, LONG if n < 4 else f"{n} other " * 50) for n in range(10)]
     report = report_of(documents)
