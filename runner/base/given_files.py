@@ -3,6 +3,7 @@
 import codecs
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ MAX_LINE = 1 << 28
 
 LONGEST_LINE = 4096
 """Characters of the longest line, and of the longest path, that is printed whole."""
+
+LARGEST_GRADE = (1 << 15) - 1
+_GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0+)?", re.ASCII)
 
 _GZIP_MARK = b"\x1f\x8b"
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -59,6 +63,23 @@ def csv_rows(path: Path, *columns: str) -> Iterator[tuple[int, dict[str, str]]]:
                 yield rows.line_num, {name: value.strip() for name, value in row.items()}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} is not a CSV file that can be read ({error}).") from error
+
+
+def keep_grade(qrels: dict[str, dict[str, int]], query_id: str, doc_id: str, grade: str) -> None:
+    """Keep a line of qrels, of which an equal one may have been kept; ValueError unless its grade is a whole number.
+
+    Some collections write grades as 1.0. Below 0 a document was not judged: `graded` leaves it out.
+    """
+    if not _GRADE.fullmatch(grade) or abs(float(grade)) > LARGEST_GRADE:
+        raise ValueError(f"the grade is {printable(grade, 40)}, not a whole number up to {LARGEST_GRADE}")
+    value = int(float(grade))
+    if qrels.setdefault(query_id, {}).setdefault(doc_id, value) != value:
+        raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice, with two grades. Keep one line")
+
+
+def graded(qrels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Return qrels without negative grades; a query that has no other keeps its place with none."""
+    return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in qrels.items()}
 
 
 def parsed(text: str, where: str, hint: str) -> JSON:

@@ -53,7 +53,8 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
         say(
             f"documents: {len(documents)} of {len(collection.documents)}; repeated rows: {collection.n_duplicates}; "
             f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}; "
-            f"texts that were not in NFC: {facts.renormalised}"
+            f"texts that were not in NFC: {facts.renormalised}; queries whose own document is left out of their list: "
+            f"{facts.own_documents}"
         )
     if facts.language:
         say(
@@ -139,6 +140,7 @@ def _facts(collection: "Collection", judged_by: str) -> CollectionFile:
         judged_pairs=sum(map(len, collection.qrels.values())),
         missing_documents=len(collection.missing_documents),
         renormalised=collection.n_renormalised,
+        own_documents=collection.n_own,
         language="" if language == "english" else language,
         judged_by=judged_by,
         corpus_sha256=collection.sha256.corpus,

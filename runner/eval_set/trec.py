@@ -16,15 +16,13 @@ import numpy as np
 
 from runner.base.canonical import slug
 from runner.base.errors import InputError
-from runner.base.given_files import display, numbered_lines, printable
+from runner.base.given_files import display, graded, keep_grade, numbered_lines, printable
 from runner.base.records import RUN_DEPTH, Hit, Qrels, Run, Span
 
 WHOLE = Span(0, 1)
 """Stands for a whole document: TREC's files name documents and no part of them."""
 
 _LARGEST_SCORE = float(np.finfo(np.float32).max)
-_LARGEST_GRADE = (1 << 15) - 1
-_GRADE = re.compile(rb"[+-]?[0-9]{1,9}")
 _RUN_FORM = "query Q0 document rank score tag"
 _QRELS_FORM = "query iteration document grade"
 
@@ -86,15 +84,10 @@ def read_trec_qrels(path: str | Path) -> dict[str, dict[str, int]]:
 
     def keep(line: bytes) -> None:
         query, _, document, grade = _columns(line, 4, _QRELS_FORM)
-        if not _GRADE.fullmatch(grade) or abs(int(grade)) > _LARGEST_GRADE:
-            raise ValueError(f"the grade (column 4) is {_shown(grade)}, not a whole number up to {_LARGEST_GRADE}")
-        query_id, doc_id = query.decode(), document.decode()
-        if doc_id in qrels.setdefault(query_id, {}):
-            raise ValueError(f"query {printable(query_id)} has {printable(doc_id)} twice. Keep one line")
-        qrels[query_id][doc_id] = int(grade)
+        keep_grade(qrels, query.decode(), document.decode(), grade.decode(errors="backslashreplace"))
 
     _read(path, _QRELS_FORM, keep)
-    return {query_id: {d: grade for d, grade in grades.items() if grade >= 0} for query_id, grades in qrels.items()}
+    return graded(qrels)
 
 
 def _read(path: str | Path, form: str, keep: Callable[[bytes], None]) -> None:

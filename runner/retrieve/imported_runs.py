@@ -13,14 +13,14 @@ from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.cell import CellFile, ImportedRun
 from runner.eval_set.trec import TrecRun, read_trec_run
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
-from runner.retrieve.ranking import ties
+from runner.retrieve.ranking import ties, without_own
 
 DEEPEST = 100_000
 """Hits read per query, so that RUN_DEPTH of them remain after those outside the sample are dropped."""
 
 LONGEST_NAME = 100
 
-METHOD = "another system's ranking of documents, imported from a TREC run file"
+METHOD = f"another system's ranking, the first {RUN_DEPTH} documents of a query, imported from a TREC run file"
 
 
 def import_runs(version: Version, paths: Sequence[Path]) -> None:
@@ -109,17 +109,20 @@ def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
         )
     query_ids, documents = ground.query_ids, ground.documents
     # Documents outside the sample are dropped before the run is cut to its depth.
-    known = {query_id: [hit for hit in hits if hit.doc_id in documents] for query_id, hits in read.run.hits.items()}
-    run = Run(str(ImportedCell(name)), {query_id: _ranked(known.get(query_id, [])) for query_id in query_ids})
+    listed = {query_id: [hit for hit in hits if hit.doc_id in documents] for query_id, hits in read.run.hits.items()}
+    known = without_own(listed)
+    run = Run(str(ImportedCell(name)), {query_id: _ranked(known.get(query_id, ())) for query_id in query_ids})
     facts = ImportedRun(
         file_sha256=file_sha256(path),
         tag=read.run.cell,
         queries_missing=sum(query_id not in known for query_id in query_ids),
         queries_left_out=len(known.keys() - set(query_ids)),
-        ties=sum(ties(known.get(query_id, [])) for query_id in query_ids),
+        ties=sum(ties(known.get(query_id, ())) for query_id in query_ids),
     )
     contradicted, left_out = len(set(read.contradicted) & set(query_ids)), len(read.documents - documents)
-    for problem in _remarks(facts, contradicted, left_out):
+    cut = sum(len(known.get(query_id, ())) > RUN_DEPTH for query_id in query_ids)
+    own = sum(len(hits) < len(listed[query_id]) for query_id, hits in known.items())
+    for problem in _remarks(facts, contradicted, left_out, cut, own):
         say(f"{display(path)}: {problem}")
     return run, _cell_file(ground, run, facts)
 
@@ -145,13 +148,15 @@ def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(Hit(hit.doc_id, float(deepest - place), hit.span) for place, hit in enumerate(hits[:deepest]))
 
 
-def _remarks(facts: ImportedRun, contradicted: int, left_out: int) -> list[str]:
+def _remarks(facts: ImportedRun, contradicted: int, left_out: int, cut: int, own: int) -> list[str]:
     """Return what was done where the run and the collection differ, in words."""
     counts = {
         f"{facts.queries_missing} queries are missing and score 0": facts.queries_missing,
         f"{facts.queries_left_out} queries are not of the judged split and were left out": facts.queries_left_out,
         f"in {contradicted} queries ranks contradict scores; scores count": contradicted,
         f"{left_out} documents are not in the sample and were left out": left_out,
+        f"{cut} queries have more than {RUN_DEPTH} documents, of which the first {RUN_DEPTH} count": cut,
+        f"{own} queries have themselves as a document, which was left out": own,
         f"{facts.ties} hits share their score with a neighbour; the greater document id comes first": facts.ties,
     }
     return [text for text, count in counts.items() if count]

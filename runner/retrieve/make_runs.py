@@ -36,7 +36,7 @@ from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
 from runner.retrieve.bm25 import bm25_description, bm25_run
 from runner.retrieve.make_vectors import CellVectors, Embedding
-from runner.retrieve.ranking import Retrieval, quantised, retrieval
+from runner.retrieve.ranking import Retrieval, quantised, retrieval, without_own
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.retrieve.variants import CANDIDATES, variant_run
 
@@ -112,6 +112,8 @@ class CellRuns:
         self.queries_sha256 = file_sha256(version.queries_path)
         self.documents = cache(documents)
         self.vectors = CellVectors(self.store, self.corpus_sha256, self.documents, self.queries, backend)
+        self.own = version.source.policy == "external"
+        """Whether the queries may be documents themselves, and a query's own document is left out of its list."""
         self.reranker = cache(reranker_for)
         self.read_seconds: dict[str, float | None] = {}
         """Of re-ranking, by cell; None where an earlier run had begun."""
@@ -214,6 +216,7 @@ class CellRuns:
     def _key(self, wanted: Wanted) -> JSON:
         cell = wanted.cell
         return {
+            **({"own documents": "left out"} if self.own else {}),
             "format": FORMAT,
             "cell": str(cell),
             "corpus": self.corpus_sha256,
@@ -241,6 +244,9 @@ class CellRuns:
             retrieved, vectors = self._cross(cell)
         else:
             retrieved = self._retrieve(cell, embedded)
+        if self.own:
+            left = Run(retrieved.run.cell, without_own(retrieved.run.hits))
+            retrieved = retrieved._replace(run=left, reading=without_own(retrieved.reading))
         measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
         run, chunk_run = run_bytes(retrieved.run), reading_bytes(retrieved.reading)
         write_atomic(folder / "run.tsv", run)

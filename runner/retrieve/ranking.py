@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from operator import attrgetter, lt, ne
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from runner.base.records import READ_TOKENS, RUN_DEPTH, Chunk, ChunkHit, Hit, In
 
 SCORE_STEPS = 100_000
 """Scores are held as integers of 1e-5, so that equal means equal on every machine."""
+
+Entry = TypeVar("Entry", Hit, ChunkHit)
 
 
 class Retrieval(NamedTuple):
@@ -101,6 +103,14 @@ def rank(scores: Ints, documents: Ints, indices: Ints) -> NDArray[np.intp]:
     The one owner of ties; `documents` are a ChunkTable's numbers.
     """
     return np.lexsort((indices, -documents, -scores))
+
+
+def without_own(lists: Mapping[str, Sequence[Entry]]) -> dict[str, tuple[Entry, ...]]:
+    """Return each query's list without the document that has the query's own id, as BEIR and MTEB score them.
+
+    In collections whose queries are documents (ArguAna, Quora), a query finds itself first, and no judge graded that.
+    """
+    return {query_id: tuple(hit for hit in hits if hit.doc_id != query_id) for query_id, hits in lists.items()}
 
 
 def ties(hits: Sequence[Hit]) -> int:

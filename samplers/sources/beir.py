@@ -13,14 +13,12 @@ from typing import NamedTuple
 
 from runner.base.canonical import JSON, file_sha256, read_jsonl, refuse_special
 from runner.base.errors import InputError
-from runner.base.given_files import decoded, display, numbered_lines, printable, quoted
+from runner.base.given_files import decoded, display, graded, keep_grade, numbered_lines, printable, quoted
 from runner.base.records import Document
 
 QRELS_FILES = ("qrels/test.tsv", "qrels.tsv")
 STRATUM = "collection"
 
-_LARGEST_GRADE = 1000
-_GRADE = re.compile(r"-?[0-9]{1,4}(?:\.0+)?")
 _WORD = re.compile(r"(?!nan|inf)\D*", re.I)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ROW_HINT = 'Lines such as {"_id": "d1", "title": "...", "text": "..."} are expected.'
@@ -66,6 +64,11 @@ class Collection:
     missing_documents: tuple[str, ...]
     split: str
     sha256: CollectionDigests
+
+    @property
+    def n_own(self) -> int:
+        """Queries that are documents themselves, by their id: their own document is left out of their list."""
+        return sum(doc.doc_id in self.queries for doc in self.documents)
 
 
 def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Collection:
@@ -187,22 +190,17 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
         if len(columns) != 3:
             raise InputError(f"{where}: {len(columns)} columns; {_QRELS_HINT}.")
         query_id, doc_id, grade = (column.strip() for column in columns)
-        if not _GRADE.fullmatch(grade) or abs(float(grade)) > _LARGEST_GRADE:
-            if number == 1 and _WORD.fullmatch(grade):
-                continue  # the header, which some collections lack
-            raise InputError(
-                f"{where}: the score is {printable(grade, 40)}, not a whole number up to {_LARGEST_GRADE}."
-            )
+        if number == 1 and _WORD.fullmatch(grade):
+            continue  # the header, which some collections lack
         if len(query_id.split()) != 1 or len(doc_id.split()) != 1:
             raise InputError(f"{where}: an id is empty or has white space; {_QRELS_HINT}.")
-        grades = qrels.setdefault(query_id, {})
-        # Some collections write grades as 1.0.
-        value = int(float(grade))
-        if value >= 0 and grades.setdefault(doc_id, value) != value:
-            raise InputError(f"{where}: query {printable(query_id)} has {printable(doc_id)} twice, graded differently.")
+        try:
+            keep_grade(qrels, query_id, doc_id, grade)
+        except ValueError as error:
+            raise InputError(f"{where}: {error}.") from error
     if len(qrels) < 2:
         raise InputError(f"{display(path)} judges {len(qrels)} queries; at least 2 are needed, and {_QRELS_HINT}.")
-    return qrels
+    return graded(qrels)
 
 
 def _other(where: str, what: str, name: str) -> InputError:

@@ -7,6 +7,7 @@ from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT, Hit, Run, Span
 from runner.eval_set.trec import WHOLE, read_trec_qrels, read_trec_run, trec_qrels_bytes, trec_run_bytes
 from runner.score.score import score
+from samplers.sources import beir
 
 
 def written(folder, text, name="run"):
@@ -98,12 +99,12 @@ def test_a_malformed_line_of_a_run_is_named(tmp_path, line, complaint):
     [
         ("q d 1", "3 columns instead of 4"),
         ("q Q0 d 1 0.5 t", "6 columns instead of 4"),
-        ("q 0 a 1", "query q has a twice"),
+        ("q 0 a 2", "query q has a twice, with two grades"),
         ("q 0 junk 1", "query q has junk twice"),
-        ("q 0 d 1.0", "the grade (column 4) is 1.0"),
-        ("q 0 d 1_0", "the grade (column 4) is 1_0"),
-        ("q 0 d 32768", "the grade (column 4) is 32768"),
-        ("q 0 d " + "9" * 5000, "the grade (column 4) is 999"),
+        ("q 0 d 1.5", "the grade is 1.5"),
+        ("q 0 d 1_0", "the grade is 1_0"),
+        ("q 0 d 32768", "the grade is 32768"),
+        ("q 0 d " + "9" * 5000, "the grade is 999"),
         (b"\xff 0 d 1", "not UTF-8"),
     ],
 )
@@ -113,6 +114,21 @@ def test_a_malformed_line_of_qrels_is_named(tmp_path, line, complaint):
     message = refusal(read_trec_qrels, path)
     assert message.startswith(f"{path}:3: ")
     assert complaint in message
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["floatgrade.qrels", "dup.qrels"])
+def test_both_readers_of_qrels_take_grades_with_a_point_and_equal_lines_twice(shared, tmp_path, name):
+    path = shared / "cases" / "qrels-floats-and-doubles" / name
+    rows = [line.split() for line in path.read_text().splitlines()]
+    expected = {}
+    for query_id, _, doc_id, grade in rows:
+        if float(grade) >= 0:
+            expected.setdefault(query_id, {})[doc_id] = int(float(grade))
+    assert name != "dup.qrels" or len(rows) > len({(row[0], row[2]) for row in rows})
+    assert read_trec_qrels(path) == expected
+    table = written(tmp_path, "".join(f"{row[0]}\t{row[2]}\t{row[3]}\n" for row in rows))
+    assert beir._qrels(table) == expected
 
 
 @pytest.mark.parametrize("read", [read_trec_run, read_trec_qrels])

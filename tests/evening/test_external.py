@@ -50,6 +50,31 @@ def test_every_cell_is_scored_as_trec_eval_scores_its_exported_run(evaluated):
                 assert row.scores[measure].per_query[place] / SCORE_UNIT == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.shared
+def test_a_query_s_own_document_is_left_out_of_its_list_and_said(shared, tmp_path, capsys):
+    collection = shared / "cases" / "beir-identical-ids"
+    version = external_version(tmp_path, cells=["bm25 x whole_doc", "minilm-l6-v2 x whole_doc"])
+    evaluate(version, collection)
+    assert "queries whose own document is left out of their list: 30" in capsys.readouterr().err
+    results = load_results(version)
+    assert results.collection.own_documents == 30
+    assert results.cells[0].scores["ndcg@10"].mean == pytest.approx(0.910, abs=0.0005)
+    for row in results.cells:
+        listed = (line.split("\t") for line in version.run_path(row.cell).read_text().splitlines()[1:])
+        assert all(query_id != doc_id for query_id, _, doc_id, *_ in listed)
+    # Another system's run is cut in the same way, and it is said.
+    deep = tmp_path / "deep.run"
+    ids = [f"{kind}{place:02}" for kind in "abc" for place in range(30)] + [f"x{place}" for place in range(100)]
+    known = {row.split('"_id": "')[1].split('"')[0] for row in (collection / "corpus.jsonl").read_text().splitlines()}
+    named = [doc_id for doc_id in ids if doc_id in known]
+    lines = [f"a00 Q0 {doc_id} {rank} {-rank} deep" for rank, doc_id in enumerate(named, start=1)]
+    deep.write_text("\n".join(lines) + "\n")
+    evaluate(version, collection, deep)
+    said = capsys.readouterr().err
+    assert "1 queries have themselves as a document" in said
+    assert "a00\t1\ta01\t" in version.run_path("trec:deep").read_text()
+
+
 def test_importing_the_exported_runs_reproduces_every_figure(evaluated, tmp_path):
     version, collection = evaluated
     again = external_version(tmp_path, cells=["bm25 x whole_doc"])

@@ -8,7 +8,7 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from runner.base.records import LANGUAGES, RUN_DEPTH, Chunk, Span
-from runner.retrieve.bm25 import BM25_VARIANTS, K1, B, _okapi, bm25_description, bm25_run, okapi_tokens
+from runner.retrieve.bm25 import BM25_VARIANTS, K1, B, _okapi, bm25_description, bm25_run, plain_tokens
 from runner.retrieve.words import stemmed_terms, terms_in
 
 WORDS = [
@@ -121,9 +121,9 @@ def test_a_turkish_i_keeps_its_dot():
 def test_bm25_okapi_equals_rank_bm25():
     chunks, texts = corpus()
     run = bm25_run("bm25-okapi x c", "bm25-okapi", QUERIES, chunks, texts).run
-    index = BM25Okapi([okapi_tokens(text) for text in texts])
+    index = BM25Okapi([plain_tokens(text) for text in texts])
     for query_id, text in QUERIES.items():
-        assert flat(run.hits[query_id]) == expected_hits(chunks, index.get_scores(okapi_tokens(text)).tolist())
+        assert flat(run.hits[query_id]) == expected_hits(chunks, index.get_scores(plain_tokens(text)).tolist())
 
 
 @pytest.mark.parametrize("variant", list(BM25_VARIANTS))
@@ -144,16 +144,16 @@ def test_what_no_term_finds_stays_without_hits_and_the_order_of_chunks_changes_n
 def test_okapi_scores_below_zero_are_no_hits():
     chunks = [Chunk(f"d{i}", 0, Span(0, 3), "", 1) for i in range(3)]
     texts = ["water law", "water law", "water law"]
-    assert BM25Okapi([okapi_tokens(text) for text in texts]).get_scores(["water"]).max() < 0
+    assert BM25Okapi([plain_tokens(text) for text in texts]).get_scores(["water"]).max() < 0
     assert bm25_run("cell", "bm25-okapi", {"q": "water"}, chunks, texts).run.hits == {"q": ()}
     assert len(bm25_run("cell", "bm25", {"q": "water"}, chunks, texts).run.hits["q"]) == 3
 
 
 def test_okapi_scores_are_those_of_rank_bm25_to_the_last_bit():
     _, texts = corpus(n_documents=400)
-    ours, theirs = _okapi(texts), BM25Okapi([okapi_tokens(text) for text in texts], k1=K1, b=B)
+    ours, theirs = _okapi(texts), BM25Okapi([plain_tokens(text) for text in texts], k1=K1, b=B)
     for text in QUERIES.values():
-        assert ours.scores(text).tolist() == theirs.get_scores(okapi_tokens(text)).tolist()
+        assert ours.scores(text).tolist() == theirs.get_scores(plain_tokens(text)).tolist()
 
 
 def test_the_reading_list_holds_only_chunks_that_score():

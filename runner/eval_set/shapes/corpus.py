@@ -37,8 +37,9 @@ class CollectionFacts(Sparse):
 
     `missing_documents` are judged and not in the corpus; they stay in the qrels, as published figures have it.
     `queries_unjudged` belong to other splits and were left out. `renormalised` counts documents and judged queries
-    whose text was not in NFC. `language` is that of most documents if it is not English. `judged_by` is who judged
-    documents that a Python program gave, and empty for a published collection.
+    whose text was not in NFC. `own_documents` are queries that are documents themselves, left out of their own lists.
+    `language` is that of most documents if it is not English. `judged_by` is who judged documents that a Python program
+    gave, and empty for a published collection.
     """
 
     name: Annotated[str, Field(min_length=1)]
@@ -50,6 +51,7 @@ class CollectionFacts(Sparse):
     judged_pairs: Count
     missing_documents: Count
     renormalised: Count = 0
+    own_documents: Count = 0
     language: str = ""
     judged_by: str = ""
     corpus_sha256: Sha256

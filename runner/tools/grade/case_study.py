@@ -14,6 +14,7 @@ from runner.eval_set.corpus import read_external
 from runner.eval_set.trec import WHOLE, TrecRun
 from runner.gate.cheaters import CHEATERS, Exam, Lists
 from runner.retrieve.bm25 import bm25_run
+from runner.retrieve.ranking import without_own
 from runner.tools.grade.grade import ALPHA, TAU, grade_run
 from runner.tools.markdown import escaped, table
 
@@ -37,9 +38,8 @@ def case_study(folder: Path) -> str:
     }
     # Whole documents, so that nothing but the ranking differs between the systems.
     chunks = [Chunk(doc_id, 0, Span(0, len(text)), "", 0) for doc_id, text in texts.items()]
-    runs = {
-        f"**{name}**": bm25_run(name, name, collection.queries, chunks, list(texts.values())).run for name in ENGINES
-    }
+    ranked_by = {name: bm25_run(name, name, collection.queries, chunks, list(texts.values())).run for name in ENGINES}
+    runs = {f"**{name}**": Run(name, without_own(run.hits)) for name, run in ranked_by.items()}
     (first, *_) = runs.values()
     exam = Exam(
         grades=[
