@@ -157,7 +157,7 @@ def test_the_key_is_sent_as_a_bearer_and_shows_nowhere(server, monkeypatch, capl
     server.faults = [None, Wire(escaped, 400), *[Wire(escaped, 503)] * 5]
     seen = []
     with opened(server) as encoder:
-        answers = [one_answer(encoder), one_answer(encoder)]
+        answers = [one_answer(encoder), one_answer(encoder, TEXTS[:1])]
         try:
             one_answer(encoder)
         except BackendError:

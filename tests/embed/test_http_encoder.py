@@ -1,22 +1,27 @@
 import dataclasses
 import threading
+import time
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from runner.base.errors import InputError
+from runner.base.errors import BackendError, InputError
 from runner.base.store import Store
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import checked_encode
 from runner.embed.local_encoder import encoder_for
 from runner.embed.over_http.encoder import HttpBackend
-from runner.embed.probe import probe
+from runner.embed.probe import probe, probed
 from tests.support.embedding_server import MINILM, tokenizer, toy_rows
 from tests.support.fake_encoder import TEXTS
 from tests.support.http_bench import (
     APIS,
     LONG,
+    as_base64,
     batches,
+    data_of,
+    n_tokens,
     one_answer,
     opened,
     planted_server,  # noqa: F401  # a fixture
@@ -141,17 +146,85 @@ def test_an_encoder_that_is_no_model_of_a_server_is_refused(server):
         backend.encoder("minilm-static-384")
 
 
-OVERLOAD = Wire(b'{"error": "Model is overloaded"}', 429)
+def slow(server, request):
+    return dataclasses.replace(server.right(request), after=lambda: time.sleep(0.2))
 
 
-def engine(server, store):
+def cut(server, request):
+    return dataclasses.replace(server.right(request), cut=9)
+
+
+OVERLOAD = Wire(b'{"error": "Model is overloaded"}', 429, headers=(("Retry-After", "7"),))
+FIRST = 32
+"""Texts of the first request."""
+
+WHOLE = {
+    # What a request may have and the status that refuses more; what the first requests meet; texts paid twice.
+    "1 text": (400, lambda request: len(request.texts) <= 1, [], 0),
+    "8 texts": (413, lambda request: len(request.texts) <= 8, [], 0),
+    "10 texts": (422, lambda request: len(request.texts) <= 10, [], 0),
+    "32 texts": (413, lambda request: len(request.texts) <= 32, [], 0),
+    "300 tokens": (400, lambda request: n_tokens(request) <= 300, [], 0),
+    "2,000 bytes": (413, lambda request: len(request.data) <= 2_000, [], 0),
+    "10 texts, and fails now and then": (400, lambda request: len(request.texts) <= 10, [None, None, OVERLOAD, cut], 8),
+    "429 with Retry-After": (0, None, [OVERLOAD] * 3, 0),
+    "500 once": (0, None, [Wire(b"<html>", 500)], 0),
+    "slow": (0, None, [slow], 0),
+    "base64": (0, None, [data_of(as_base64)] * 2, 0),
+    "permuted": (0, None, [data_of(lambda data: data[::-1])] * 2, 0),
+    "cut": (0, None, [cut], FIRST),
+    "one too few": (0, None, [rows_of(lambda rows: rows[:-1])], FIRST),
+    "another width": (0, None, [rows_of(lambda rows: [row[:-1] for row in rows])], FIRST),
+    "NaN": (0, None, [rows_of(lambda rows: [[float("nan")] * 384, *rows[1:]])], FIRST),
+    "NaN at the second request": (0, None, [None, rows_of(lambda rows: [[float("nan")] * 384, *rows[1:]])], 28),
+}
+
+
+def probed_engine(server, store):
+    """Rows of all texts by an encoder that was probed before; faults strike what comes after the first look at it."""
     with opened(server, connections=3) as encoder:
+        faults, server.faults = server.faults, []
+        probed(store, encoder)
+        server.faults = [None, *faults]
         return embed(store, encoder, TEXTS, "document")
 
 
-def test_the_engine_gets_the_rows_of_a_server_that_fails_now_and_then(server, tmp_path):
-    cuts = [lambda server, request: dataclasses.replace(server.right(request), cut=9)] * 3
-    server.faults = [OVERLOAD, *cuts, Wire(b"<html>", 502), rows_of(lambda rows: rows[:-1])]
-    vectors = engine(server, Store(tmp_path))
+@pytest.mark.parametrize("name", WHOLE)
+def test_vectors_are_whole_and_paid_once_whatever_a_server_takes_or_does_for_a_time(server, tmp_path, name):
+    status, takes, faults, n_twice = WHOLE[name]
+    server.refusal, server.faults = status, faults
+    server.takes = takes or server.takes
+    vectors = probed_engine(server, Store(tmp_path))
     assert np.allclose(vectors.rows, toy_rows(TEXTS), atol=1e-6)
     assert vectors.facts["revision"] == "unverified"
+    paid = Counter(server.answered)
+    assert Counter(paid[text] for text in TEXTS) == +Counter({1: len(TEXTS) - n_twice, 2: n_twice})
+
+
+def test_a_size_that_a_server_refused_is_not_tried_again(server):
+    server.takes = lambda request: len(request.texts) <= 10
+    with opened(server) as encoder:
+        assert all(answer.rows is not None for answer in encoder.embed(batches(TEXTS, 30)))
+    assert [len(request.texts) for request in server.log] == [30, 15, 8, 7, 15, 8, 7, *[8] * 3, 6]
+
+
+NEVER = {
+    "a text refused": (400, lambda request: TEXTS[12] not in request.texts, [], "HTTP 400 .*: the text that begins", 1),
+    "no request taken": (413, lambda request: not {*request.texts} & {*TEXTS}, [], "HTTP 413", 1),
+    "another width": (0, None, rows_of(lambda rows: [row[:-1] for row in rows]), "383 numbers", 3),
+    "NaN": (0, None, rows_of(lambda rows: [[float("nan")] * 384, *rows[1:]]), "NaN", 3),
+    "429 for ever": (0, None, OVERLOAD, r"HTTP 429 .* wait 7 seconds\. Run the command again", 0),
+}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_what_a_server_does_for_ever_is_one_error_that_says_what_is_kept(server, tmp_path, name):
+    status, takes, faults, words, n_paid = NEVER[name]
+    with opened(server) as encoder:
+        probed(Store(tmp_path), encoder)
+    server.refusal, server.faults = status, [faults] * 40 if faults else []
+    server.takes = takes or server.takes
+    with pytest.raises(BackendError, match=rf"(?s){words}.* 0 of 60 texts are embedded and kept"):
+        probed_engine(server, Store(tmp_path))
+    paid = Counter(server.answered)
+    assert max(paid[text] for text in TEXTS) <= n_paid

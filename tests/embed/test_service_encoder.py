@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from chunkers.tokens import count_tokens
 from runner.base.errors import BackendError, InputError
 from runner.base.sent_keys import agree
 from runner.base.store import Store
@@ -123,6 +124,19 @@ def test_a_refused_request_costs_nothing_and_a_request_beyond_the_ceiling_is_not
         list(own.embed([Batch("document", tuple(TEXTS), (len(TEXTS),))]))
     own.close()
     assert len(server.asked) == n_before
+
+
+@pytest.mark.parametrize(("told", "sizes"), [({}, [5, 3, 2, 1, 2]), ({"texts_per_request": 2}, [2, 2, 1])])
+def test_a_service_that_takes_fewer_texts_is_paid_once_and_may_be_asked_for_as_many(server, tmp_path, told, sizes):
+    server.most = 2
+    own = encoder(server, tmp_path, **told)
+    (answer,) = own.embed([Batch("query", tuple(TEXTS), (len(TEXTS),))])
+    own.close()
+    assert answer.rows.shape == (len(TEXTS), 48)
+    assert [len(texts) for _, texts in server.asked] == sizes
+    assert own.identity() == encoder(server, tmp_path).identity(), "what was embedded is kept"
+    assert server.tokens == sum(count_tokens(text) for text in TEXTS)
+    assert sum(row.usd for row in Ledger(tmp_path).entries()) == pytest.approx(server.tokens * 10 / 1e6)
 
 
 def test_a_text_over_the_limit_is_shown(server, tmp_path):

@@ -48,6 +48,11 @@ class Server(Loopback):
     faults: list[Wire | Tamper | None] = field(default_factory=list)
     poison: dict[str, Wire] = field(default_factory=dict)
     """Replies to every request with a text that holds the word."""
+    takes: Callable[[Request], bool] = lambda request: True
+    refusal: int = 413
+    """The status in answer to a request that it does not take."""
+    answered: list[str] = field(default_factory=list)
+    """Every text whose row was sent: what a service would charge."""
     info: Wire | None = None
     paths: tuple[str, ...] = ("/v1/embeddings", "/embed")
     model: str = MINILM.model
@@ -73,6 +78,8 @@ class Server(Loopback):
         for word, reply in self.poison.items():
             if any(word in text for text in request.texts):
                 return reply
+        if not self.takes(request):
+            return as_json({"error": "too much"}, self.refusal)
         if fault is None:
             return self.right(request)
         return fault(self, request) if callable(fault) else fault
@@ -82,6 +89,8 @@ class Server(Loopback):
 
     def with_rows(self, request: Request, rows: object) -> Wire:
         """An answer with these rows, in the shape that the path has."""
+        with self.lock:
+            self.answered += request.texts
         n_tokens = sum(len(encoding.ids) for encoding in tokenizer().encode_batch(request.texts))
         if request.path.endswith("/embed"):
             return as_json(rows, headers=(("x-compute-tokens", str(n_tokens)),))

@@ -1,8 +1,11 @@
 """An encoder of the loopback server, for the tests of everything between a text and its row over HTTP."""
 
+import base64
+import json
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from runner.base.http_client import Patience
@@ -10,9 +13,9 @@ from runner.embed.encoder import Batch
 from runner.embed.over_http.dialects import KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
 from runner.embed.weights import tokenizer_folder
-from tests.support.embedding_server import MINILM, Server, toy_rows
+from tests.support.embedding_server import MINILM, Server, tokenizer, toy_rows
 from tests.support.fake_encoder import TEXTS
-from tests.support.loopback import served
+from tests.support.loopback import as_json, served
 
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 LONG = " ".join(f"word{n} unaffable" for n in range(400))
@@ -51,6 +54,26 @@ def batches(texts=TEXTS, size=10, side="document"):
 def one_answer(encoder, texts=TEXTS[:4]):
     (answer,) = encoder.embed(batches(texts, len(texts)))
     return answer
+
+
+def n_tokens(request):
+    """Tokens of all texts of a request."""
+    return sum(len(encoding.ids) for encoding in tokenizer().encode_batch(request.texts))
+
+
+def data_of(change):
+    """An answer of OpenAI's API whose list of vectors was changed."""
+
+    def fault(server, request):
+        answer = json.loads(server.right(request).body)
+        answer["data"] = change(answer["data"])
+        return as_json(answer)
+
+    return fault
+
+
+def as_base64(data):
+    return [one | {"embedding": base64.b64encode(np.array(one["embedding"], "<f4").tobytes()).decode()} for one in data]
 
 
 def rows_of(change):

@@ -38,6 +38,8 @@ class ServiceServer(Loopback):
 
     api: str
     limit: int = 400
+    most: int = 96
+    """Texts of a request."""
     cuts_silently: bool = False
     hears_sides: bool = True
     tamper: Callable[[Any], Any] = lambda told: told
@@ -59,6 +61,8 @@ class ServiceServer(Loopback):
         side = SIDES.get(body.get("input_type", ""), "")
         with self.lock:
             self.asked.append((side, texts))
+        if len(texts) > self.most:
+            return as_json({"error": {"message": f"at most {self.most} texts"}}, 400)
         counts = [count_tokens(text) for text in texts]
         refuses = {"cohere": body.get("truncate") == "NONE", "voyage": body.get("truncation") is False}
         if max(counts) > self.limit:

@@ -72,9 +72,6 @@ def _tei(texts: list[str], _: PromptSide) -> dict[str, JSON]:
     return {"inputs": texts, "truncate": False, "normalize": True}
 
 
-TEXTS_PER_REQUEST = 32
-"""TEI answers 413 to more."""
-
 # A text that does not fit is to be an error wherever that can be said.
 DIALECTS: Mapping[str, Dialect] = {
     "openai": Dialect("/v1", "/embeddings", _openai, _in_data),

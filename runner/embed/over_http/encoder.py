@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import JSON, sha256
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Client, Patience, Response, Unusable, parsed
+from runner.base.http_client import Busy, Client, Patience, Response, Unusable, parsed
 from runner.base.records import Ints, PromptSide
 from runner.base.threads import in_threads
 from runner.embed.backends import Backend, BackendName
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Encoder, Grouping
 from runner.embed.local_encoder import STATIC, encoder_class
-from runner.embed.over_http.dialects import ENCODER, TEXTS_PER_REQUEST, Address, address, embeddings, request_body
+from runner.embed.over_http.dialects import ENCODER, Address, address, embeddings, request_body
 from runner.embed.weights import encodings, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
+from runner.eval_set.shapes.encoder import TEXTS_PER_REQUEST
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -98,7 +99,7 @@ class ServerInfo(NamedTuple):
     """What TEI says of itself, nothing of any other server, and how many texts a request may have."""
 
     facts: dict[str, str]
-    texts_per_request: int = TEXTS_PER_REQUEST
+    texts_per_request: int
 
 
 def server_info(spec: EncoderSpec, page: Response | None, address: Address, shown: Callable[[str], str]) -> ServerInfo:
@@ -108,7 +109,7 @@ def server_info(spec: EncoderSpec, page: Response | None, address: Address, show
     except Unusable:
         info = None
     if not isinstance(info, dict) or not isinstance(info.get("model_id"), str) or "max_input_length" not in info:
-        return ServerInfo({})
+        return ServerInfo({}, spec.texts_per_request)
     model, revision, longest = info["model_id"], info.get("model_sha"), info["max_input_length"]
     wrong = ""
     # A folder says nothing of the model in it; the probe, and `replay --encoder`, then stand alone.
@@ -126,9 +127,8 @@ def server_info(spec: EncoderSpec, page: Response | None, address: Address, show
     facts = {"server": f"text-embeddings-inference {shown(str(info.get('version') or 'of unknown version'))}"}
     facts |= {name: shown(str(info[name])) for name in ("model_id", "model_sha", "model_dtype") if info.get(name)}
     theirs = info.get("max_client_batch_size")
-    if isinstance(theirs, int) and theirs > 0:
-        return ServerInfo(facts, min(TEXTS_PER_REQUEST, theirs))
-    return ServerInfo(facts)
+    most = spec.texts_per_request
+    return ServerInfo(facts, min(most, theirs) if isinstance(theirs, int) and theirs > 0 else most)
 
 
 class HttpBackend(Backend):
@@ -190,6 +190,10 @@ class HttpEncoder(Encoder):
         self._lock = threading.Lock()
         self._info: ServerInfo | None = None
         self._is_unit: bool | None = None
+        self._most_texts = spec.texts_per_request
+        """Of a request; fewer once the server has refused a request and taken its halves."""
+        self._came: dict[str, dict[int, tuple[NDArray[np.float64], str]]] = {}
+        """Unit row and model by the text's place, of batches that are not whole: what was paid is not sent again."""
 
     def check(self) -> bool:
         """Return whether a word is answered; BackendError for what every request would meet, a refused key first."""
@@ -225,19 +229,21 @@ class HttpEncoder(Encoder):
         return in_threads(batches, self._answer, self._connections)
 
     def _answer(self, batch: Batch, stopped: threading.Event) -> Answer:
-        rows, models = [], set()
+        came = self._came.setdefault(batch.batch_id, {})
         try:
             server = self._server(stopped)
             texts = self._cut(self._prompted(batch.texts, batch.side))
-            for start in range(0, len(texts), server.texts_per_request):
-                part = texts[start : start + server.texts_per_request]
-                unit, model = self._request(part, batch.side, server, stopped)
-                rows.append(unit)
-                models.add(model)
-            if len(models) > 1:
-                raise Unusable(f"two models answered: {' and '.join(sorted(models))}")
+            missing = [place for place in range(len(texts)) if place not in came]
+            while missing:
+                n_texts = min(server.texts_per_request, self._most_texts)
+                part, missing = missing[:n_texts], missing[n_texts:]
+                for places, unit, model in self._parts(part, texts, batch.side, server, stopped):
+                    came |= {place: (row, model) for place, row in zip(places, unit, strict=True)}
         except Unusable as error:
             return Answer(batch.batch_id, error=str(error))
+        self._came.pop(batch.batch_id, None)
+        if len(models := {model for _, model in came.values()}) > 1:
+            return Answer(batch.batch_id, error=f"two models answered: {' and '.join(sorted(models))}")
         facts = {
             "device": self._where.place.host,
             "model": models.pop() or self.spec.model,
@@ -245,7 +251,32 @@ class HttpEncoder(Encoder):
             "rows": "unit" if self._is_unit else "normalised here",
             **server.facts,
         }
-        return Answer(batch.batch_id, np.concatenate(rows).astype(np.float32), facts=facts)
+        rows = np.stack([came[place][0] for place in range(len(texts))])
+        return Answer(batch.batch_id, rows.astype(np.float32), facts=facts)
+
+    def _parts(
+        self,
+        places: list[int],
+        texts: Sequence[Clipped],
+        side: PromptSide,
+        server: ServerInfo,
+        stopped: threading.Event,
+    ) -> Generator[tuple[list[int], NDArray[np.float64], str], None, None]:
+        """Yield places, unit rows and model of each request, by halves while the server refuses their size."""
+        try:
+            yield places, *self._request([texts[place] for place in places], side, server, stopped)
+            return
+        except Unusable as error:
+            # Limits of texts, tokens and bytes are told in many ways; a refusal costs nothing, so that halves may tell.
+            if error.is_charged or isinstance(error, Busy):
+                raise
+            if len(places) == 1:
+                raise Unusable(f"{error}: the text that begins {texts[places[0]].text[:60]!r}") from error
+        middle = (len(places) + 1) // 2
+        for half in (places[:middle], places[middle:]):
+            yield from self._parts(half, texts, side, server, stopped)
+        # Both halves came, so that it was the size.
+        self._most_texts = min(self._most_texts, middle)
 
     def _request(
         self, texts: Sequence[Clipped], side: PromptSide, server: ServerInfo, stopped: threading.Event

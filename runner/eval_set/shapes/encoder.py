@@ -14,6 +14,9 @@ Config = dict[str, int | float | str | None]
 
 Api = Literal["", "openai", "cohere", "voyage"]
 
+TEXTS_PER_REQUEST = 32
+"""TEI answers 413 to more, unless it was started otherwise."""
+
 # Pooling and config follow from the revision, and a load holds them against it; price and size change no vector.
 _PROVENANCE = ("model", "revision", "weights_sha256", "query_prompt", "document_prompt", "max_tokens", "dim")
 
@@ -69,6 +72,10 @@ class EncoderSpec(Sparse):
             description="the NAME of an environment variable in capitals, such as VOYAGE_API_KEY, never the key itself",
         ),
     ] = ""
+    texts_per_request: Annotated[
+        int,
+        Field(ge=1, le=2048, description="the most texts that a server takes at once, such as 10; 32 where left out"),
+    ] = TEXTS_PER_REQUEST
     weights_sha256: Annotated[
         str, Field(pattern=r"^([0-9a-f]{64})?$", description="the SHA-256 of model.safetensors")
     ] = ""
