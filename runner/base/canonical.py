@@ -99,12 +99,21 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from error
 
 
-def parse_json(text: str | bytes) -> JSON:
-    """Return the value of a JSON text; ValueError for anything else, NaN and a field that occurs twice among it."""
+def parse_json(text: str | bytes, *, halves: bool = False) -> JSON:
+    """Return the value of a JSON text in UTF-8; ValueError for anything else, NaN and a field that occurs twice.
+
+    So is, unless `halves` may pass, half a surrogate pair, as a cut emoji leaves it: it could not be written again.
+    """
+    text = text if isinstance(text, str) else text.decode("utf-8-sig")
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        if not halves and "\\ud" in text.lower():
+            json_line(value).encode()
     except RecursionError as error:
         raise ValueError("it nests too deep") from error
+    except UnicodeEncodeError as error:
+        raise ValueError("it has half of a surrogate pair") from error
+    return value
 
 
 def _without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
@@ -142,8 +151,6 @@ def read_jsonl(path: Path, content: bytes | None = None) -> Iterator[tuple[int, 
             continue
         try:
             row = parse_json(line)
-            if "\\ud" in line.lower():
-                json_line(row).encode()  # half a surrogate pair, as a cut emoji leaves it, could not be written again
         except ValueError as error:
             raise InputError(f"{path}:{number}: not JSON ({error}); one object a line is expected.") from error
         if not isinstance(row, dict):

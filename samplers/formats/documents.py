@@ -235,7 +235,7 @@ def _decoded(data: bytes, name: str) -> str:
 def _record(text: str, name: str) -> dict[str, Any]:
     """Return a JSON object, each of its fields once."""
     try:
-        record = parse_json(text)
+        record = parse_json(text, halves=True)
     except ValueError as error:
         raise DocumentError(name, f"not JSON ({str(error)[:100]})") from error
     if not isinstance(record, dict):

@@ -88,7 +88,7 @@ def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Colle
     if not judged & documents.keys():
         raise InputError(f"{display(folder)}: no judged document is in corpus.jsonl. Do they belong together?")
     return Collection(
-        name=folder.resolve().name,
+        name=printable(folder.resolve().name),
         documents=tuple(documents[doc_id] for doc_id in sorted(documents)),
         empty=empty,
         n_duplicates=n_duplicates,

@@ -144,7 +144,8 @@ def test_a_file_that_is_missing_or_a_folder_or_a_pipe_is_an_input_error(tmp_path
 
 def test_a_damaged_json_file_is_named(tmp_path):
     path = tmp_path / "lock.json"
-    for content in (b"{", b"", b"\xff{}", b"NaN", b'{"a": 1, "a": 1}', b"[" * 100_000):
+    halves = (b'{"a": "\\ud83d"}', b'{"a": ["\\uDE00\\uD83D"]}', b'"\xed\xa0\xbd"')
+    for content in (b"{", b"", b"\xff{}", b"NaN", b'{"a": 1, "a": 1}', b"[" * 100_000, *halves):
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"lock\.json is not JSON"):
             read_json(path)

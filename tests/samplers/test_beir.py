@@ -1,5 +1,6 @@
 import json
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,11 @@ def test_every_document_and_every_judged_query_is_kept(tmp_path):
         (),
         {},
     )
+
+
+def test_a_collection_in_a_folder_whose_name_has_no_text_is_named_by_its_bytes(tmp_path):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    assert read(write_collection(folder)).name == r"caf\xe9"
 
 
 def test_queries_of_other_splits_are_left_out_and_counted(tmp_path):

@@ -77,7 +77,7 @@ def test_strata_stand_in_every_row_or_in_none(tmp_path):
         ('{"retrieved": [1.0], "gold": "a"}', "retrieved.0: "),
         ('{"retrieved": [" "], "gold": "a"}', "retrieved.0: "),
         ('{"retrieved": ["a"], "gold": null}', "gold: "),
-        ('{"retrieved": ["a"], "gold": "\\ud83d"}', "gold: "),
+        ('{"retrieved": ["a"], "gold": "\\ud83d"}', "half of a surrogate pair"),
         ('{"retrieved": ["a"], "gold": "a", "rel": NaN}', "NaN is not a number"),
         ('{"retrieved": ["a"], "gold": "a", "rel": 1.5}', "rel: "),
         ('{"retrieved": ["a"], "gold": "a", "rel": -1}', "rel: "),
