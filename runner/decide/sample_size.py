@@ -37,13 +37,13 @@ def detectable(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult]) ->
     return least_gain(n_queries, row.test.sd, error_for(plan, row.cell), bar=plan.rule.min_gain)
 
 
-def detectable_first(plan: ScoredPlan, n_queries: int, sd: float) -> float:
-    """Return the gain that so many new queries confirm of a cell that their version tests first.
+def detectable_alone(plan: ScoredPlan, n_queries: int, sd: float) -> float:
+    """Return the gain that so many new queries confirm of a cell that their version compares alone.
 
     New ones alone: an evening has spent its error on the queries that it judged, and a cell that was picked on them
     looks better there than it is.
     """
-    return least_gain(n_queries, sd, FIRST_SHARE * plan.significance.alpha, bar=plan.rule.min_gain)
+    return least_gain(n_queries, sd, plan.significance.alpha, bar=plan.rule.min_gain)
 
 
 def too_few(n_queries: int) -> str:

@@ -141,9 +141,9 @@ def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, 
     chosen, cost = greatest_gain(eligible, plan), plan.switching_cost
     if chosen == plan.baseline:
         most = _told(max(expected.mean for expected in eligible.values()), cost)
-        return chosen, f"a switch costs {cost:g}, and no candidate is expected to gain more than that ({most} nDCG@10)"
+        return chosen, f"the expected {most} is no more than the {cost:g} that a switch costs"
     told = _told(eligible[chosen].mean, cost)
-    return chosen, f"it is expected to gain {told} nDCG@10 on other queries, more than the {cost:g} that a switch costs"
+    return chosen, f"the expected {told} is more than the {cost:g} that a switch costs"
 
 
 def _told(gain: float, cost: float) -> str:

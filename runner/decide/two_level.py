@@ -191,7 +191,7 @@ LEAST_READINGS = 30
 
 
 def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int = DRAWS, seed: int) -> JudgeNoise:
-    """Return every cell's difference and the choice, over draws of queries and of the second judge's grades.
+    """Return every cell's difference and share of candidates, over draws of queries and the second judge's grades.
 
     Of several second judges the one with the most readings counts, of equals the first by name. Nothing is drawn, and
     `unknown` says why, without a challenger, or with fewer than LEAST_READINGS second readings.
@@ -205,7 +205,7 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
     elif len(read) < LEAST_READINGS:
         unknown = f"{len(read)} second readings do not say how often a judge errs; it takes {LEAST_READINGS}"
     if unknown:
-        nothing: dict[str, Any] = {"draws": 0, "stability": None, "stability_queries_only": None, "cells": []}
+        nothing: dict[str, Any] = {"draws": 0, "no_candidate": None, "cells": []}
         return JudgeNoise(judge=judge, unknown=unknown, **nothing)
     plan, n_queries = comparison.plan, len(comparison.query_ids)
     whole = n_queries * SCORE_UNIT
@@ -220,21 +220,19 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
     for number, values in drawn_differences(queries, beside, counts, plan.relevant_grade, generator):
         totals[number] += values
     gains, recalls = totals[:, 0] / whole, totals[:, 1] / whole
-    plain_gains, plain_recalls = (
-        comparison.paired(cells, measure) @ counts.T / whole for measure in ("ndcg@10", "recall@10")
-    )
-    choice, level = [*cells, plan.baseline].index(chosen_now(comparison)), plan.bootstrap.confidence
+    plain = comparison.paired(cells, "ndcg@10") @ counts.T / whole
+    candidates, level = _candidates(gains, recalls, plan.rule), plan.bootstrap.confidence
     return JudgeNoise(
         judge=judge,
         draws=draws,
-        stability=float((_choices(gains, recalls, plan.rule) == choice).mean()),
-        stability_queries_only=float((_choices(plain_gains, plain_recalls, plan.rule) == choice).mean()),
+        no_candidate=float((~candidates.any(axis=0)).mean()),
         cells=[
             NoisyCell(
                 cell=cell,
                 gain=float(gains[row].mean()),
+                candidate=float(candidates[row].mean()),
                 interval=_percentiles(gains[row], level),
-                queries_only=_percentiles(plain_gains[row], level),
+                queries_only=_percentiles(plain[row], level),
             )
             for row, cell in enumerate(cells)
         ],
@@ -250,23 +248,11 @@ def _percentiles(values: Floats, level: float) -> list[float]:
     return [low, high]
 
 
-def _choices(gains: Floats, recalls: Floats, rule: Rule) -> NDArray[np.intp]:
-    """Return by draw the number of the best cell that meets criterion 5, of equals the first; their number if none.
+def _candidates(gains: Floats, recalls: Floats, rule: Rule) -> NDArray[np.bool_]:
+    """Return whether a cell meets criterion 5, by draw.
 
     `gains` and `recalls` are means less the baseline's (cells, draws), compared at the four places of thresholds.
     """
     # First to the nine places of results.json, since rounding twice is not rounding once.
     rounded_gains, rounded_recalls = (np.round(np.round(values, 9), 4) for values in (gains, recalls))
-    meets = (rounded_gains >= rule.min_gain) & (rounded_recalls >= -rule.max_recall_loss)
-    return np.where(meets.any(axis=0), np.where(meets, gains, -np.inf).argmax(axis=0), len(meets))
-
-
-def chosen_now(comparison: Comparison) -> str:
-    """Return what the rule chooses by point estimates: the best cell that meets criterion 5, else the baseline."""
-    cells = sorted(comparison.challengers)
-    if not cells:
-        return comparison.plan.baseline
-    whole = len(comparison.query_ids) * SCORE_UNIT
-    gains, recalls = (comparison.paired(cells, name).sum(axis=1) / whole for name in ("ndcg@10", "recall@10"))
-    (number,) = _choices(gains[:, None], recalls[:, None], comparison.plan.rule)
-    return [*cells, comparison.plan.baseline][int(number)]
+    return (rounded_gains >= rule.min_gain) & (rounded_recalls >= -rule.max_recall_loss)

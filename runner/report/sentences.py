@@ -9,8 +9,16 @@ from jinja2 import Template
 from runner.base.figures import round4
 from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
 from runner.decide.decide import AUTOMATIC, UNATTENDED
-from runner.decide.sample_size import detectable_first, shown_by
-from runner.decide.tiers import MIN_CONFIRMED, not_ruled_out, reaches_gain, recall_words, recommendation
+from runner.decide.outcome import CHOSEN
+from runner.decide.sample_size import detectable_alone, shown_by
+from runner.decide.tiers import (
+    MIN_CONFIRMED,
+    cell_in_question,
+    not_ruled_out,
+    reaches_gain,
+    recall_words,
+    recommendation,
+)
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.judges import Judging, SecondJudge
@@ -23,19 +31,14 @@ WINDOW = 512
 """Tokens of the baseline's windows, `fixed_token_512_50`."""
 
 
-def found(results: Results) -> str:
-    """Return what a result says of its cells, in a sentence or two."""
-    return _said("outcome", "found", results)
+def found(results: Results, decision: Decision | None = None) -> str:
+    """Return the verdict: four sentences at most, about the cell that was or would be chosen."""
+    return _said("outcome", "found", results, decision)
 
 
-def not_shown(results: Results) -> str:
-    """Return what the same figures do not show."""
-    return _said("outcome", "not_shown", results)
-
-
-def next_step(results: Results) -> str:
-    """Return what to do next, with the recommended choice before it where a person chooses."""
-    return _said("outcome", "next_step", results)
+def next_step(results: Results, decision: Decision | None = None) -> str:
+    """Return the one thing to do next."""
+    return _said("outcome", "next_step", results, decision)
 
 
 def weaknesses(results: Results) -> list[str]:
@@ -50,18 +53,13 @@ def headline(results: Results, decision: Decision | None) -> str:
 
 
 def lead(results: Results, decision: Decision | None) -> str:
-    """Return what the cell in question scored beside the baseline, and who decided what."""
+    """Return what stands below the headline: the verdict, or what is known of figures that are not final."""
     return _said("first_screen", "lead", results, decision)
 
 
 def short(cell: str, results: Results) -> str:
     """Return the chunker alone if every cell that a sentence may compare it with has the baseline's model."""
     return _said("first_screen", "short", cell, results)
-
-
-def to_do(results: Results, decision: Decision | None) -> str:
-    """Return what a reader of the page does next."""
-    return _said("first_screen", "to_do", results, decision)
 
 
 def command(results: Results, decision: Decision | None, program: str) -> str:
@@ -96,27 +94,61 @@ def _template(name: str) -> Template:
         bm25_in,
         carried_by_one,
         dense_cells,
-        detectable_first,
+        detectable_alone,
         favoured_sides,
-        found,
         held_back,
         median,
         never_compared,
-        next_step,
         not_ruled_out,
         reaches_gain,
         recall_words,
         recommendation,
         shown_by,
         source_weakness,
+        spoken_of,
+        unread_apart,
         untrained_cuts,
     )
     sentences.globals |= {each.__name__: each for each in asked}
     sentences.globals |= {"ASKED": ASKED, "AUTOMATIC": AUTOMATIC, "TRAFFIC": TRAFFIC, "UNATTENDED": UNATTENDED}
-    sentences.globals["MIN_CONFIRMED"] = MIN_CONFIRMED
+    sentences.globals |= {"CHOSEN": CHOSEN, "MIN_CONFIRMED": MIN_CONFIRMED}
     sentences.filters["model"] = lambda cell: cell.partition(" x ")[0]
     sentences.tests["written_by_model"] = by_model
     return sentences.get_template(f"sentences/{name}.j2")
+
+
+def spoken_of(results: Results, decision: Decision | None) -> CellResult | None:
+    """Return the cell that sentences are about: the one chosen or recommended over the baseline, else the best other.
+
+    None if the baseline stands alone.
+    """
+    chosen = results.outcome.recommended if decision is None else decision.chosen.cell
+    rows = {row.cell: row for row in results.cells if row.test is not None}
+    return rows.get(chosen) or cell_in_question(results.cells)
+
+
+def unread_apart(row: CellResult, results: Results) -> float | None:
+    """Return the share of the baseline's tokens that are never embedded, where that may be all of a cell's gain.
+
+    None unless the cell gains and its own share is lower by a tenth.
+    """
+    baseline = next(each for each in results.cells if each.test is None)
+    own, other = (
+        0.0 if each.provenance.truncation is None else each.provenance.truncation.share for each in (row, baseline)
+    )
+    return other if other - own >= 0.1 and row.differences["ndcg@10"].mean > 0 else None
+
+
+def kept_in_draws(results: Results, decision: Decision | None) -> float | None:
+    """Return how often the judge's errors and other queries would leave the choice standing; None if nothing is drawn.
+
+    Of a cell, how often it is a candidate; of the baseline, how often none is.
+    """
+    noise = results.judging.noise if results.judging else None
+    if noise is None or noise.unknown:
+        return None
+    chosen = results.outcome.recommended if decision is None else decision.chosen.cell
+    return {row.cell: row.candidate for row in noise.cells}.get(chosen, noise.no_candidate)
 
 
 def source_weakness(name: str) -> str:

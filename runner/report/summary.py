@@ -24,18 +24,16 @@ WIDTH = 100
 
 
 def run_summary(results: Results, *, flags: str = "", is_said: bool = False, decided: bool = False) -> str:
-    """Return the verdict's sentence, the table of cells, and what the figures do not show, as wide as the terminal is.
+    """Return the verdict's sentences, the table of cells, and what comes next, as wide as the terminal is.
 
     `flags` name the version in commands, by default its source does. If the verdict `is_said` beside it, its sentence
     and what comes next are left out; once it is `decided`, the latter.
     """
     width = terminal_width(WIDTH)
     is_explored = results.kind == "exploration"
-    following = sentences.to_do(results, None) if is_explored else sentences.next_step(results)
     notes = [
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
-        f"not shown: {sentences.not_shown(results)}",
-        *([] if is_said or decided else [f"next: {following}"]),
+        *([] if is_said or decided else [f"next: {sentences.next_step(results)}"]),
     ]
     # Not wrapped: a line break inside quotes would be part of the cell's name.
     command = [f"  {DRIVER} version {flags or shlex.quote(results.source)}"] if is_explored else []
@@ -105,7 +103,7 @@ def _name(results: Results) -> str:
 Scored = tuple[Results, Path]
 """What a run scored, and the folder that holds it."""
 
-_OF_SCORES = ("provisional", "tier", "sentence", "not_shown", "next_step", "baseline", "recommended", "results", "page")
+_OF_SCORES = ("provisional", "tier", "sentence", "next_step", "baseline", "recommended", "results", "page")
 _LEFT_OUT: dict[str, Any] = {
     "provenance": True,
     "single_gold": True,
@@ -137,7 +135,6 @@ def run_json(version: Version, scored: Scored | None, exit_code: int, message: s
             "provisional": results.provisional,
             "tier": results.outcome.tier,
             "sentence": sentences.found(results),
-            "not_shown": sentences.not_shown(results),
             "next_step": sentences.next_step(results),
             "baseline": results.plan.baseline,
             "recommended": results.outcome.recommended,

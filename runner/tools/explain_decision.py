@@ -32,7 +32,6 @@ class Explanation(FrozenModel):
     tier: str
     found: str
     evidence: list[str]
-    not_shown: str
     next_step: str
     weaknesses: list[str]
 
@@ -40,9 +39,7 @@ class Explanation(FrozenModel):
         """Return the explanation as a person reads it."""
         lines = [f"{self.sentence} Recorded on {self.decided_on}." if self.decided else self.sentence]
         lines += [text for text in (self.found, *self.evidence) if text]
-        lines += [f"Not shown: {self.not_shown}"] if self.not_shown else []
-        chosen_already = self.decided and self.tier == "confirmed"  # whose next step is to choose
-        lines += [f"Next: {self.next_step}"] if self.next_step and not chosen_already else []
+        lines += [f"Next: {self.next_step}"] if self.next_step else []
         return lines + [f"Weakness: {weakness}" for weakness in self.weaknesses]
 
 
@@ -66,10 +63,9 @@ def explain(version: Version) -> Explanation:
         reason=decision.reason if decision is not None else "",
         decided_on=decision.decided_on if decision is not None else "",
         tier=results.outcome.tier if results is not None else "",
-        found=sentences.found(results) if results is not None else "",
+        found=sentences.found(results, decision) if results is not None else "",
         evidence=_evidence(results, decision) if results is not None else [],
-        not_shown=sentences.not_shown(results) if results is not None else "",
-        next_step=sentences.next_step(results) if results is not None else "",
+        next_step=sentences.next_step(results, decision) if results is not None else "",
         weaknesses=sentences.weaknesses(results) if results is not None else [],
     )
 

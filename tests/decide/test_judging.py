@@ -27,9 +27,8 @@ def pairs_of(comparison):
 
 
 def noise(low, high=0.2):
-    row = NoisyCell(cell=CELL, gain=0.1, interval=[low, high], queries_only=[0.05, 0.15])
-    drawn = {"stability": 0.9, "stability_queries_only": 0.95}
-    return JudgeNoise(judge="second", draws=2000, cells=[row], unknown="", **drawn)
+    row = NoisyCell(cell=CELL, gain=0.1, interval=[low, high], queries_only=[0.05, 0.15], candidate=0.9)
+    return JudgeNoise(judge="second", draws=2000, no_candidate=0.1, cells=[row], unknown="")
 
 
 def other(*holding, cells=(CELL, OTHER)):

@@ -7,7 +7,7 @@ import pytest
 
 from runner.base.records import SCORE_UNIT
 from runner.decide import two_level as noise
-from runner.decide.two_level import LEAST_READINGS, N_GRADES, N_PLACES, SHRINKAGE, chosen_now, two_level
+from runner.decide.two_level import LEAST_READINGS, N_GRADES, N_PLACES, SHRINKAGE, two_level
 from runner.eval_set.shapes.judges import JudgeNoise
 from runner.judge.agreement.double_graded import Double
 from runner.score.bootstrap import bootstrap_counts
@@ -103,8 +103,8 @@ def test_a_judge_who_favours_a_cell_is_seen_through():
     assert abs(row.gain - honest) < 0.05
     assert row.interval[0] < honest < row.interval[1]
     assert row.queries_only[0] > honest
-    assert chosen_now(comparison) == target
-    assert found.stability < found.stability_queries_only
+    exact = two_level(truth, read_twice(truth.qrels, truth.qrels, 0.3, rng_of(1)), draws=500, seed=1)
+    assert abs(row.candidate - next(row for row in exact.cells if row.cell == target).candidate) < 0.2
 
 
 def test_a_judge_who_favours_the_baseline_is_seen_through():
@@ -123,8 +123,8 @@ def test_errors_that_fall_on_all_cells_alike_leave_the_better_cell_the_better_on
     first, second = off_by_one(truth.qrels, rng), off_by_one(truth.qrels, rng)
     comparison = replace(truth, qrels=first)
     found = two_level(comparison, read_twice(first, second, 0.3, rng), draws=500, seed=1)
-    assert chosen_now(comparison) == CELL
-    assert found.stability > 0.95
+    assert candidates(found)[CELL] > 0.95
+    assert found.no_candidate <= 1 - candidates(found)[CELL]
     assert found.cells[0].interval[0] > 0
 
 
@@ -158,7 +158,7 @@ def test_queries_alone_are_resampled_as_the_bootstrap_resamples_them():
         assert row.queries_only == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.006)
 
 
-def test_the_choice_is_the_best_cell_that_meets_criterion_5_else_the_baseline():
+def test_the_share_of_draws_in_which_a_cell_is_a_candidate_is_counted():
     docs = [f"d{i}" for i in range(20)]
     names = [f"q{i}" for i in range(10)]
     qrels = {q: {d: 3 if i < 10 else 0 for i, d in enumerate(docs)} for q in names}
@@ -174,13 +174,14 @@ def test_the_choice_is_the_best_cell_that_meets_criterion_5_else_the_baseline():
     }
     comparison = comparison_of(rankings, qrels)
     found = two_level(comparison, every_pair(qrels, qrels), draws=50, seed=1)
-    assert (chosen_now(comparison), found.stability) == ("a x whole_doc", 1.0)
+    assert candidates(found) == {"a x whole_doc": 1.0, "b x whole_doc": 1.0, "c x whole_doc": 0.0}
+    assert found.no_candidate == 0.0
     worse = comparison_of({name: rankings[name] for name in (BASELINE, "c x whole_doc")}, qrels)
     found = two_level(worse, every_pair(qrels, qrels), draws=50, seed=1)
-    assert (chosen_now(worse), found.stability, found.stability_queries_only) == (BASELINE, 1.0, 1.0)
+    assert (candidates(found), found.no_candidate) == ({"c x whole_doc": 0.0}, 1.0)
 
 
-def test_a_draw_chooses_no_cell_that_gains_too_little_or_loses_too_much_recall():
+def test_no_cell_is_a_candidate_in_a_draw_that_gains_too_little_or_loses_too_much_recall():
     docs = [f"d{i}" for i in range(30)]
     grades = dict(zip(docs, [3] * 5 + [2] * 5 + [1] * 10 + [0] * 10, strict=True))
     names = [f"q{i}" for i in range(10)]
@@ -192,11 +193,15 @@ def test_a_draw_chooses_no_cell_that_gains_too_little_or_loses_too_much_recall()
     qrels = dict.fromkeys(names, grades)
     comparison = comparison_of({cell: dict.fromkeys(names, top) for cell, top in rankings.items()}, qrels)
     found = two_level(comparison, every_pair(qrels, qrels), draws=20, seed=1)
-    assert (chosen_now(comparison), found.stability, found.stability_queries_only) == (BASELINE, 1.0, 1.0)
+    assert (set(candidates(found).values()), found.no_candidate) == ({0.0}, 1.0)
     lenient = comparison.plan.rule.model_copy(update={"min_gain": 0.001, "max_recall_loss": 0.1})
     under = replace(comparison, plan=plan(rule=lenient))
     found = two_level(under, every_pair(qrels, qrels), draws=20, seed=1)
-    assert (chosen_now(under), found.stability) == ("costly x whole_doc", 1.0)
+    assert (candidates(found)["costly x whole_doc"], found.no_candidate) == (1.0, 0.0)
+
+
+def candidates(found):
+    return {row.cell: row.candidate for row in found.cells}
 
 
 def test_too_few_readings_and_a_lone_baseline_are_said_and_nothing_is_drawn():
@@ -204,7 +209,7 @@ def test_too_few_readings_and_a_lone_baseline_are_said_and_nothing_is_drawn():
     doubles = every_pair(comparison.qrels, comparison.qrels)
     less = two_level(comparison, doubles[: LEAST_READINGS - 1], seed=1)
     assert less.unknown == "29 second readings do not say how often a judge errs; it takes 30"
-    assert (less.draws, less.cells, less.stability) == (0, [], None)
+    assert (less.draws, less.cells, less.no_candidate) == (0, [], None)
     assert two_level(comparison, doubles[:LEAST_READINGS], draws=50, seed=1).unknown == ""
     none = two_level(comparison, [], seed=1)
     assert (none.judge, none.unknown[:17]) == ("", "0 second readings")

@@ -141,7 +141,7 @@ def changed(results: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 BLANK = {"value": None, "low": None, "high": None}
 ALIKE = {"binary": {"value": 1.0, "low": 0.9513, "high": 1.0}, "kappa": {"value": 1.0, "low": None, "high": None}}
-UNKNOWN = {"stability": None, "stability_queries_only": None, "cells": [], "draws": 0, "unknown": "11 do not say"}
+UNKNOWN = {"no_candidate": None, "cells": [], "draws": 0, "unknown": "11 do not say"}
 REUSE = {"chunker": "usc_uslm_section_v1", "source": "us_code", "result": "not yet evaluated"}
 MOVED = {"mean": 0.0123, "low": 0.0004, "high": 0.0242, "wins": 3, "ties": 27, "losses": 0}
 BASE, CELLS = full_results().plan.baseline, len(full_results().cells)

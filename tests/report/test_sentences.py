@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from runner.decide.decide import AUTOMATIC, UNATTENDED, chosen_cell
 from runner.decide.judging import agreement
+from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.judges import Estimate
-from runner.report.sentences import agreement_lines, can_say, found, next_step, not_shown, weaknesses
+from runner.report.sentences import agreement_lines, can_say, found, next_step, weaknesses
 from runner.score.power import least_gain
 from tests.support import example_panel
 from tests.support.example_results import (
@@ -35,31 +37,24 @@ def short(update):
 @pytest.mark.parametrize(
     ("rows", "facts", "sentence", "words"),
     [
-        ([row(BETTER, 0.0312)], {}, found, "gains +0.03 nDCG@10"),
-        ([row(BETTER, 0.0204, half=0.0004)], {}, found, "gains +0.0204 nDCG@10"),
-        ([row(BETTER, 0.0196)], {}, found, "differs by +0.0196 nDCG@10"),
-        ([row(BETTER, 0.03)], {"false_alarm": 0.004}, found, "in less than 1 %"),
-        ([row(BETTER, 0.03)], {"false_alarm": 0.996}, found, "in more than 99 %"),
-        ([row(SPARSE, 0.09), row(BETTER, 0.03)], {}, found, "2 candidates; the best, bm25 x whole_doc,"),
-        ([row(SPARSE, 0.09), row(BETTER, 0.03)], {}, not_shown, "picking the best of 2"),
-        ([row(SPARSE, 0.2, role="exploratory")], {}, found, "(95 % interval"),
-        ([row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD), row(HYBRID, 0.05, **GOOD)], {}, found, "2 cells are confirmed"),
-        ([row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)], {}, not_shown, f"What {SPARSE} is worth: it gains +0.20 but"),
-        ([row(BETTER, 0.1, half=0.09, **GOOD)], {}, not_shown, "That its gain is 0.02 or more"),
-        ([row(BETTER, 0.01, verdict="fail"), row(SPARSE, -0.3)], {}, found, f"Ruled out: {BETTER} fails the"),
-        ([row(BETTER, -0.05, half=0.07), row(SPARSE, -0.2)], {}, not_shown, "the interval of 1 of 2 other cells"),
-        ([row(BETTER, 0.03, verdict="insufficient")], {}, next_step, "why minilm-l6-v2 x section"),
-        (
-            [row(BETTER, 0.09), row(SPARSE)],
-            {},
-            next_step,
-            "queries of its own: 100 confirm a true gain of 0.04 nDCG@10",
-        ),
-        ([short({"short_of": [DOUBT]})], {}, next_step, f"would be confirmed, but it {DOUBT}."),
-        ([short({"short_of": ["has holes"], "unjudged": 4})], {}, next_step, f"unjudged hits of {BETTER}"),
+        ([row(BETTER, 0.0312)], {}, found, "scored 0.031 nDCG@10 above the baseline on 50 queries"),
+        ([row(BETTER, 0.0312, 0.01)], {}, found, "found no fewer relevant documents"),
+        ([row(BETTER, 0.0312, -0.01)], {}, found, "found fewer relevant documents"),
+        ([row(BETTER, 0.03, p=0.2)], {}, found, "Not proven: a cell that equals the baseline"),
+        ([row(SPARSE, 0.09, p=0.2), row(BETTER, 0.03)], {"false_alarm": 0.3}, found, "best of 2 equal cells often"),
+        ([row(SPARSE, 0.09, p=0.2), row(BETTER, 0.03)], {"false_alarm": 0.1}, found, "best of 2 equal cells sometimes"),
+        ([row(SPARSE, 0.2, role="exploratory")], {}, found, "It was not preregistered"),
+        ([row(BETTER, 0.1, **GOOD), row(HYBRID, 0.05, **GOOD)], {}, found, f"Confirmed: {BETTER}"),
+        ([row(BETTER, -0.05, half=0.09)], {}, found, "No cell is a candidate. The best other,"),
+        ([row(BETTER, -0.05, half=0.09)], {}, found, "0.050 nDCG@10 below the baseline"),
+        ([row(BETTER, -0.05, half=0.09)], {}, found, "A gain of 0.02 or more is not ruled out"),
+        ([row(BETTER, 0.1, believed=0.06)], {}, found, "expect about +0.06. You decide; left alone, the tool switches"),
+        ([row(BETTER, 0.1, believed=0.01)], {}, found, "You decide; left alone, the tool keeps the baseline"),
+        ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, next_step, "Look at the labels"),
         ([row(BETTER, 0.2)], {"controls": [control("random", behaves=False)]}, next_step, "Run doctor"),
+        ([row(BETTER, 0.2)], {}, next_step, "choose a cell"),
     ],
 )
 def test_a_sentence_says_what_the_figures_are(rows, facts, sentence, words):
@@ -69,31 +64,60 @@ def test_a_sentence_says_what_the_figures_are(rows, facts, sentence, words):
 @pytest.mark.parametrize(
     ("rows", "sentence", "words"),
     [
-        ([row(BETTER, 0.03)], not_shown, "picking the best"),
-        ([row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)], not_shown, "picking the best"),
-        ([row(BETTER, 0.1, half=0.08, **GOOD)], not_shown, "That its gain is 0.02 or more"),
-        ([row(BETTER, -0.05)], not_shown, "reaches it"),
-        ([row(BETTER, -0.05)], next_step, "Recommended"),
-        ([row(BETTER, -0.05)], found, "Ruled out"),
+        ([row(BETTER, -0.05, half=0.01)], found, "ruled out"),
+        ([row(BETTER, 0.1, **GOOD)], found, "Not proven"),
+        ([row(BETTER, -0.05)], found, "expect"),
+        ([row(BETTER, -0.05)], found, "You decide"),
     ],
 )
 def test_a_sentence_that_does_not_hold_is_not_said(rows, sentence, words):
     assert words not in sentence(results(*rows, row(BASELINE)))
 
 
-def test_no_sentence_is_finer_than_its_interval_allows():
-    confirmed = results(row(SPARSE, 0.21234), row(BETTER, 0.12345, **GOOD), row(BASELINE))
-    kept_open = results(
-        row(
-            BETTER,
-            -0.03123,
-            -0.02713,
-            half=0.07,
+def chosen(cell, standing, by="Ann Lee"):
+    """Return a decision for a cell, with no more in it than sentences ask."""
+    made = {"chosen": chosen_cell(cell, standing), "baseline": BASELINE, "decided_by": by, "reason": "it is better."}
+    return Decision.model_construct(**made)
+
+
+PROVEN = [row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "decision", "words", "step"),
+    [
+        ([row(BETTER, 0.1)], chosen(BETTER, "candidate"), "Ann Lee chose it: it is better.", "Prove it"),
+        ([row(BETTER, 0.1)], chosen(BASELINE, "the baseline"), "kept the baseline: it is better.", "Prove it"),
+        ([row(BETTER, 0.1)], chosen(BASELINE, "the baseline"), f"Candidate, not chosen: {BETTER}", "Prove it"),
+        ([row(BETTER, 0.1)], chosen(BETTER, "candidate", UNATTENDED), "Left alone, the tool switched", "Prove it"),
+        (
+            [row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)],
+            chosen(BETTER, "confirmed"),
+            f"Confirmed: {BETTER}",
+            "post-bulk",
         ),
-        row(BASELINE),
-    )
-    for each in (confirmed, kept_open):
-        assert not re.search(r"[+-]0\.\d{4}", f"{found(each)} {not_shown(each)}")
+        (PROVEN, chosen(SPARSE, "candidate"), f"Candidate: {SPARSE}", "Prove it"),
+        ([row(BETTER, -0.1)], chosen(BASELINE, "the baseline", AUTOMATIC), "No cell is a candidate.", "Keep"),
+        ([row(BETTER, 0.1, verdict="fail")], chosen(BETTER, "candidate"), "Ann Lee chose it", "null gate (fail)"),
+    ],
+)
+def test_sentences_are_about_the_cell_that_was_chosen(rows, decision, words, step):
+    made = results(*rows, row(BASELINE))
+    assert words in found(made, decision)
+    assert step in next_step(made, decision)
+
+
+@pytest.mark.parametrize("gain", [-0.05, 0.0, 0.0196, 0.1])
+@pytest.mark.parametrize("p", [0.0004, 0.04, 0.4])
+@pytest.mark.parametrize("recall", [-0.05, 0.0])
+@pytest.mark.parametrize("by", ["", AUTOMATIC, UNATTENDED, "Ann Lee"])
+def test_a_verdict_has_four_sentences_sixty_words_and_one_probability_at_most(gain, p, recall, by):
+    made = results(row(BETTER, gain, recall, p=p), row(SPARSE, -0.2), row(BASELINE))
+    for cell, standing in ((BETTER, "candidate"), (BASELINE, "the baseline")):
+        said = found(made, chosen(cell, standing, by) if by else None)
+        assert len(re.findall(r"[.](?= |$)", said)) <= 4, said
+        assert len(said.split()) <= 60, said
+        assert len(re.findall(r"\bp \d|\bp <|%", said)) <= 1, said
 
 
 def declared(*rows, **changes):
@@ -123,7 +147,7 @@ def panel(**changes):
 
 CARRIED = with_gains(BETTER, [0.0] * 45 + [1.0, 1.0, 0.0, 0.0, -0.98])
 TRAINED = ["arctic-l-v2.0@256 x whole_doc", "minilm-l6-v2@int8 x whole_doc", "minilm-l6-v2@bit x whole_doc"]
-NOISE = PANEL.noise.model_copy(update={"stability": None, "unknown": "7 readings do not say; it takes 30"})
+NOISE = PANEL.noise.model_copy(update={"no_candidate": None, "unknown": "7 readings do not say; it takes 30"})
 SPANS = example_panel.spans([BASELINE], BASELINE, 50)
 ONCE = example_panel.panel_of_one()
 
@@ -149,7 +173,6 @@ ONCE = example_panel.panel_of_one()
         ([], {"judging": panel(readers="one model")}, "judge-model-2 (one language model both times"),
         ([], {"judging": panel(kappa=Estimate(value=None, low=None, high=None))}, "too much alike for a kappa"),
         ([], {"judging": panel(kappa=Estimate(value=0.5, low=None, high=None))}, "0.50, without an interval"),
-        ([], {"judging": PANEL}, "in 74 % of 2,000 draws (more than 99 % with other queries alone)."),
         ([], {"judging": PANEL.model_copy(update={"noise": NOISE})}, "is not known: 7 readings do not say; it"),
         ([], {"judging": ONCE, "models": ["m-1"]}, "judged (m-1), and models may err alike; people read none"),
         ([], {"models": ["m-1"], "queries": asked("claude", 5)}, "5 of 50 queries were generated (claude) and"),

@@ -52,9 +52,8 @@ def noise(challengers):
     return JudgeNoise(
         judge=SECOND,
         draws=2000,
-        stability=0.742,
-        stability_queries_only=0.9985,
-        cells=[NoisyCell(cell=cell, gain=0.0312, **ends) for cell in sorted(challengers)],
+        no_candidate=0.258,
+        cells=[NoisyCell(cell=cell, gain=0.0312, candidate=0.612, **ends) for cell in sorted(challengers)],
         unknown="",
     )
 

@@ -105,11 +105,13 @@ class NoisyCell(FrozenModel):
     """A cell less the baseline in nDCG@10, where the second judge's grades are drawn anew with the queries.
 
     `gain` is the mean of the draws, `interval` their percentiles at the plan's confidence; `queries_only` is the
-    interval of the same draws of queries with the grades as they were scored.
+    interval of the same draws of queries with the grades as they were scored. `candidate` is the share of draws in
+    which the cell meets criterion 5.
     """
 
     cell: str
     gain: float
+    candidate: Share
     interval: Ends
     queries_only: Ends
 
@@ -117,15 +119,13 @@ class NoisyCell(FrozenModel):
 class JudgeNoise(FrozenModel):
     """What the scored judge's errors, as the second judge `judge` shows them, leave of every difference and the choice.
 
-    The choice by point estimates is the best cell that meets criterion 5, else the baseline: `stability` is the share
-    of draws that choose as the scores do, `stability_queries_only` that with the grades as scored. Without `unknown`,
-    which says why nothing was drawn, `cells` has every cell but the baseline.
+    `no_candidate` is the share of draws in which no cell meets criterion 5. Without `unknown`, which says why nothing
+    was drawn, `cells` has every cell but the baseline.
     """
 
     judge: str
     draws: Count
-    stability: Share | None
-    stability_queries_only: Share | None
+    no_candidate: Share | None
     cells: list[NoisyCell]
     unknown: str
 

@@ -157,8 +157,3 @@ class Results(Sparse):
     def confirmed(self) -> list[str]:
         """The candidates whose gain holds up, best first."""
         return [row.cell for row in self.cells if row.meets_criterion_5 and row.confirmed]
-
-    @property
-    def choice(self) -> str:
-        """The cell that the rule chooses by point estimates: the best candidate, else the baseline."""
-        return next(iter(self.candidates), self.plan.baseline)
