@@ -173,9 +173,14 @@ def read_plan(path: Path) -> Plan:
     Kinds of cell that its prior leaves out have the catalog's figures, so that those are frozen and recorded as well.
     """
     try:
-        plan = Plan.model_validate(read_yaml(held(path)))
+        return plan_of(read_yaml(held(path)))
     except ValidationError as error:
         raise PlanError(str(path), shape_problems(error, path)) from error
+
+
+def plan_of(fields: object) -> Plan:
+    """Return the plan that these fields make, its prior completed from the catalog; pydantic's error if one is wrong."""
+    plan = Plan.model_validate(fields)
     kinds = DEFAULT_PRIOR.kinds | plan.prior.kinds
     return plan.model_copy(update={"prior": plan.prior.model_copy(update={"kinds": kinds})})
 

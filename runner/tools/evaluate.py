@@ -18,7 +18,7 @@ from runner.base.given_files import printable
 from runner.base.records import ImportedCell
 from runner.eval_set import catalog
 from runner.eval_set.given import Retriever, Table, given_collection, given_queries, given_run
-from runner.eval_set.plan import default_plan_text, plan_problems
+from runner.eval_set.plan import default_plan_text, plan_of, plan_problems
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.plan import Plan
@@ -173,7 +173,7 @@ def _plan(cells: Sequence[str], relevant_grade: int) -> Plan:
         raise InputError(f"No cells: name at least one, such as {CELLS[0]!r}. The first is the baseline.")
     if relevant_grade not in (1, 2, 3):
         raise InputError(f"relevant_grade is {relevant_grade!r}, not 1, 2 or 3.")
-    default = Plan.model_validate(yaml.safe_load(default_plan_text(source, rehearsal=False)))
+    default = plan_of(yaml.safe_load(default_plan_text(source, rehearsal=False)))
     plan = default.model_copy(update={"cells": list(cells), "baseline": cells[0], "relevant_grade": relevant_grade})
     if broken := plan_problems(plan, Path("plan.yaml"), source, 1, rehearsal=False):
         raise InputError("\n".join(broken))

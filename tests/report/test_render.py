@@ -154,7 +154,7 @@ CORPUS = {"n_chars": 30_000, "strata": {"a": 8, "b": 2, "c": 2}}
 @pytest.mark.parametrize(
     ("kinds", "texts"),
     [
-        ({"kind": "rehearsal"}, "REHEARSAL: us_code version 1|never counts|per-source-eval run us_code --rehearse"),
+        ({"kind": "rehearsal"}, "REHEARSAL: us_code version 1|never a decision|per-source-eval run us_code --rehearse"),
         ({}, "61 times in 100|per-source-eval verify us_code --deep|There is no receipt"),
         ({"kind": "exploration", "tier": "baseline kept"}, "EXPLORATION: us_code version 1|nothing is decided"),
         ({"unjudged": 407}, "PROVISIONAL: us_code|407 of 4,587 pairs|nDCG@10 bounds"),

@@ -197,12 +197,12 @@ def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0,
     )
 
 
-def decision(found, cell=BASELINE, **named):
+def decision(found, cell=BASELINE, standing="", **named):
     """The decision for a cell of MiniLM that rests on these results, each field as named."""
     encoder = ENCODERS["minilm-l6-v2"]
     chosen = Chosen(
         cell=cell,
-        standing="the baseline" if cell == BASELINE else "candidate",
+        standing=standing or ("the baseline" if cell == found.plan.baseline else "candidate"),
         retrieval="dense",
         encoder=encoder.name,
         encoder_revision=encoder.revision,

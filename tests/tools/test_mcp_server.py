@@ -124,7 +124,7 @@ def test_a_recorded_decision_is_explained(decided_evening, monkeypatch):
     assert (found["chosen"], found["tier"]) == (decision["chosen"]["cell"], results["outcome"]["tier"])
     assert (found["decided_by"], found["reason"]) == ("test", decision["reason"])
     text = said(result)
-    for told in (found["chosen"], f"Not shown: {found['not_shown']}", found["weaknesses"][0]):
+    for told in (found["chosen"], found["found"], found["weaknesses"][0]):
         assert told in text
     assert any("% interval" in row and "p of no gain" in row for row in found["evidence"])
 
