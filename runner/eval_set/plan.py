@@ -179,7 +179,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def plan_of(fields: object) -> Plan:
-    """Return the plan that these fields make, its prior completed from the catalog; pydantic's error if one is wrong."""
+    """Return the plan of these fields, its prior completed from the catalog; pydantic's error if one is wrong."""
     plan = Plan.model_validate(fields)
     kinds = DEFAULT_PRIOR.kinds | plan.prior.kinds
     return plan.model_copy(update={"prior": plan.prior.model_copy(update={"kinds": kinds})})
