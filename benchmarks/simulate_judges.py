@@ -9,6 +9,9 @@ RUNS of each kind (400 unless told), 400 draws of the two-level bootstrap where 
 Judges: exact; random, where either judge moves 30 % of the grades by 1, up or down; favouring, where the first judge,
 random beside, gives all documents of the first cell's first ten 1 more, up to 3; half favouring, where it does so in
 every second query. The second judge never favours.
+
+A second table has one challenger that truly gains nothing, and a first judge whose errors follow a list: p is of
+queries, so it shows such a gain the more often the more queries there are. Beside it the tipping point of those shown.
 """
 
 import os
@@ -20,19 +23,22 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 from measuring import runs_asked
-from worlds import TEST_SEED, print_table
+from worlds import TEST_SEED, percent, print_table
 
-from runner.base.records import Qrels
+from runner.base.records import RUN_DEPTH, Qrels
 from runner.decide.judging import cell_under_judge, judge_blockers, under_judge
 from runner.decide.two_level import two_level
 from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise
+from runner.eval_set.shapes.paired import TippingPoint
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double
-from runner.score.comparison import Comparison
+from runner.score.comparison import HIGHEST_GRADE, Comparison
+from runner.score.tipping_point import tipping_point
 from tests.support.judge_cases import evening, favouring, off_by_one, read_twice
 
 ALPHA, DRAWS, SHARES = 0.05, 400, (0.1, 0.3)
@@ -65,6 +71,14 @@ TABLE = (
     ("random", 0.12),
     ("random", 0.16),
 )
+SIZES = (25, 50, 100)
+LISTED = {
+    "exact": ((0.0, 0.0), (0.0, 0.0)),
+    "2 % of relevant documents missed, 10 % where the baseline ranks them higher": ((0.0, 0.0), (0.1, 0.02)),
+    "1 % of others taken for relevant, 5 % in the challenger's list": ((0.05, 0.01), (0.0, 0.0)),
+}
+"""Chances of a false positive in the challenger's first ten and elsewhere; of a miss as in the words, and elsewhere."""
+
 WITH_SECOND = ("other judge", "by cell", "two-level", "all three")
 
 
@@ -132,11 +146,53 @@ def decision_rows(runs: int) -> Iterator[list[str]]:
         yield [kind, f"{gain or 'nothing'}", f"{found['gain'] / runs:+.3f}", *figures]
 
 
+def following_a_list(truth: Comparison, errors: tuple[tuple[float, float], tuple[float, float]], seed: int) -> Qrels:
+    """Return the grades of a judge who errs more often in one list."""
+    rng, relevant = np.random.default_rng(np.random.PCG64(seed + TEST_SEED)), truth.plan.relevant_grade
+    challenger, baseline = (truth.runs[cell] for cell in (truth.challengers[0], truth.plan.baseline))
+    (false_in, false_elsewhere), (missed_below, missed_elsewhere) = errors
+    found: dict[str, dict[str, int]] = {}
+    for query_id, grades in truth.qrels.items():
+        own, other = challenger.ranks[query_id], baseline.ranks[query_id]
+        found[query_id] = {}
+        for doc_id, grade in grades.items():
+            rank, rank_below = own.get(doc_id, RUN_DEPTH), other.get(doc_id, RUN_DEPTH)
+            if grade >= relevant:
+                chance, wrong = missed_below if rank_below < rank else missed_elsewhere, 0
+            else:
+                chance, wrong = false_in if rank < 10 else false_elsewhere, relevant
+            found[query_id][doc_id] = wrong if rng.random() < chance else grade
+    return found
+
+
+def list_rows(runs: int) -> Iterator[list[str]]:
+    """Yield by judge and number of queries: gains shown of a cell that has none, and their tipping points."""
+    for kind, errors in LISTED.items():
+        for n_queries in SIZES:
+            tipping: list[TippingPoint] = []
+            for seed in range(runs):
+                truth = evening(seed, n_queries=n_queries, n_cells=2)
+                comparison = replace(truth, qrels=following_a_list(truth, errors, seed))
+                cell, baseline = comparison.challengers[0], comparison.plan.baseline
+                test = comparison.gain_tests[cell]
+                lists = comparison.runs[cell], comparison.runs[baseline]
+                if test.p <= test.bar and (
+                    point := tipping_point(*lists, comparison.query_ids, comparison.qrels, HIGHEST_GRADE)
+                ):
+                    tipping.append(point)
+            wrong = [point.wrong for point in tipping if point.wrong is not None]
+            pairs = [point.pairs for point in tipping]
+            told = f"{median(wrong):.0f} of {median(pairs):.0f}" if wrong else "none"
+            yield [kind, str(n_queries), percent(len(tipping), runs), told]
+
+
 def main() -> None:
     runs = runs_asked(400, 1)
     heads = ["judges", "truly better by", "gain", "significant", "confirmed"]
     heads += [f"{name}, {100 * share:.0f} %" for share in SHARES for name in WITH_SECOND]
     print_table(f"Decisions under judges who err: per cent of {runs:,} evenings", heads, decision_rows(runs))
+    heads = ["judge", "queries", "gain shown", "tipping point, median"]
+    print_table(f"A gain shown of a cell that has none: per cent of {runs:,} evenings", heads, list_rows(runs))
 
 
 if __name__ == "__main__":
