@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from runner.base import places
+from runner.base.canonical import json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.commands import main as cli
@@ -365,3 +366,11 @@ def test_a_link_that_stays_in_its_set_is_followed(waiting):
     runs.rename(waiting.folder.parent / "runs")
     runs.symlink_to(waiting.folder.parent / "runs")
     assert called("next", "demo", f"--eval-set-path={waiting.folder.parent}") == (0, "")
+
+
+@pytest.mark.parametrize("damaged", [{"max_tokens": 120}, {"encoder": 5}, {"encoder": "x", "revision": 1}, {}])
+def test_a_cells_file_whose_encoder_cannot_be_named_is_one_message(waiting, damaged):
+    path = waiting.cell_path("minilm-l6-v2 x fixed_token_512_50")
+    path.write_bytes(json_bytes(read_json(path) | {"encoder": damaged}))
+    code, said = called("run", "demo", f"--eval-set-path={waiting.folder.parent}")
+    assert (code, str(path) in said) == (2, True), said

@@ -1,6 +1,9 @@
 """The shape of a cell's file: how it was chunked, embedded and searched, and on what."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share
 
@@ -41,6 +44,14 @@ class ImportedRun(FrozenModel):
     ties: Count
 
 
+def _named(encoder: dict[str, Any]) -> dict[str, Any]:
+    """Return what an encoder says of itself, of which a page shows these fields."""
+    for field, kind, default in (("encoder", str, None), ("revision", str, ""), ("max_tokens", int, 0)):
+        if not isinstance(encoder.get(field, default), kind):
+            raise PydanticCustomError("encoder", "{field} is missing or not usable", {"field": field})
+    return encoder
+
+
 class Provenance(FrozenModel):
     """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
 
@@ -51,7 +62,7 @@ class Provenance(FrozenModel):
     run_sha256: Sha256
     chunk_run_sha256: Sha256 | None
     chunks: ChunkHealth | None
-    encoder: dict[str, Any] | None
+    encoder: Annotated[dict[str, Any], AfterValidator(_named)] | None
     probe: dict[str, Any] | None
     truncation: Truncation | None
     bm25: dict[str, Any] | None
