@@ -32,6 +32,16 @@ def day_of(text: str, form: str = "%B%d,%Y") -> date | None:
         return None
 
 
+def contradictions(read_as: str, *claims: tuple[str, str, str]) -> tuple[str, ...]:
+    """Return a sentence for each claim (who makes it, what it says, what counts) that says something else.
+
+    What is "" says nothing.
+    """
+    return tuple(
+        f"read as {read_as}, but its {who} says {said}" for who, said, counts in claims if "" != said != counts != ""
+    )
+
+
 def ordinal(number: str) -> str:
     """Return a number of digits as in "103rd"; "" for ""."""
     if not number:

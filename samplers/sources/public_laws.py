@@ -20,7 +20,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.safe_xml import local_name, parse, plain_text
-from samplers.formats.stated import bucket
+from samplers.formats.stated import bucket, contradictions
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import Place, n_visible
 from samplers.formats.uslm.facts import facts
@@ -110,9 +110,9 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         raise DocumentError(name, "no text in the body")
     # The file wins over its name, which is only told.
     named = _PACKAGE.search(name)
-    is_other = named and (named["congress"], named["kind"].lower(), named["number"].lstrip("0")) != law[:3]
-    contradictions = (f"read as {law.package}, but its file name says {named[0]}",) if named and is_other else ()
-    return FileContent(tuple(_documents(law, texts)), tally.left_out, {}, tally.supplied, contradictions)
+    its_name = f"PLAW-{named['congress']}{named['kind'].lower()}{named['number'].lstrip('0')}" if named else ""
+    told = contradictions(law.package, ("file name", its_name, law.package))
+    return FileContent(tuple(_documents(law, texts)), tally.left_out, {}, tally.supplied, told)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml",), families="parts")

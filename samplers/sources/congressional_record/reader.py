@@ -8,7 +8,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
-from samplers.formats.stated import bucket, day_of, stem_of
+from samplers.formats.stated import bucket, contradictions, day_of, stem_of
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.congressional_record.lines import Line, lines_of
@@ -38,7 +38,8 @@ _HEADER = re.compile(
 """A page of the 1990s may have the header of GPO Access below the one that it was given later."""
 _SECTION = re.compile(r"\[(House|Senate|Extensions of Remarks|Daily Digest)\]")
 _PAGES = re.compile(r"\[Pages? ([A-Z]{0,2}\d{1,6})")
-_STEM = re.compile(r"CREC-(?P<date>\d{4}-\d\d-\d\d)-pt\d{1,2}-Pg[\w.-]{1,40}")
+_STEM = re.compile(r"CREC-(?P<date>\d{4}-\d\d-\d\d)-pt\d{1,2}-Pg(?P<page>[A-Z]{0,2}\d{1,6}(?![\w.]))?[\w.-]{0,40}")
+_OF_TITLE = re.compile(r"\((?:[A-Z][a-z]{5,8}, )?([A-Z][a-z]{2,8} \d{1,2}, \d{4})\)")
 _DATE = re.compile(r"(?:[A-Z][a-z]{5,8}, )?[A-Z][a-z]{2,8} \d{1,2}, \d{4}")
 
 
@@ -52,6 +53,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     left_out["header"] += visible(header[0])
     rest, volume, day = header["rest"], header["volume"], header["day"] or ""
     section, first_page = (match[1] if (match := stated.search(rest)) else "" for stated in (_SECTION, _PAGES))
+    of_title = _OF_TITLE.search(page.title)
     body = page.text[header.end() - 1 :]
     del page, header  # Else the page's text stays beside each later one.
     lines = lines_of(body, section == DIGEST, left_out)
@@ -62,8 +64,12 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     # The name gives id and date unless the header states another day.
     doc_id, date = stem_of(name), str(day_of(day) or "")
     named = _STEM.fullmatch(doc_id)
-    if named and date in ("", named["date"]):
-        date = named["date"]
+    its_name, its_title = named["date"] if named else "", str(day_of(of_title[1]) or "") if of_title else ""
+    told = contradictions(f"of {date}", ("file name", its_name, date), ("title", its_title, date))
+    if named and date == its_name:
+        told += contradictions(f"page {first_page} of that day", ("file name", named["page"] or "", first_page))
+    if named and date in ("", its_name):
+        date = its_name
     elif date and first_page:
         doc_id = f"CREC-{date}-pt1-Pg{first_page}"
     where = ", ".join(filter(None, (section, day)))
@@ -76,11 +82,11 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         title=f"{citation}: {cut(heading, TITLE_LENGTH - len(citation) - 2)}" if heading else citation,
         stratum="/".join((SECTIONS.get(section, "unknown"), date[:4] or "unknown", length)),
         family=doc_id,
-        url=f"https://www.govinfo.gov/app/details/CREC-{date}/{doc_id}" if date and _STEM.fullmatch(doc_id) else "",
+        url=f"https://www.govinfo.gov/app/details/CREC-{date}/{doc_id}" if doc_id.startswith(f"CREC-{date}-") else "",
         sections=written.sections(by_rank=True),
         status="short" if written.length < SHORT else "",
     )
-    return FileContent((document,), left_out)
+    return FileContent((document,), left_out, contradictions=told)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))

@@ -12,7 +12,7 @@ from runner.base.records import Document, Section, Span
 from samplers.formats.headings import cut
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import END_MARK, GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
-from samplers.formats.stated import bucket, ordinal
+from samplers.formats.stated import bucket, contradictions, ordinal
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.hearings.front import RUNNING, announced, contents_at, front
@@ -38,7 +38,7 @@ _CHAMBERS = {"h": "house", "s": "senate", "j": "joint"}
 _HEADER = re.compile(r"\n\[(?P<chamber>House|Senate|Joint)\b[^\[\]\n]{0,40} Hearing,? (?P<congress>\d{2,3})\b")
 _HEARING = re.compile(r"(?:JOINT |FIELD |OVERSIGHT |BUSINESS )*(?:HEARINGS?|MEETING)(?: [A-Z ]{2,30})?", re.I)
 _JACKET = re.compile(r"\n *(\d{2,3})-(\d{3})(?: ?[A-Za-z]{2,3})?(?= {3}|\n)")
-_PACKAGE = re.compile(r"CHRG-(?P<congress>\d{2,3})(?P<chamber>[hsj])hrg\d{3,6}[\w-]*", re.I)
+_PACKAGE = re.compile(r"CHRG-(?P<congress>\d{2,3})(?P<chamber>[hsj])hrg(?P<number>\d{3,6})[\w-]*", re.I)
 _BEFORE = re.compile(r"\bBEFORE THE\b", re.I)
 _COMMITTEE = re.compile(
     r"\b(?<!SUB)(?:COMMITTEE|COMMISSION) ON (?:THE )?(?P<on>.{3,90}?)"
@@ -57,6 +57,7 @@ class _Facts(NamedTuple):
     chamber: str
     committee: str
     headline: str
+    contradictions: tuple[str, ...]
 
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
@@ -100,7 +101,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         sections=tuple(_sections(outline, kept, ends, named)),
         status="" if turns else "no speech",
     )
-    return FileContent((document,), left_out)
+    return FileContent((document,), left_out, contradictions=facts.contradictions)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
@@ -130,7 +131,7 @@ def _rule(match: re.Match[str]) -> str:
 def _facts(title: str, opening: str, name: str, cover: Sequence[str]) -> _Facts:
     """Return the facts in a page's `<title>`, its first characters and the paragraphs of its cover.
 
-    `name` fills what they leave open. DocumentError for a page that is no hearing.
+    `name` fills what they leave open, and gives the id. DocumentError for a page that is no hearing.
     """
     header, named = _HEADER.search(opening), _PACKAGE.search(name)
     if not header and not named and not any(map(_HEARING.fullmatch, cover)):
@@ -140,12 +141,18 @@ def _facts(title: str, opening: str, name: str, cover: Sequence[str]) -> _Facts:
     congress = (header or named or {"congress": ""})["congress"].lstrip("0")
     lines = _BEFORE.split(" ".join(cover), maxsplit=1)[-1]
     committee = _COMMITTEE.search(lines) or _JOINT_COMMITTEE.search(lines)
-    # Govinfo's package id, or the file's own name if no jacket number is printed.
-    doc_id = f"CHRG-{congress}{chamber[:1]}hrg{jacket[1]}{jacket[2]}" if congress and chamber and jacket else ""
-    if named and named[0].lower().startswith(doc_id.lower()):
+    # Govinfo's package id is the file's name. The jacket number may be misprinted: it counts if the name is another.
+    printed = (
+        f"CHRG-{congress}{chamber[:1]}hrg{''.join(jacket.groups()) if jacket else ''}" if congress and chamber else ""
+    )
+    if named:
         doc_id = named[0]
+    else:
+        doc_id = printed if jacket and printed else re.sub(r"[^\w.-]+", "-", name.rpartition("/")[2].rpartition(".")[0])
+    is_other = named and not doc_id.lower().startswith(printed.lower())
     return _Facts(
-        doc_id=doc_id or re.sub(r"[^\w.-]+", "-", name.rpartition("/")[2].rpartition(".")[0]),
+        doc_id=doc_id,
+        contradictions=contradictions(doc_id, ("cover", printed if is_other else "", doc_id)),
         congress=congress,
         chamber=chamber,
         committee=re.sub(r",(?=\w)", ", ", committee["on"].strip(" ,.")) if committee else "",
