@@ -393,8 +393,8 @@ class Client:
         except (Unusable, Refused):
             return None
 
-    def check_key(self, url: str, body: bytes = b"") -> bool:
-        """Return whether the server answers at once; raise Refused if it refuses the key, or wants one.
+    def check_key(self, url: str, body: bytes = b"") -> str:
+        """Return what keeps the server from answering at once, "" for nothing; raise Refused if it refuses the key.
 
         Asked with a body, it may refuse whatever else every further request would meet.
         """
@@ -411,14 +411,15 @@ class Client:
                 content=body,
                 extensions=soon,
             )
-        except Unusable:
-            return False  # it may be up when it is needed
+        except Unusable as error:
+            return str(error)
+        if response.status == HTTPStatus.OK:
+            return ""
+        failure = self._failure(url, response)
+        if isinstance(failure, Refused) and (body or response.status == HTTPStatus.UNAUTHORIZED):
+            raise failure
         # A gateway may forbid what is only looked at, and let pass what counts.
-        if (body or response.status == HTTPStatus.UNAUTHORIZED) and response.status != HTTPStatus.OK:
-            failure = self._failure(url, response)
-            if isinstance(failure, Refused):
-                raise failure
-        return True
+        return str(failure) if body or isinstance(failure, Busy) else ""
 
     def once(self, method: str, url: str, body: bytes, longest: int) -> Response:
         """Return the answer with status 200 to one try; raise as `post` does, Busy for what may be tried again."""

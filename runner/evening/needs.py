@@ -176,7 +176,7 @@ class Needs:
             except PackageMissing:
                 if self._spec(name).package:  # which brings the weights
                     continue
-            except EvalError:
+            except (EvalError, Skipped):
                 continue
             try:
                 hub_has(self._spec(name))
@@ -230,7 +230,8 @@ class Needs:
         if self.asked.judge is None or closed(self.version):
             raise Skipped("no --judge, so judging is by file" if self.asked.judge is None else "every grade is final")
         judges = asked_judges(self.version, self.plan)
-        check_judges(self.version, judges, self.asked.judge)
+        if troubles := check_judges(self.version, judges, self.asked.judge):
+            raise Skipped("; ".join(troubles))
         return ", ".join(judge.model for judge in judges)
 
     def _total(self) -> str:

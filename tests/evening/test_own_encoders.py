@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from runner.base.errors import InputError, InputNeeded
-from runner.base.steps import examined
+from runner.base.steps import Skipped, examined
 from runner.commands.main import main
 from runner.decide.decide import Choice
 from runner.decide.roster import Standing, moved_on
@@ -152,8 +152,8 @@ def test_services_rented_machines_and_judges_share_one_ceiling(planned):
             backend.prepare([there], Total(1.0, judging=0.9))
         assert backend.located(version.plan().encoders["own"]) == "answers at 127.0.0.1"
         nobody = {"name": "silent", "url": f"http://127.0.0.1:{1}"}
-        silent = backend.located(version.plan().encoders["own"].model_copy(update=nobody))
-        assert "does not answer" in silent
+        with pytest.raises(Skipped, match="does not answer"):
+            backend.located(version.plan().encoders["own"].model_copy(update=nobody))
     assert len(passed_on) == 1
     assert [texts for _, texts in server.asked] == [["word"]]
 

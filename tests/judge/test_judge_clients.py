@@ -551,7 +551,7 @@ def test_a_server_that_refuses_the_key_says_so_before_anything_is_asked(server, 
     model = opened()
     for status in (200, 403, 404, 500):  # a gateway may let nothing pass but what it is for
         server.models = status
-        model.check()
+        assert model.check() == ("HTTP 500 (no)" if status == 500 else "")
     server.models = 401
     with pytest.raises(BackendError, match=JUDGE_KEY):
         model.check()

@@ -198,6 +198,8 @@ class AnthropicServer(Scripted):
     key: str = ""
     """The one key that is known, "" for any."""
     polls: int = 1
+    models: int = 404
+    """The status in answer to a look at a model."""
     mangle: Callable[[list[dict]], list[dict]] = list
     created: list[Wire | None] = field(default_factory=list)
     """Answers to the creation of batches, one a POST, None for the right one; the batch is made in any case."""
@@ -229,7 +231,7 @@ class AnthropicServer(Scripted):
         found = re.fullmatch(r"/v1/messages/batches/(\w+)(/results)?", path)
         if request.method == "GET" and found and found[1] in self.batches:
             return self._results(found[1]) if found[2] else self._retrieve(found[1])
-        return api_error(404, "not_found_error", f"not found: {path}")
+        return api_error(self.models, "not_found_error", f"not found: {path}")
 
     def _message(self, body: dict, version: str) -> Wire:
         if wrong := objection(body, version):

@@ -191,6 +191,27 @@ def test_a_judges_key_that_is_missing_or_refused_is_red(version, judge, monkeypa
     assert "no ANTHROPIC_API_KEY" in red(checks_of(version, judge=JudgeOptions(url=judge.url)), "judges' keys")
 
 
+def unsure(found, name):
+    """The sentence of a check that was not made."""
+    outcome = looked(found, name)
+    assert outcome.state == "open"
+    return outcome.say
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_a_service_that_does_not_answer_now_is_neither_green_nor_red(version, judge, status):
+    judge.models = status
+    assert f"HTTP {status}" in unsure(checks_of(version, judge=JudgeOptions(url=judge.url)), "judges' keys")
+    encoders = Server(faults=[Wire(b"{}", status)] * 9)
+    with served(encoders), HttpBackend(f"{encoders.url}/v1/embeddings") as backend:
+        found = checks_of(version, backend, encoder=MINILM.name)
+        assert f"HTTP {status}" in unsure(found, f"encoder {MINILM.name}")
+        encoders.takes, encoders.refusal, encoders.faults = (lambda request: False), 400, []
+        assert "HTTP 400" in unsure(found, f"encoder {MINILM.name}")
+    with HttpBackend(encoders.url) as backend:
+        assert "connection failed" in unsure(checks_of(version, backend, encoder=MINILM.name), f"encoder {MINILM.name}")
+
+
 def test_a_total_over_the_ceiling_is_red_with_its_parts(version, judge):
     said = red(checks_of(version, judge=JudgeOptions(url=judge.url), max_usd=0.5), "total")
     assert "over --max-usd 0.50, so it would be refused" in said

@@ -17,6 +17,7 @@ from runner.base.canonical import JSON, sha256
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Busy, Client, Patience, Response, Unusable, parsed
 from runner.base.records import Ints, PromptSide
+from runner.base.steps import Skipped
 from runner.base.threads import in_threads
 from runner.embed.backends import Backend, BackendName
 from runner.embed.encoder import UNIT_TOLERANCE, Answer, Batch, Encoder, Grouping
@@ -195,15 +196,17 @@ class HttpEncoder(Encoder):
         self._came: dict[str, dict[int, tuple[NDArray[np.float64], str]]] = {}
         """Unit row and model by the text's place, of batches that are not whole: what was paid is not sent again."""
 
-    def check(self) -> bool:
-        """Return whether a word is answered; BackendError for what every request would meet, a refused key first."""
+    def check(self) -> str:
+        """Return what keeps a word from being answered, "" for nothing; BackendError for what every request meets."""
         body = request_body(self._where.api, self.spec.model, ["word"], "document")
         return self._client.check_key(self._where.endpoint, body)
 
     def located(self) -> str:
-        """Return which server it is, and whether it answers one word; a BackendError as `check` has it."""
+        """Return which server it is; Skipped if it does not answer one word now, a BackendError as `check` has it."""
         host = self._where.place.host
-        return f"answers at {host}" if self.check() else f"at {host}, which does not answer now; a run waits a while"
+        if trouble := self.check():
+            raise Skipped(f"{host} does not answer now: {trouble}. It may be up when it is needed; a run waits a while")
+        return f"answers at {host}"
 
     def identity(self) -> dict[str, JSON]:
         """Return the row's provenance, method, address and grouping; nothing is sent."""

@@ -44,7 +44,7 @@ class ServiceEncoder(HttpEncoder):
         """Let go of the connections."""
         self._client.close()
 
-    def check(self) -> bool:
+    def check(self) -> str:
         """Return what HttpEncoder does; the word is charged as the most that it can cost."""
         with self._held(64):
             return super().check()

@@ -72,9 +72,9 @@ class ClaudeMessages(JudgeClient):
         """Return the version of the API that takes what the model is sent."""
         return {"anthropic-version": COLD_VERSION if undated(self.model) in COLD else VERSION}
 
-    def check(self) -> None:
-        """Look the model up, which costs nothing; raise as JudgeClient says."""
-        self.http.check_key(f"{self.url.removesuffix('/messages')}/models/{quote(self.model, safe='')}")
+    def check(self) -> str:
+        """Look the model up, which costs nothing; see JudgeClient."""
+        return self.http.check_key(f"{self.url.removesuffix('/messages')}/models/{quote(self.model, safe='')}")
 
     def sent(self, ask: Ask) -> Ask:
         """Return the ask with room to think, if the model cannot be kept from it."""

@@ -135,8 +135,12 @@ class JudgeClient(ABC):
         """Return what requests are sent with beside the usual headers."""
         return {}
 
-    def check(self) -> None:  # noqa: B027  # not every service can be asked
-        """Raise BackendError if the service says already that it refuses the key; called before anything long."""
+    def check(self) -> str:
+        """Return what keeps the service from answering now, "" for nothing, or if it cannot be asked at no cost.
+
+        Raise BackendError if it says already that it refuses the key; called before anything long.
+        """
+        return ""
 
     def sent(self, ask: Ask) -> Ask:
         """Return the ask as it is sent and paid, such as with more tokens to answer."""

@@ -43,16 +43,15 @@ class OpenAIChat(JudgeClient):
             return url
         return f"{url if url.endswith('/v1') else url + '/v1'}/chat/completions"
 
-    def check(self) -> None:
+    def check(self) -> str:
         """Ask for the list of models, or without a key for a word, which nobody can be charged for.
 
         Some services show their models to anybody.
         """
         if self.http.secret.value:
-            self.http.check_key(self.url.removesuffix("/chat/completions") + "/models")
-        else:
-            word = self.request(Ask("", "", "word", {"type": "object"}, 1))
-            self.http.check_key(self.url, json.dumps(word).encode())
+            return self.http.check_key(self.url.removesuffix("/chat/completions") + "/models")
+        word = self.request(Ask("", "", "word", {"type": "object"}, 1))
+        return self.http.check_key(self.url, json.dumps(word).encode())
 
     def request(self, ask: Ask) -> JSON:
         """Return what asks for one answer in the schema's form."""

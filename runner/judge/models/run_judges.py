@@ -43,14 +43,18 @@ def asked_judges(version: Version, plan: Plan) -> list[JudgeSpec]:
     return asked
 
 
-def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOptions) -> None:
-    """Check that each of the judges could be asked: address, price, key, and what the service says of the key.
+def check_judges(version: Version, judges: Iterable[JudgeSpec], options: JudgeOptions) -> list[str]:
+    """Return which of the judges do not answer now, in words.
 
-    Called before anything long. Nothing is charged. An InputError or a BackendError says what to mend.
+    Address, price and key are looked at, and what the service says of the key. Called before anything long. Nothing is
+    charged. An InputError or a BackendError says what to mend.
     """
+    troubles = []
     for judge in judges:
         with open_model(judge, options, version.work) as model:
-            model.check()
+            if trouble := model.check():
+                troubles.append(f"{judge.model} does not answer now: {trouble}")
+    return troubles
 
 
 TRIAL_QUERY = ("trial", "who pays for repairing rural bridges")
