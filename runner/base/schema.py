@@ -51,7 +51,7 @@ _WRONG = {
     "float_type": "not a number",
     "bool_type": "neither true nor false",
     "finite_number": "not a finite number",
-    "literal_error": "not {expected}",
+    "literal_error": "only {expected} is possible",
     "greater_than": "not above {gt}",
     "greater_than_equal": "below {ge}",
     "less_than": "not below {lt}",

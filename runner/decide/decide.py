@@ -12,8 +12,7 @@ from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_ce
 from runner.decide.outcome import CHOSEN
 from runner.decide.tiers import recommendation
 from runner.eval_set import catalog
-from runner.eval_set.shapes.decision import Chosen, Decision, Retrieval, Standing
-from runner.eval_set.shapes.plan import Reuse
+from runner.eval_set.shapes.decision import Chosen, Decision, Retrieval, Reuse, Standing
 from runner.eval_set.shapes.results import CellResult, Results
 
 AUTOMATIC = "criterion 6"

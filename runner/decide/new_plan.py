@@ -1,8 +1,7 @@
-"""plan.yaml of a new version, with what other sources' evaluations say: of its chunker, and of the kinds of cell."""
+"""plan.yaml of a new version, with what other sources' evaluations say of the kinds of cell."""
 
 from runner.decide.locked_gains import prior_of_others
-from runner.decide.roster import sibling_result
-from runner.eval_set.plan import NOT_EVALUATED, default_cells, default_plan_text
+from runner.eval_set.plan import default_cells, default_plan_text
 from runner.eval_set.version import Version
 
 
@@ -13,6 +12,5 @@ def new_plan_text(version: Version, *, rehearsal: bool) -> str:
         source,
         rehearsal=rehearsal,
         version=version.number,
-        sibling_result=sibling_result(source) if source.reuses else NOT_EVALUATED,
         prior=prior_of_others(version, default_cells(source, rehearsal=rehearsal)[0], rehearsal=rehearsal),
     )

@@ -11,9 +11,8 @@ from runner.eval_set.catalog import SOURCES, SourceSpec
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.history import abandoned, versions_of
 from runner.eval_set.lock import verify_version
-from runner.eval_set.plan import NOT_EVALUATED, read_plan
-from runner.eval_set.shapes.decision import Decision
-from runner.eval_set.shapes.plan import Reuse
+from runner.eval_set.plan import read_plan
+from runner.eval_set.shapes.decision import Decision, Reuse
 from runner.eval_set.shapes.results import CellResult
 from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version
 
@@ -141,6 +140,10 @@ def _decision_if_locked(version: Version) -> Decision | None:
 def next_to_evaluate(standings: list[Standing]) -> Standing | None:
     """Return the first source in trigger order that the policy wants evaluated and that has no decision."""
     return next((s for s in standings if s.source.policy == "evaluate" and not s.is_decided), None)
+
+
+NOT_EVALUATED = "not yet evaluated"
+"""What a decision says of a sibling source without a decision."""
 
 
 def reuse_of(source: SourceSpec) -> Reuse | None:

@@ -3,7 +3,6 @@
 Criterion numbers are those of the per-source evaluation spec.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
 from runner.eval_set.shapes.labels import APIS, Judges, undated
-from runner.eval_set.shapes.plan import Plan, PlanDigest, Prior, Reuse
+from runner.eval_set.shapes.plan import Plan, PlanDigest, Prior, Rule
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
@@ -28,8 +27,8 @@ POOL_DEPTH = 10
 DEFAULT_SEED = 2026
 """Of every new plan's sample."""
 
-NOT_EVALUATED = "not yet evaluated"
-"""What a plan and a decision say of a sibling source without a decision."""
+RULE = Rule(min_gain=0.02, max_recall_loss=0.02)
+"""Criterion 5's values: a rehearsal may try others, and a plan that decides has these."""
 
 _SETTINGS = """\
 rule: {min_gain: 0.02, max_recall_loss: 0.02}
@@ -94,13 +93,11 @@ def default_plan_text(
     *,
     rehearsal: bool,
     version: int = 1,
-    sibling_result: str = NOT_EVALUATED,
     prior: Prior = DEFAULT_PRIOR,
 ) -> str:
     """plan.yaml as a new version gets it; a person may edit it until the preregistration.
 
-    `sibling_result` is what is known of the structural chunker where it was written for a sibling source, `prior` what
-    other sources' results say of the kinds of cell.
+    `prior` is what other sources' results say of the kinds of cell.
     """
     cells = default_cells(source, rehearsal=rehearsal)
     external = source.policy == "external"
@@ -112,6 +109,8 @@ def default_plan_text(
         head = "What this version compares. Frozen by preregistration.json when the first pair goes to a judge."
     listed = "\n".join(f'  - "{cell}"' for cell in cells)
     first = "" if external else f'first: ["{cells[1]}"]\n'
+    # A comment, and so no part of what is frozen: the decision says what is known of the sibling by then.
+    reuse = f"# {source.structural_chunker} is taken over from {source.reuses}; the decision has its result there.\n"
     choice = "" if external else JUDGES + SWITCHING + prior_text(prior)
     return f"""\
 # {head}
@@ -122,7 +121,7 @@ baseline: "{cells[0]}"
 cells:
 {listed}
 {first}sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}
-{_reuse_line(source, sibling_result)}{choice}pool_depth: {POOL_DEPTH}
+{reuse if source.reuses else ""}{choice}pool_depth: {POOL_DEPTH}
 relevant_grade: {1 if external else 2}
 {_SETTINGS}"""
 
@@ -132,14 +131,6 @@ def prior_text(prior: Prior) -> str:
     rows = "".join(f"    {kind}: {{mean: {one.mean:g}, sd: {one.sd:g}}}\n" for kind, one in prior.kinds.items())
     taken = f"  from_results: [{', '.join(prior.from_results)}]\n" if prior.from_results else ""
     return f"prior:\n  kinds:\n{rows}{taken}"
-
-
-def _reuse_line(source: SourceSpec, sibling_result: str) -> str:
-    """Return what a plan says of a structural chunker that was written for a sibling, "" for the source's own."""
-    if not source.reuses:
-        return ""
-    fields = {"chunker": source.structural_chunker, "source": source.reuses, "result": sibling_result}
-    return f"reuse: {{{', '.join(f'{name}: {json.dumps(value)}' for name, value in fields.items())}}}\n"
 
 
 def load_plan(path: Path, source: SourceSpec, version: int, *, rehearsal: bool) -> Plan:
@@ -160,7 +151,6 @@ def plan_problems(plan: Plan, path: Path, source: SourceSpec, version: int, *, r
     return [
         *problems,
         *_option_problems(plan, source),
-        *_reuse_problems(plan.reuse, source),
         *_judge_problems(plan.judges),
         *encoder_problems(plan, path),
         *_cell_problems(plan, source, rehearsal=rehearsal),
@@ -215,16 +205,6 @@ def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:
         for name in plan.sample.options
         if name not in known
     ]
-
-
-def _reuse_problems(reuse: Reuse | None, source: SourceSpec) -> list[str]:
-    stated = (reuse.chunker, reuse.source) if reuse else ("", "")
-    expected = (source.structural_chunker, source.reuses) if source.reuses else ("", "")
-    if stated == expected:
-        return []
-    line = _reuse_line(source, NOT_EVALUATED).strip()
-    wanted = f"write {line!r}" if line else f"leave it out: {source.name} has a structural chunker of its own"
-    return [f"reuse: {wanted}"]
 
 
 def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[str]:
@@ -292,6 +272,11 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
             f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
             "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
         )
+    if not rehearsal and plan.rule != RULE:
+        problems.append(
+            f"criterion 5: a plan that decides asks for a gain of {RULE.min_gain:g} and a loss of "
+            f"{RULE.max_recall_loss:g} at most; other values are a rehearsal's (rehearsal/plan.yaml, --rehearse)"
+        )
     if plan.confirms is None:
         problems += _breadth_problems(cells, source)
     elif plan.confirms.cell not in plan.cells or plan.confirms.cell == plan.baseline:
@@ -316,6 +301,9 @@ def _breadth_problems(cells: Sequence[OwnCell], source: SourceSpec) -> list[str]
         problems.append("criterion 1: no BM25 cell; add 'bm25 x whole_doc'")
     if not any(uncut(cell.chunker) == source.structural_chunker for cell in dense):
         problems.append(f"criterion 3: no dense cell uses the structural chunker {source.structural_chunker}")
-    if source.citation_heavy and not any(isinstance(cell, HybridCell) for cell in cells):
-        problems.append(f"criterion 4: {source.name} is citation-heavy and needs a hybrid cell")
+    if source.citation_heavy and not any(isinstance(cell, HybridCell) and cell.method == "rerank" for cell in cells):
+        problems.append(
+            f"criterion 4: {source.name} is citation-heavy and needs BM25 re-ranked by a dense arm; add a cell such as "
+            f"'bm25>arctic-l-v2.0 x {source.structural_chunker}'"
+        )
     return problems

@@ -20,6 +20,7 @@ from runner.decide.tiers import (
     recommendation,
 )
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
+from runner.eval_set.plan import RULE
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.judges import Judging, SecondJudge
 from runner.eval_set.shapes.plan import ScoredPlan
@@ -111,7 +112,7 @@ def _template(name: str) -> Template:
     )
     sentences.globals |= {each.__name__: each for each in asked}
     sentences.globals |= {"ASKED": ASKED, "AUTOMATIC": AUTOMATIC, "TRAFFIC": TRAFFIC, "UNATTENDED": UNATTENDED}
-    sentences.globals |= {"CHOSEN": CHOSEN, "MIN_CONFIRMED": MIN_CONFIRMED}
+    sentences.globals |= {"CHOSEN": CHOSEN, "MIN_CONFIRMED": MIN_CONFIRMED, "RULE": RULE}
     sentences.filters["model"] = lambda cell: cell.partition(" x ")[0]
     sentences.tests["written_by_model"] = by_model
     return sentences.get_template(f"sentences/{name}.j2")

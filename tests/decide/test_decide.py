@@ -4,7 +4,7 @@ from runner.base.errors import InputError
 from runner.decide.decide import RECOMMENDED, Choice, decide, decision_sentence, needs_choice, remade
 from runner.decide.tiers import recommendation
 from runner.eval_set.catalog import ENCODERS
-from runner.eval_set.shapes.plan import Reuse
+from runner.eval_set.shapes.decision import Reuse
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
 
 

@@ -12,6 +12,7 @@ from runner.decide import roster
 from runner.decide.new_plan import new_plan_text
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.roster import (
+    NOT_EVALUATED,
     locked_decision,
     moved_on,
     next_to_evaluate,
@@ -21,7 +22,6 @@ from runner.decide.roster import (
 )
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES
-from runner.eval_set.plan import NOT_EVALUATED
 from runner.eval_set.version import newest_version
 from runner.tools.roster import data_status_page
 from tests.conftest import called
@@ -198,10 +198,12 @@ def test_a_catalog_with_another_revision_or_baseline_makes_a_decision_stale(vers
 
 
 @pytest.mark.parametrize(("name", "sibling"), [(s.name, s.reuses) for s in SOURCES.values() if s.reuses])
-def test_a_taken_over_chunker_is_named_in_the_plan_with_what_is_known_of_it(versions, name, sibling):
+def test_a_taken_over_chunker_is_named_in_the_plan_and_its_result_at_the_decision_alone(versions, name, sibling):
     assert sibling_result(SOURCES[name], versions) == NOT_EVALUATED
     for rehearsal in (False, True):
-        assert f'source: "{sibling}"' in new_plan_text(versions(name), rehearsal=rehearsal)
+        text = new_plan_text(versions(name), rehearsal=rehearsal)
+        assert f"is taken over from {sibling};" in text
+        assert "reuse" not in yaml.safe_load(text)
     assert reuse_of(SOURCES[name]).source == sibling
 
 

@@ -12,6 +12,7 @@ from runner.eval_set.plan import (
     default_plan_text,
     load_plan,
     plan_digest,
+    read_plan,
 )
 
 FIRST = {"api": "anthropic", "model": "claude-sonnet-4-6"}
@@ -231,7 +232,7 @@ def test_the_digest_holds_the_rule_and_neither_the_cells_nor_the_layout(path):
 def test_every_setting_that_can_move_a_verdict_moves_the_digest(path, fields):
     before = plan_digest(load(path)).rule_sha256
     change(path, **fields)
-    assert plan_digest(load(path)).rule_sha256 != before
+    assert plan_digest(read_plan(path)).rule_sha256 != before
 
 
 @pytest.mark.parametrize(
@@ -325,21 +326,34 @@ def test_an_option_that_the_reader_does_not_have_is_refused_with_those_that_it_h
 def test_fields_that_say_nothing_are_not_written(path):
     written = load(path).model_dump()
     assert written["sample"] == {"size": 500, "seed": 2026}
-    assert not {"encoders", "reuse"} & written.keys()
+    assert "encoders" not in written
 
 
-def test_a_plan_says_whose_chunker_it_takes_over(tmp_path):
+def test_a_plan_that_decides_has_criterion_5_s_values_and_a_rehearsal_may_have_others(path):
+    for rule in ({"min_gain": 0.001, "max_recall_loss": 0.02}, {"min_gain": 0.02, "max_recall_loss": 0.5}):
+        change(path, rule=rule)
+        (found,) = problems(path)
+        assert found.startswith("criterion 5: ")
+        assert load(path, rehearsal=True).rule.model_dump() == rule
+
+
+@pytest.mark.parametrize(("name", "refused"), [("us_code", 1), ("public_laws", 1), ("bills", 0)])
+def test_a_source_of_citations_needs_bm25_re_ranked_which_fusion_is_not(tmp_path, name, refused):
+    cells = default_cells(SOURCES[name], rehearsal=False)
+    path = plan_of(tmp_path, name, cells=[cell for cell in cells if not cell.startswith("bm25>")])
+    assert any(cell.startswith("rrf(") for cell in read_plan(path).cells)
+    found = problems(path, name) if refused else ()
+    assert [problem.partition(":")[0] for problem in found] == ["criterion 4"] * refused
+    if not refused:
+        load(path, name)
+
+
+def test_what_is_taken_over_from_a_sibling_is_no_part_of_what_is_frozen(tmp_path):
+    text = default_plan_text(SOURCES["public_laws"], rehearsal=False)
     path = plan_of(tmp_path, "public_laws")
-    reuse = load(path, "public_laws").reuse
-    assert (reuse.chunker, reuse.source, reuse.result) == ("usc_uslm_section_v1", "us_code", "not yet evaluated")
-    change(path, reuse={"chunker": "usc_uslm_section_v1", "source": "bills", "result": "x"})
-    (found,) = problems(path, "public_laws")
-    assert found.startswith('reuse: write \'reuse: {chunker: "usc_uslm_section_v1", source: "us_code"')
-
-
-def test_a_plan_of_a_source_with_its_own_chunker_claims_no_reuse(path):
-    change(path, reuse={"chunker": "section_aware_bills_v1", "source": "bills", "result": "x"})
-    assert list(problems(path)) == ["reuse: leave it out: demo has a structural chunker of its own"]
+    assert "# usc_uslm_section_v1 is taken over from us_code; the decision has its result there." in text
+    change(path, reuse={"chunker": "usc_uslm_section_v1", "source": "us_code", "result": "x"})
+    assert problems(path, "public_laws")[0].startswith("reuse: not a known field")
 
 
 def test_a_first_challenger_is_a_cell_beside_the_baseline(path):

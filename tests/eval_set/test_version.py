@@ -299,13 +299,12 @@ def without_rehearsal(version):
     version.plan_path(rehearsal=True).unlink()
 
 
-RULE = {"min_gain": 0.01, "max_recall_loss": 0.02}
 OTHER_BASELINE = "minilm-static-384 x fixed_token_512_50"
 CHANGES = {
     swap("queries_path", b"loans for", b"loan for"): "queries.yaml changed",
     swap("corpus_path", b'"n_read": 16', b'"n_read": 17'): "corpus.jsonl changed",
     swap("judge_path", b"\n", b" \n"): "judge-v1.md changed",
-    partial(edit_plan, rule=RULE): "the rule or the judges of the production plan changed",
+    partial(edit_plan, relevant_grade=3): "the rule or the judges of the production plan changed",
     another_judge: "the rule or the judges of the production plan changed",
     partial(edit_plan, rehearsal=True, relevant_grade=1): "the rule or the judges of the rehearsal plan changed",
     partial(edit_plan, rehearsal=True, baseline=OTHER_BASELINE): "the baseline of the rehearsal plan changed",

@@ -240,7 +240,7 @@ def test_a_rehearsal_says_beforehand_that_it_freezes_the_production_plan_too(ver
 
 def test_next_names_a_frozen_plan_that_was_changed(waiting, command):
     path = waiting.plan_path(rehearsal=False)
-    path.write_text(path.read_text().replace("min_gain: 0.02", "min_gain: 0.03"))
+    path.write_text(path.read_text().replace("tau: 0.05", "tau: 0.04"))
     assert command("next")[0] == 4
 
 

@@ -142,7 +142,6 @@ def changed(results: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 BLANK = {"value": None, "low": None, "high": None}
 ALIKE = {"binary": {"value": 1.0, "low": 0.9513, "high": 1.0}, "kappa": {"value": 1.0, "low": None, "high": None}}
 UNKNOWN = {"no_candidate": None, "cells": [], "draws": 0, "unknown": "11 do not say"}
-REUSE = {"chunker": "usc_uslm_section_v1", "source": "us_code", "result": "not yet evaluated"}
 MOVED = {"mean": 0.0123, "low": 0.0004, "high": 0.0242, "wins": 3, "ties": 27, "losses": 0}
 BASE, CELLS = full_results().plan.baseline, len(full_results().cells)
 UNDECIDED = {"chosen": "", "tier": "", "cells": []}
@@ -168,7 +167,7 @@ def test_the_page_says_of_what_kind_it_is(kinds: dict[str, Any], texts: str):
 @pytest.mark.parametrize(
     ("changes", "where", "texts"),
     [
-        ({"plan": {"reuse": REUSE}}, "", "was written for us_code and is taken over without code of its own"),
+        ({"plan": {"rule": {"min_gain": 0.001, "max_recall_loss": 0.5}}}, "", "The rule is not the specification's"),
         ({"noise_floor": None}, "gate", "Not measured: there is no second run"),
         (
             {"noise_floor": {"difference": MOVED, "max_change": 0.1416}},

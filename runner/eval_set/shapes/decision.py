@@ -6,7 +6,6 @@ from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import BackendRecord
-from runner.eval_set.shapes.plan import Reuse
 from runner.eval_set.shapes.results import Tier
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -72,6 +71,14 @@ class Chosen(FrozenModel):
     encoder: str
     encoder_revision: str
     chunker: str
+
+
+class Reuse(FrozenModel):
+    """A structural chunker that was written for a sibling source, and what is known of it there."""
+
+    chunker: str
+    source: str
+    result: str
 
 
 class Decision(Sparse):

@@ -53,14 +53,6 @@ class NullGate(FrozenModel):
     seed: Count
 
 
-class Reuse(FrozenModel):
-    """A structural chunker that was written for a sibling source, and what is known of it there."""
-
-    chunker: str
-    source: str
-    result: str
-
-
 def _only(allowed: Callable[[float], bool], advice: str) -> AfterValidator:
     """A check of a figure; its error is the advice."""
 
@@ -136,7 +128,6 @@ class ScoredPlan(Sparse):
     bootstrap: Bootstrap
     significance: Significance
     null_gate: NullGate
-    reuse: Reuse | None = None
     switching_cost: Annotated[
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
