@@ -263,8 +263,8 @@ def test_results_that_cannot_be_set_beside_others_are_refused(tmp_path, change, 
 @pytest.mark.parametrize(
     ("values", "sources", "message"),
     [
-        ([value(tolerance=0.2)], {}, r"values\.0\.tolerance"),
-        ([value(), value(measure="ndcg@5")], {}, r"values\.1\.measure"),
+        ([value(tolerance=0.2)], {}, r"values\.0: tolerance"),
+        ([value(), value(measure="ndcg@5")], {}, r"values\.1: measure"),
         ([value(source="nowhere")], {}, "there is no source 'nowhere'"),
         ([value(), value(value=0.3)], {}, r"values\.0 is from the same source"),
         ([], {"paper": source(url="javascript:alert(1)")}, r"sources\.paper\.url"),
