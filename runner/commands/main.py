@@ -29,10 +29,7 @@ def start() -> int:
         stream = ("stdin", "stdout", "stderr")[descriptor]
         setattr(sys, stream, os.fdopen(descriptor, "r" if descriptor == 0 else "w"))
     os.close(descriptor)
-    # Whatever ends this process, what it started elsewhere is to be stopped; nohup's wish is kept.
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) is signal.SIG_DFL:
-            signal.signal(ending, signal.default_int_handler)
+    take_endings()
     # Records are many small objects and hardly a cycle: looking for cycles took a tenth of the time of a decision.
     gc.set_threshold(50_000, 20, 100)
     try:
@@ -43,6 +40,13 @@ def start() -> int:
     code = main(sys.argv[1:])
     gc.freeze()  # what is left goes with the process: to look for cycles in it took .2 s after a decision
     return code
+
+
+def take_endings() -> None:
+    """Have what ends this process stop what it started elsewhere, as Ctrl-C does; nohup's wish is kept."""
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) is signal.SIG_DFL:
+            signal.signal(ending, signal.default_int_handler)
 
 
 def main(arguments: Sequence[str]) -> int:

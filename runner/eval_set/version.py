@@ -267,7 +267,7 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
             raise InputError(f"{display(given)} is a version or a file; give the folder that holds v1/, v2/.")
     except (OSError, RuntimeError) as error:  # too long a name, links in a circle
         raise InputError(f"{printable(str(error))}: cannot be used. Give the folder that holds v1/, v2/.") from error
-    _refuse_links_out(given)
+    _refuse_odd_entries(given)
     if folder is not None and (of := source_of(given)) not in (None, name):
         raise InputError(
             f"--eval-set-path: {display(given)} holds versions of {of}, and {name} is named. Name {of}, or the folder "
@@ -278,19 +278,24 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
     return open_version(given, beside / ".work", cache_folder(), source, rehearsal=rehearsal)
 
 
-def _refuse_links_out(eval_set: Path) -> None:
-    """Raise IntegrityError for a link in a set's versions or work that leads out of it: writing would follow it."""
-    folders = [path for path in (eval_set / ".work", *eval_set.glob("v[0-9]*")) if path.is_dir() or path.is_symlink()]
-    while folders:
-        path = folders.pop()
-        if not path.is_symlink():
-            with os.scandir(path) as entries:
-                folders += [path / each.name for each in entries if each.is_symlink() or each.is_dir()]
-        elif not Path(os.path.realpath(path)).is_relative_to(eval_set):
+def _refuse_odd_entries(eval_set: Path) -> None:
+    """Raise IntegrityError for what a set's versions or work hold beside files and folders.
+
+    Writing would follow a link that leads out of the set, and reading a pipe would never end.
+    """
+    paths = [eval_set / ".work", *eval_set.glob("v[0-9]*")]
+    while paths:
+        path = paths.pop()
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(eval_set):
             raise IntegrityError(
                 f"{display(path)} is a link that leads out of {display(eval_set)}, and what is written there would "
                 "follow it. Put the files themselves there."
             )
+        if path.is_dir() and not path.is_symlink():
+            with os.scandir(path) as entries:
+                paths += [path / each.name for each in entries if not each.is_file(follow_symlinks=False)]
+        elif path.exists() and not path.is_dir() and not path.is_file():
+            raise IntegrityError(f"{display(path)} is a pipe, socket or device. Move it away.")
 
 
 def source_of(eval_set: Path) -> str | None:

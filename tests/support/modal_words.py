@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from runner.base.store import Store
+from runner.commands.main import take_endings
 from runner.embed import embed_chunks
 from runner.embed.cost.ledger import Budget
 from runner.embed.cost.prices import RemoteOptions
@@ -187,6 +188,7 @@ def _plant(patch):
 
 def main(folder):
     """The driver as a process of its own, for tests that end it."""
+    take_endings()
     with pytest.MonkeyPatch.context() as patch, backend(folder) as driver:
         _plant(patch)
         embed(Store(folder / "cache"), driver.encoder(SPEC.name), TEXTS, "document")

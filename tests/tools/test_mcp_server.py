@@ -1,6 +1,7 @@
 """The MCP server, in memory for what tools answer, and as a process for what only a process can do."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -215,6 +216,16 @@ def test_links_out_of_the_working_directory_are_not_followed(tmp_path, monkeypat
     assert OUTSIDE in said(call("compare_runs", {"run_file": "link.json"}))
     (inside / "own.json").write_text(secret.read_text())
     assert not call("compare_runs", {"run_file": "own.json"}).is_error
+
+
+def test_a_pipe_holds_no_call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    version = tmp_path / "demo" / "v1"
+    version.mkdir(parents=True)
+    for path in (tmp_path / "run.json", version / "labels.jsonl"):
+        os.mkfifo(path)
+    assert "run.json is not a regular file" in said(call("compare_runs", {"run_file": "run.json"}))
+    assert "labels.jsonl is a pipe" in said(call("dry_run", {"source": "demo", "eval_set_path": "demo"}))
 
 
 @pytest.mark.parametrize("name", ["v1/decision.json", "v1", ".work"])

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ConfigDict, Field
 
 from runner import __version__
-from runner.base.canonical import json_line, rounded
+from runner.base.canonical import json_line, refuse_special, rounded
 from runner.base.errors import EvalError, InputError
 from runner.base.given_files import printable
 from runner.base.places import EVAL_SETS, WORKPLACE
@@ -234,6 +234,8 @@ class _Files:
                 if self._is_readable(base / path):
                     target = (base / path).resolve()
                     target.stat()
+                    if not target.is_dir():
+                        refuse_special(target)  # a pipe would hold the call for ever
                     return target
             except (OSError, RuntimeError, ValueError):  # nothing there, links in a circle, no path
                 continue
