@@ -325,11 +325,13 @@ class ClaudeBatches(ClaudeMessages):
         while True:
             try:
                 return self._patiently(once, f"{what} cannot be looked at")
-            except NotThere:
+            except NotThere as error:
                 # A service may deny for a moment what it has, and to ask a batch's pairs anew is to pay twice.
                 n_gone += 1
                 if n_gone == LOOKS_FOR_GONE:
                     raise
+                if n_gone == 1:
+                    say(f"{error} Looked for again, for {LOOKS_FOR_GONE * self.poll_seconds / 60:.0f} minutes at most.")
             self._never.wait(self.poll_seconds)
 
     def _patiently(self, once: Callable[[], _Result], trouble: str) -> _Result:
