@@ -29,6 +29,8 @@ FURNITURE = "page furniture"
 CONTENTS = "contents lists"
 ERROR_PAGE = "error page in place of a document"
 NO_TEXT = "record without a text"
+METADATA = "metadata beside a document"
+"""What a file says that is named so and has that heading: bills as Markdown are published each with one."""
 
 NUMBERED = r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,4}|[IVX]{1,5}|[A-Z])[.)]?\s+[A-Z].*"
 """A heading of text and PDF by its number: "2.1 Costs" is one rank below "2. Costs"."""
@@ -65,6 +67,9 @@ _UNDERLINE = re.compile(r"={2,}|-{2,}")
 _ITEM = re.compile(r"[-*+]\s+(?=\S)|(?=\(?\d{1,3}[.)]\s)")
 _BULLET = re.compile(r"[•▪◦·∙○●■□►➢✓\uf0b7]\s")
 _BROKEN = re.compile(r"[^\W\d]-$")
+_DOUBLED = re.compile(r"\b([A-Z])((?=[A-Z]{5})[A-Z]+(?: [A-Z]+){0,3}?) \2(?![A-Z])")
+"""Words in capitals and small capitals, of which some programs print all letters but the first again."""
+
 _PAGE_NUMBER = re.compile(r"(?:Page )?[-–— ]*(?:\d{1,4}|[ivxl]{1,6})[-–— ]*(?:(?:of|/) ?\d{1,4})?", re.I)
 _NO_TITLE = re.compile(
     r"[^A-Z\"“\d]|.*(?:[a-z]{3}[.!] [A-Z]|[.;:,”=\d]$| (?:that|to|as|an?|the|of|and|or|by|for|with|would)$)"
@@ -129,6 +134,8 @@ def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileC
     if re.search(r"\b404\b|not\s+found", facts.get("title", ""), re.I) and facts["format"] == "html":
         # Nobody can repair it, so it is counted and not quarantined.
         return FileContent((), {ERROR_PAGE: visible(words)}, {ERROR_PAGE: 1})
+    if facts["stem"].lower() == "metadata" and lines and lines[0].rank and lines[0].text.lower() == "metadata":
+        return FileContent((), {METADATA: visible(words)}, {METADATA: 1})
     lines = [line._replace(text=_CONTROL.sub("", line.text)) for line in lines]
     facts = {key: on_one_line(_CONTROL.sub("", value)) for key, value in facts.items()}
     # The facts: of patterns that have one group, the first that is found counts.
@@ -195,7 +202,8 @@ def _lines(data: bytes, name: str, layout: Layout) -> tuple[str, list[Line], dic
     facts = {"place": re.sub(r"[\s/]+", "-", path), "stem": stem, "folder": folder.rpartition("/")[2]}
     if b"%PDF-" in data[:1024]:
         pages = pdf_pages(data, name)
-        return "".join(pages), [*_typed(_without_heads(pages), layout, is_pdf=True)], facts | {"format": "pdf"}
+        rows = [_DOUBLED.sub(r"\1\2", line) for line in _without_heads(pages)]
+        return "".join(pages), [*_typed(rows, layout, is_pdf=True)], facts | {"format": "pdf"}
     text = _decoded(data, name)
     if suffix.lower() == "json":
         record = _record(text, name)

@@ -11,11 +11,12 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.documents import CONTENTS, ERROR_PAGE, FURNITURE, MARKUP, NO_TEXT, Layout, reader
+from samplers.formats.documents import CONTENTS, ERROR_PAGE, FURNITURE, MARKUP, METADATA, NO_TEXT, Layout, reader
 from samplers.formats.headings import cut
 from samplers.formats.markdown_text import plain
 from samplers.registry import source_format
 from samplers.source_format import FileContent
+from tests.support.corpora import n_visible
 from tests.support.small_pdf import Put, column, pdf
 
 ANY = reader(Layout())
@@ -345,3 +346,36 @@ def test_an_error_page_in_place_of_a_document_is_counted_and_no_document(
 ) -> None:
     content = of("statements_of_administration_policy", pack(b"<html><title>%s</title></html>" % title), "x.pdf")
     assert (content.documents, content.skipped, set(content.left_out)) == ((), {ERROR_PAGE: 1}, {ERROR_PAGE})
+
+
+@pytest.mark.parametrize("source", ["crs_reports", ""])
+def test_metadata_beside_a_document_are_passed_over_and_counted(source: str) -> None:
+    words = "# Metadata\n\n- Title: To light lamps\n- Bill type: HR\n"
+    read_as = source_format(source).read if source else ANY
+    content = read_as(words.encode(), "HR_1_To_light_lamps/metadata.md", frozenset())
+    assert (content.documents, content.skipped, content.left_out) == ((), {METADATA: 1}, {METADATA: n_visible(words)})
+    # A document of that name, and one that speaks of metadata, are read.
+    assert ANY(b"# Lamps\n\nWords.", "lamps/metadata.md", frozenset()).documents
+    assert ANY(words.encode(), "lamps/on-metadata.md", frozenset()).documents
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("STATEMENT OF TATEMENT OF LAMP POLICY OLICY", "STATEMENT OF LAMP POLICY Some"),
+        ("STATEMENT OF TATEMENT OF ILLUMINATION LLUMINATION LAWS", "STATEMENT OF ILLUMINATION LAWS"),
+        ("THE HE LAMP AMP", "THE HE LAMP AMP"),
+        ("LANTERN LANTERN", "LANTERN LANTERN"),
+    ],
+)
+def test_small_capitals_that_are_printed_twice_are_read_once(line: str, expected: str) -> None:
+    assert read(pdf([column([line, "Some words of a lamp."])]), "x.pdf").text.startswith(expected)
+
+
+@pytest.mark.shared
+def test_a_statement_whose_heading_is_doubled_is_read(shared) -> None:
+    texts = [
+        of("statements_of_administration_policy", path.read_bytes(), path.name).documents[0].text
+        for path in sorted((shared / "cases" / "sap-doubled-small-capitals").iterdir())
+    ]
+    assert [text.count("STATEMENT OF ADMINISTRATION POLICY H.R. 5") for text in texts] == [1, 1]
