@@ -1,5 +1,7 @@
+import asyncio
 import re
 import threading
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -219,6 +221,24 @@ def test_an_interrupt_stops_the_app_and_whoever_waits_for_it(bench):
             embedding.result(60)
     interrupted.set()
     assert len(made.server.apps_stopped) == 1
+
+
+def test_an_interrupt_while_modals_thread_begins_is_the_only_error(monkeypatch):
+    begins = asyncio.run
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout=None):
+            if not interrupts:
+                return super().wait(timeout)
+            raise interrupts.pop()
+
+    monkeypatch.setattr(asyncio, "run", lambda work: (time.sleep(0.2), begins(work)))
+    service, interrupts = modal_service.ModalService("a-run"), [KeyboardInterrupt()]
+    service._begun = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        service.started()
+    service.close()
+    assert not service._thread.is_alive()
 
 
 def test_a_stop_while_the_app_starts_waits_for_nobody_and_starts_nothing(bench, monkeypatch):

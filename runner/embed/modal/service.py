@@ -62,8 +62,9 @@ class ModalService:
         with self._lock:
             self._refuse_stopped()
             if self._thread is None:
-                self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="modal", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="modal", daemon=True)
+                thread.start()
+                self._thread = thread  # known once it runs: an interrupt may come at any of these lines
             # All under the lock, so that a stop comes before it or finds the queue.
             self._begun.wait()
             self._waiting.add(arrived)
@@ -128,8 +129,10 @@ class ModalService:
             self._reason = self._reason or reason
             for queue in self._waiting:
                 queue.put(_Ended())
-        if self._thread is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._over.set)
+        if self._thread is not None:
+            self._begun.wait()
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._over.set)
 
     def close(self) -> None:
         """Stop, and wait until Modal knows; a warning says where to look if it does not answer."""
