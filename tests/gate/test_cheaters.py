@@ -19,6 +19,7 @@ from runner.gate.cheaters import CHEATERS, Exam
 from runner.gate.gate import Gate
 from runner.retrieve.bm25 import bm25_run
 from runner.tools.grade.sample_bench import predicted, sample_bench
+from tests.support.graded_sets import CHUNKS, DOCS, LENGTHS, gate_of, graded, run_of
 
 TOPICS = 20
 SETTINGS = {"draws": 200, "tau": 0.05, "alpha": 0.05, "seed": 2026}
@@ -72,6 +73,19 @@ def test_every_cheater_gets_the_verdict_that_is_claimed_for_it(row):
 
 def test_the_engine_that_gets_broken_passes():
     assert verdict(exam(), exam().engine) == "pass"
+
+
+@given(seed=st.integers(0, 10_000), n_queries=st.integers(3, 12))
+def test_one_list_for_all_passes_with_no_number_of_queries(seed, n_queries):
+    qrels = graded(n_queries, seed)
+    engine = [sorted(grades, key=lambda d: (-grades[d], d)) for grades in qrels.values()]
+    positive = [{d: grade for d, grade in grades.items() if grade > 0} for grades in qrels.values()]
+    lengths = {d: "x" * n for d, n in LENGTHS.items()}
+    given = Exam(positive, DOCS, [""] * n_queries, engine, seed=seed, texts=lengths)
+    gate = gate_of(qrels, draws=99)
+    for name in ("constant", "popularity", "stub", "longest", "first ids", "deaf"):
+        lists = CHEATERS[name].lists(given)
+        assert gate.judge(run_of(dict(zip(qrels, lists, strict=True))), CHUNKS).verdict != "pass"
 
 
 def test_off_by_one_passes_where_neighbouring_queries_share_their_answers():
