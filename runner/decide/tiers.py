@@ -140,13 +140,13 @@ def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, 
         return plan.baseline, "no preregistered candidate passes the null gate with every hit judged"
     chosen, cost = greatest_gain(eligible, plan), plan.switching_cost
     if chosen == plan.baseline:
-        most = _told(max(expected.mean for expected in eligible.values()), cost)
+        most = expected_text(max(expected.mean for expected in eligible.values()), cost)
         return chosen, f"the expected {most} is no more than the {cost:g} that a switch costs"
-    told = _told(eligible[chosen].mean, cost)
+    told = expected_text(eligible[chosen].mean, cost)
     return chosen, f"the expected {told} is more than the {cost:g} that a switch costs"
 
 
-def _told(gain: float, cost: float) -> str:
+def expected_text(gain: float, cost: float) -> str:
     """Return an expected gain, which has no interval, at two places, unless the cost is nearer."""
     return figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
 

@@ -14,6 +14,7 @@ from runner.decide.sample_size import detectable_alone, shown_by
 from runner.decide.tiers import (
     MIN_CONFIRMED,
     cell_in_question,
+    expected_text,
     not_ruled_out,
     reaches_gain,
     recall_words,
@@ -96,6 +97,7 @@ def _template(name: str) -> Template:
         carried_by_one,
         dense_cells,
         detectable_alone,
+        expected_text,
         favoured_sides,
         held_back,
         median,
