@@ -94,7 +94,8 @@ def check_models(options: argparse.Namespace) -> None:
 
 def ceiling_of(options: argparse.Namespace) -> float:
     """Return the dollars that may be spent on a version; an InputError for an amount that is none."""
-    from runner.embed.cost.prices import MAX_USD, positive
+    from runner.embed.cost import MAX_USD
+    from runner.embed.cost.prices import positive
 
     return MAX_USD if options.max_usd is None else positive("--max-usd", options.max_usd)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
+from runner.embed.cost import MAX_USD
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -36,11 +37,11 @@ class Verb(NamedTuple):
 _NAMES = "bills, us_code, demo, ...; or --source NAME"
 _EVAL_SET = "--eval-set-path FOLDER   holds v1/, v2/; default eval-sets/SOURCE\n"
 _VERSION = f"SOURCE   {_NAMES}\n{_EVAL_SET}"
-_WHERE = """
+_WHERE = f"""
     where encoders run:
     --modal   on Modal, by the account of `modal token new` or MODAL_TOKEN_ID/_SECRET
     --gpu NAME   Modal's name of the GPU; default L4, 'cpu' for none
-    --max-usd USD   stop before more is spent on a version; default 5
+    --max-usd USD   stop before more is spent on a version; default {MAX_USD:g}
     --encoder-url URL   on a server: .../v1/embeddings, or TEI's .../embed; key PSE_ENCODER_API_KEY
     --send-key NAME=HOST...   agree, once, that an encoder of the plan sends this variable's key to this host
 """
@@ -494,7 +495,7 @@ per-source-eval: choose the embedding model and chunker for a source, with evide
 {{groups}}
 Examples
   {DRIVER} run bills --corpus-path ~/bills
-  {DRIVER} run bills --judge --max-usd 25
+  {DRIVER} run bills --judge
   {DRIVER} --source=bills --dry-run    for a determiner: last line "decision recorded"
 
 VERB --help explains each. Exit codes: {EXIT_CODES}."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runner.decide.receipt import measured_rate
 from runner.embed.chunk_corpus import stored_chunk_tokens
+from runner.embed.cost import MAX_USD
 from runner.embed.cost.estimate import (
     Corpus,
     TokenCount,
@@ -19,7 +20,7 @@ from runner.embed.cost.estimate import (
     reranked_tokens,
 )
 from runner.embed.cost.ledger import SPEND, Ledger, all_entries
-from runner.embed.cost.prices import MAX_USD, RemoteOptions
+from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_queries
 

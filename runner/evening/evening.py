@@ -18,8 +18,8 @@ from runner.decide.receipt import remember_times
 from runner.decide.results import Scored
 from runner.decide.roster import reuse_of
 from runner.decide.sample_size import too_few
+from runner.embed.cost import MAX_USD
 from runner.embed.cost.estimate import Total
-from runner.embed.cost.prices import MAX_USD
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import (
     keep_sample,

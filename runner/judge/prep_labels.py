@@ -141,8 +141,8 @@ def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches
     flags, judges = version.flags, version.plan().judges
     first = judges.first if judges else None
     asks = (
-        f"\n{DRIVER} run {version.viewed} --judge --max-usd 25      by the plan's language models"
-        f"\n{DRIVER} plan {version.viewed} --judge --max-usd 25      what they cost"
+        f"\n{DRIVER} run {version.viewed} --judge      by the plan's language models"
+        f"\n{DRIVER} plan {version.viewed} --judge      what they cost"
     )
     return Step(
         "labels",

@@ -347,7 +347,7 @@ def test_the_estimate_is_said_before_anything_starts_in_the_words_of_a_dry_run(b
     assert first.startswith("  words: 100 tokens (counted) at ")
     assert cost.startswith("cost: ")
     assert re.match(r"time: about \d+ minutes? by these figures", time)
-    assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
+    assert total.endswith("$0.00 spent before; within --max-usd 10.00, so it would start")
     made.backend.prepare([Work("words", 0, 0)], Total(5.0, judging=9.0))
     assert capsys.readouterr().err == "", "nothing is left to embed"
     with pytest.raises(BudgetError, match=r"\+ \$4\.90 judging"):

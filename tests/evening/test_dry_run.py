@@ -13,14 +13,17 @@ from runner.base.store import Store
 from runner.commands import main as cli
 from runner.decide.sample_size import too_few
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
+from runner.embed.cost import MAX_USD
 from runner.embed.cost.prices import RemoteOptions
-from runner.eval_set.catalog import REFUSED
+from runner.eval_set.catalog import REFUSED, SOURCES
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
+from runner.eval_set.plan import default_plan_text
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
-from runner.eval_set.version import load_corpus, load_results
-from runner.evening.costs import Asked
+from runner.eval_set.shapes.plan import Plan
+from runner.eval_set.version import load_corpus, load_results, newest_version
+from runner.evening.costs import Asked, costs
 from runner.evening.status import RECORDED, describe
 from runner.judge.models.api import JudgeOptions
 from runner.report.sentences import weaknesses
@@ -28,6 +31,7 @@ from runner.score.power import DEFAULT_SD, least_gain
 from tests.support.example_results import BASELINE, decision, results, row
 from tests.support.labels import SHA, label
 from tests.support.ledger_entries import entry, written
+from tests.support.parsers import parser_of
 from tests.support.small_set import begin, make_version, query_rows, write_plans
 
 HEAVY = (
@@ -192,9 +196,30 @@ def test_embedding_and_judging_stand_in_one_total_under_the_ceiling(tmp_path, ho
     assert judging == pytest.approx(sum(dollars), abs=0.011)
     assert usd == pytest.approx(embedding + judging + headroom, abs=0.021)
     assert headroom > 0.1 * (embedding + judging)
-    assert (spent, total.endswith("within --max-usd 5.00, so it would start")) == (0, usd <= 5)
+    assert (spent, total.endswith("within --max-usd 10.00, so it would start")) == (0, usd <= 10)
     refused = describe(version, asked=Asked(RemoteOptions(), judge=JudgeOptions(how=how), max_usd=usd - 0.02))[0]
     assert "so it would be refused" in next(line for line in refused if line.startswith("total: "))
+
+
+@pytest.mark.parametrize("how", ["messages", "batches"])
+def test_a_default_plan_of_25_queries_fits_the_default_ceiling(tmp_path, how):
+    """With 750 documents of 30,000 characters, of every source that is evaluated."""
+    judges = JudgeOptions(how=how)
+    for source in (source for source in SOURCES.values() if source.policy != "external"):
+        plan = Plan.model_validate(yaml.safe_load(default_plan_text(source, rehearsal=False)))
+        asked = Asked(RemoteOptions(), judge=judges, documents=[30_000] * 750)
+        left = costs(newest_version(source.name, tmp_path / source.name), plan, asked)
+        assert (left.unknown, left.total.is_affordable) == ("", True), (source.name, left.said)
+        assert left.total.judging > 3
+
+
+def test_one_ceiling_stands_in_help_and_documents():
+    """What a document gives with --max-usd is more than the default, and says so on its page."""
+    assert f"default {MAX_USD:g}" in parser_of("run").format_help()
+    for path in (CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        given = {float(usd) for usd in re.findall(r"--max-usd[ =]([0-9.]+)", text)}
+        assert all(usd > MAX_USD and f"{MAX_USD:g} that are allowed by default" in text for usd in given), path
 
 
 def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_evening):
@@ -230,7 +255,7 @@ def test_on_rented_machines_every_encoder_and_the_sum_are_shown_against_the_ceil
     assert int(encoders[0].split()[1].replace(",", "")) - 3_500_000 in range(1, 5_000)
     assert cost.startswith("cost: $0.24 for embedding on L4 ($0.000235 a container-second, list price, second-hand, ")
     assert total.startswith("total: $0.24 embedding + $0.00 judging + $0.024 headroom = $0.26, ")
-    assert total.endswith("$0.00 spent before; within --max-usd 5.00, so it would start")
+    assert total.endswith("$0.00 spent before; within --max-usd 10.00, so it would start")
 
 
 def test_chunks_in_the_store_count_up_to_where_an_encoder_cuts_them_off(tmp_path, monkeypatch):

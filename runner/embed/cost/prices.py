@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 
 from runner.base.errors import InputError
 from runner.base.schema import Count, FrozenModel
+from runner.embed.cost import MAX_USD
 from runner.eval_set.shapes.labels import undated
 
 PRICE_SOURCE = "list price, second-hand, 2026-06-27"
@@ -77,8 +78,6 @@ def shown(usd: float) -> str:
 
 
 GPU = "L4"
-
-MAX_USD = 5.0
 
 CONTAINERS = 4
 

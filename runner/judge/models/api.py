@@ -8,8 +8,9 @@ from typing import Literal
 from runner.base.errors import InputError
 from runner.base.http_client import is_own
 from runner.base.progress import say
+from runner.embed.cost import MAX_USD
 from runner.embed.cost.ledger import SPEND, Budget
-from runner.embed.cost.prices import BY_FILE, FREE, MAX_USD, PRICE_FLAG, Price, price_of
+from runner.embed.cost.prices import BY_FILE, FREE, PRICE_FLAG, Price, price_of
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.judge.models.claude import ClaudeMessages
 from runner.judge.models.claude_batches import ClaudeBatches
