@@ -48,7 +48,13 @@ def doubts(results):
         ({}, True, "Keep ", "A. Person kept the baseline: it is cheap.", ""),
         ({}, False, "Not decided yet.", "", "pse choose us_code "),
         ({"kind": "rehearsal"}, False, "Not decided yet.", "", "pse choose us_code --rehearse "),
-        ({"kind": "rehearsal"}, True, "A rehearsal, never a decision: it would keep ", "", "pse doctor us_code"),
+        (
+            {"kind": "rehearsal"},
+            True,
+            "A rehearsal, never a decision: it would keep ",
+            "Candidate, not chosen",
+            "pse doctor us_code",
+        ),
         ({"kind": "exploration"}, False, "An exploration: nothing is decided.", "", "pse version us_code"),
         ({"unjudged": 407}, False, "Not judged yet: 407 of 4,587 pairs.", "may still move", ""),
         ({"tier": "no decision"}, False, "Nothing can be decided from these figures.", "", ""),
@@ -70,7 +76,9 @@ def test_each_cell_is_called_what_was_decided_of_it():
     assert headline(results, switched).startswith("Switch to ")
     assert words_of(results, switched)[candidate(results)] == "chosen"
     assert words_of(results, kept)[results.plan.baseline] == "baseline, kept"
-    assert "Left alone, the tool switched" in lead(results, decided(results, candidate(results), decided_by=UNATTENDED))
+    assert "Nobody chose, so the tool switched" in lead(
+        results, decided(results, candidate(results), decided_by=UNATTENDED)
+    )
     assert command(results, switched, "pse").endswith(" --confirm")
 
 
