@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from runner import __version__
 from runner.base.errors import DEFECT, BackendError, EvalError, InputError, InputNeeded
@@ -44,15 +45,30 @@ def start() -> int:
 
 def take_endings() -> None:
     """Have what ends this process stop what it started elsewhere, as Ctrl-C does; nohup's wish is kept."""
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) is signal.SIG_DFL:
-            signal.signal(ending, signal.default_int_handler)
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(ending, _interrupt)
+
+
+_interrupts: list[int] = []
+"""The signals that ended this process."""
+
+
+def _interrupt(number: int, _: object) -> NoReturn:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 def main(arguments: Sequence[str]) -> int:
     """Return the exit code of a command line; every failure that is the user's to mend is one message."""
     try:
-        return called(arguments)
+        try:
+            return called(arguments)
+        except Exception as error:
+            # Compiled libraries swallow an interrupt here and there, and fail for it in other words.
+            if _interrupts:
+                raise KeyboardInterrupt from error
+            raise
     except InputNeeded as stop:
         _tell(stop)
         return stop.exit_code

@@ -1,4 +1,5 @@
 import argparse
+import contextlib
 import inspect
 import os
 import re
@@ -231,6 +232,19 @@ def test_an_interrupt_is_one_line(command, monkeypatch):
     code, out, heard = command("--dry-run")
     assert (code, out) == (130, "")
     assert heard == "per-source-eval: interrupted; what was finished is kept, run the command again\n"
+
+
+@pytest.mark.usefixtures("own_place")
+def test_an_interrupt_that_a_library_swallows_is_not_taken_for_the_users_error(command, monkeypatch):
+    def interrupted(*arguments, **named):
+        with contextlib.suppress(KeyboardInterrupt):
+            cli._interrupt(signal.SIGTERM, None)
+        raise errors.InputError("not of the form <unprintable>")
+
+    monkeypatch.setattr(cli, "_interrupts", [])
+    monkeypatch.setattr("runner.commands.standing.describe", interrupted)
+    code, _, heard = command("--dry-run")
+    assert (code, "interrupted; what was finished is kept" in heard) == (130, True)
 
 
 @pytest.mark.parametrize(
