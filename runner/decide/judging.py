@@ -59,6 +59,7 @@ def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: ScoredPlan) 
         pairs=len(twice),
         queries=len(by_query),
         same=sum(double.first == double.second for double in twice),
+        higher=sum(double.first < double.second for double in twice),
         kappa=kappa,
         binary=binary,
         by_cell=by_cell,

@@ -15,8 +15,8 @@ from runner.base.schema import checked
 from runner.eval_set.corpus import EXTERNAL_READER, archive_path, manifest_row, write_archive
 from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, Quarantined
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.trec import trec_qrels_bytes
-from runner.eval_set.version import Version, corpus_bytes
+from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
+from runner.eval_set.version import Version, corpus_bytes, load_corpus, load_queries
 
 if TYPE_CHECKING:
     from samplers.sources.beir import Collection, CollectionDigests
@@ -97,6 +97,18 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
     return tuple(sorted(drawn, key=lambda document: document.doc_id))
 
 
+def own_documents(version: Version) -> frozenset[str]:
+    """Return the queries of a collection that are documents themselves, where the qrels do not grade that.
+
+    A query of ArguAna or Quora finds itself first. BEIR and MTEB leave that out, and so do published scores.
+    """
+    if version.source.policy != "external":
+        return frozenset()
+    qrels, documents = read_trec_qrels(version.qrels_path), {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    asked = (query.id for query in load_queries(version.queries_path))
+    return frozenset(each for each in asked if each in documents and each not in qrels.get(each, {}))
+
+
 def collection_facts(version: Version) -> CollectionFile:
     """Return collection.json; an IntegrityError if a file that was made from the collection is gone or edited."""
     facts = checked(CollectionFile, read_json(version.collection_path), version.collection_path)
@@ -140,7 +152,7 @@ def _facts(collection: "Collection", judged_by: str) -> CollectionFile:
         judged_pairs=sum(map(len, collection.qrels.values())),
         missing_documents=len(collection.missing_documents),
         renormalised=collection.n_renormalised,
-        own_documents=collection.n_own,
+        own_documents=len(collection.own),
         language="" if language == "english" else language,
         judged_by=judged_by,
         corpus_sha256=collection.sha256.corpus,

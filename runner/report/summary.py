@@ -135,7 +135,7 @@ def run_json(version: Version, scored: Scored | None, exit_code: int, message: s
             "provisional": results.provisional,
             "tier": results.outcome.tier,
             "sentence": sentences.found(results),
-            "next_step": sentences.next_step(results),
+            "next_step": sentences.next_step(results, None if results.kind == "exploration" else decision),
             "baseline": results.plan.baseline,
             "recommended": results.outcome.recommended,
             "cells": [row.model_dump(exclude=_LEFT_OUT) | {"confirmed": row.confirmed} for row in results.cells],

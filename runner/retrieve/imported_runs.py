@@ -9,6 +9,7 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import STDIN, display, printable
 from runner.base.progress import say
 from runner.base.records import IMPORTED, RUN_DEPTH, Hit, ImportedCell, Run
+from runner.eval_set.collection import own_documents
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.cell import CellFile, ImportedRun
 from runner.eval_set.trec import TrecRun, read_trec_run
@@ -72,11 +73,15 @@ def _check_namesake(version: Version, cell: str, made: CellFile) -> None:
 
 
 class _Ground(NamedTuple):
-    """What a run is checked against; it may name as many unknown documents as `strangers` (None: any number)."""
+    """What a run is checked against; it may name as many unknown documents as `strangers` (None: any number).
+
+    `own` are the queries whose own document is left out.
+    """
 
     query_ids: list[str]
     documents: frozenset[str]
     strangers: int | None
+    own: frozenset[str]
     queries_sha256: str
     corpus_sha256: str
 
@@ -90,6 +95,7 @@ def _ground(version: Version) -> _Ground:
         query_ids=[query.id for query in load_queries(version.queries_path)],
         documents=frozenset(row.doc_id for row in rows),
         strangers=len(header.quarantined) if whole else None,
+        own=own_documents(version),
         queries_sha256=file_sha256(version.queries_path),
         corpus_sha256=file_sha256(version.corpus_path),
     )
@@ -110,7 +116,7 @@ def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
     query_ids, documents = ground.query_ids, ground.documents
     # Documents outside the sample are dropped before the run is cut to its depth.
     listed = {query_id: [hit for hit in hits if hit.doc_id in documents] for query_id, hits in read.run.hits.items()}
-    known = without_own(listed)
+    known = without_own(listed, ground.own)
     run = Run(str(ImportedCell(name)), {query_id: _ranked(known.get(query_id, ())) for query_id in query_ids})
     facts = ImportedRun(
         file_sha256=file_sha256(path),

@@ -31,6 +31,7 @@ from runner.embed.chunk_health import chunk_health
 from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
+from runner.eval_set.collection import own_documents
 from runner.eval_set.runs import read_run, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
@@ -112,8 +113,8 @@ class CellRuns:
         self.queries_sha256 = file_sha256(version.queries_path)
         self.documents = cache(documents)
         self.vectors = CellVectors(self.store, self.corpus_sha256, self.documents, self.queries, backend)
-        self.own = version.source.policy == "external"
-        """Whether the queries may be documents themselves, and a query's own document is left out of its list."""
+        self.own = own_documents(version)
+        """Queries whose own document is left out of their lists."""
         self.reranker = cache(reranker_for)
         self.read_seconds: dict[str, float | None] = {}
         """Of re-ranking, by cell; None where an earlier run had begun."""
@@ -216,7 +217,7 @@ class CellRuns:
     def _key(self, wanted: Wanted) -> JSON:
         cell = wanted.cell
         return {
-            **({"own documents": "left out"} if self.own else {}),
+            **({"own documents": sorted(self.own)} if self.own else {}),
             "format": FORMAT,
             "cell": str(cell),
             "corpus": self.corpus_sha256,
@@ -245,8 +246,8 @@ class CellRuns:
         else:
             retrieved = self._retrieve(cell, embedded)
         if self.own:
-            left = Run(retrieved.run.cell, without_own(retrieved.run.hits))
-            retrieved = retrieved._replace(run=left, reading=without_own(retrieved.reading))
+            left = Run(retrieved.run.cell, without_own(retrieved.run.hits, self.own))
+            retrieved = retrieved._replace(run=left, reading=without_own(retrieved.reading, self.own))
         measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
         run, chunk_run = run_bytes(retrieved.run), reading_bytes(retrieved.reading)
         write_atomic(folder / "run.tsv", run)

@@ -1,6 +1,6 @@
 """From scored chunks to final rankings: ties, documents by their best chunk, and what a reader meets first."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -105,12 +105,12 @@ def rank(scores: Ints, documents: Ints, indices: Ints) -> NDArray[np.intp]:
     return np.lexsort((indices, -documents, -scores))
 
 
-def without_own(lists: Mapping[str, Sequence[Entry]]) -> dict[str, tuple[Entry, ...]]:
-    """Return each query's list without the document that has the query's own id, as BEIR and MTEB score them.
-
-    In collections whose queries are documents (ArguAna, Quora), a query finds itself first, and no judge graded that.
-    """
-    return {query_id: tuple(hit for hit in hits if hit.doc_id != query_id) for query_id, hits in lists.items()}
+def without_own(lists: Mapping[str, Sequence[Entry]], own: Collection[str]) -> dict[str, tuple[Entry, ...]]:
+    """Return the lists, of the queries in `own` without the document that has the query's id."""
+    return {
+        query_id: tuple(hit for hit in hits if hit.doc_id != query_id or query_id not in own)
+        for query_id, hits in lists.items()
+    }
 
 
 def ties(hits: Sequence[Hit]) -> int:

@@ -8,7 +8,9 @@ benchmarks/simulate_decision.py holds it to real differences.
 """
 
 import math
-from statistics import NormalDist
+from bisect import bisect_left
+from collections.abc import Sequence
+from statistics import NormalDist, mean, stdev
 
 from runner.score.student import t_quantile
 
@@ -59,6 +61,32 @@ def least_gain(
     z = _Z.inv_cdf(power)
     # What the test takes to reject, and what the mean takes to reach the bar.
     return max(sd * (needed + z * spread) / math.sqrt(n_queries), bar + z * sd / math.sqrt(n_queries))
+
+
+def needed_n(gain: float, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER) -> int:
+    """Return the least number of queries that show this true gain with this power; ValueError if none does.
+
+    >>> needed_n(0.05, 0.2, 0.04, bar=0.02), needed_n(0.1, 0.2, 0.05)
+    (118, 32)
+    """
+    if gain <= bar or sd <= 0:
+        raise ValueError(f"no number of queries shows a gain of {gain:g} above a bar of {bar:g} at an SD of {sd:g}")
+    # What shows falls as queries are added, so that the first number is found by doubling and halving.
+    many = 2
+    while least_gain(many, sd, alpha, bar=bar, power=power) > gain:
+        many *= 2
+    return bisect_left(range(many), -gain, key=lambda n: -least_gain(n, sd, alpha, bar=bar, power=power))
+
+
+def cohens_d(differences: Sequence[float]) -> float:
+    """Return the mean of paired differences by their SD (n - 1), Cohen's d_z; ValueError if they are all alike.
+
+    >>> round(cohens_d([0.1, 0.3, -0.1, 0.2]), 3)
+    0.732
+    """
+    if len(set(differences)) < 2:
+        raise ValueError("differences that are all alike, or a single one, have no SD to measure their mean by")
+    return mean(differences) / stdev(differences)
 
 
 def critical_t(n_queries: float, alpha: float) -> float:

@@ -66,9 +66,10 @@ class Collection:
     sha256: CollectionDigests
 
     @property
-    def n_own(self) -> int:
-        """Queries that are documents themselves, by their id: their own document is left out of their list."""
-        return sum(doc.doc_id in self.queries for doc in self.documents)
+    def own(self) -> frozenset[str]:
+        """Queries that are documents themselves, where the qrels do not grade that: it is left out of their lists."""
+        ids = (document.doc_id for document in self.documents)
+        return frozenset(each for each in ids if each in self.queries and each not in self.qrels[each])
 
 
 def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Collection:

@@ -29,6 +29,9 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     (second,), (drift,) = found.seconds, found.drift
     assert (second.judge, second.models, second.first_judges) == ("two", ["model-2"], ["one"])
     assert second.pairs == found.read_twice > second.same > 0
+    grades = {(*row.pair, row.judge): row.grade for row in labels if row.round == 1}
+    twice = [(grades[q, d, "one"], grade) for (q, d, judge), grade in grades.items() if judge == "two"]
+    assert second.higher == sum(before < after for before, after in twice) > 0
     assert found.pairs == sum(row.judge == "one" and row.round == 1 for row in labels)
     assert [row.cell for row in second.by_cell] == [BETTER]
     assert second.kappa.low < second.kappa.value < second.kappa.high

@@ -119,6 +119,7 @@ def test_a_decision_that_was_recorded_before_comes_with_the_results_that_it_rest
     (version.record / "decision.json").write_bytes(json_bytes(decision.model_dump()))
     told = run_json(version, None, 0, "chosen")
     assert told["chosen"]["cell"] == BETTER
+    assert "choose a cell" not in told["next_step"]
     assert len(told["cells"]) == len(found.cells)
     exploration = results(row(BASELINE), row(BETTER), kind="exploration")
     assert run_json(version, (exploration, version.work), 0, "tried")["chosen"] is None

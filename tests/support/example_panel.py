@@ -30,6 +30,7 @@ def second_judge(challengers, baseline):
         pairs=400,
         queries=30,
         same=335,
+        higher=41,
         kappa=Estimate(value=0.8149, low=0.7351, high=0.8849),
         binary=Estimate(value=0.935, low=0.9, high=0.96),
         by_cell=[

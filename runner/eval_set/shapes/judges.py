@@ -53,11 +53,12 @@ Readers = Literal["one model", "models", "people"]
 class SecondJudge(Sparse):
     """One judge's readings of pairs that another had graded, and what they make of the decision.
 
-    `models` are the second judge's, none if a person judged. `same` pairs have the same grade twice.
-    `kappa` is quadratically weighted, `binary` the share of pairs on which both agree whether they are relevant: if all
-    or none, with Clopper & Pearson's one-sided bound over pairs. A figure that no bootstrap draw changes has no
-    interval. `cells` are tested, and `recommended` is what `choose SOURCE recommended` would take, with this judge's
-    grades in place of the scored ones of the same pairs, null gate and unjudged hits left aside; none before scoring.
+    `models` are the second judge's, none if a person judged. `same` pairs have the same grade twice, `higher` ones a
+    higher grade by the second judge. `kappa` is quadratically weighted, `binary` the share of pairs on which both agree
+    whether they are relevant: if all or none, with Clopper & Pearson's one-sided bound over pairs. A figure that no
+    bootstrap draw changes has no interval. `cells` are tested, and `recommended` is what `choose SOURCE recommended`
+    would take, with this judge's grades in place of the scored ones of the same pairs, null gate and unjudged hits left
+    aside; none before scoring.
     """
 
     judge: str
@@ -67,6 +68,7 @@ class SecondJudge(Sparse):
     pairs: Count
     queries: Count
     same: Count
+    higher: Count
     kappa: Estimate
     binary: Estimate
     by_cell: list[CellFavour]

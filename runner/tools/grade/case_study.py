@@ -39,7 +39,7 @@ def case_study(folder: Path) -> str:
     # Whole documents, so that nothing but the ranking differs between the systems.
     chunks = [Chunk(doc_id, 0, Span(0, len(text)), "", 0) for doc_id, text in texts.items()]
     ranked_by = {name: bm25_run(name, name, collection.queries, chunks, list(texts.values())).run for name in ENGINES}
-    runs = {f"**{name}**": Run(name, without_own(run.hits)) for name, run in ranked_by.items()}
+    runs = {f"**{name}**": Run(name, without_own(run.hits, collection.own)) for name, run in ranked_by.items()}
     (first, *_) = runs.values()
     exam = Exam(
         grades=[
