@@ -50,7 +50,7 @@ def too_few(n_queries: int) -> str:
     """Return that so many queries confirm nothing; "" if they are enough."""
     if n_queries >= MIN_CONFIRMED:
         return ""
-    return f"{n_queries} queries confirm no gain, whatever its size: that takes {MIN_CONFIRMED}"
+    return f"{n_queries} queries are too few to confirm any gain: it takes {MIN_CONFIRMED}"
 
 
 def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ()) -> str:

@@ -51,7 +51,7 @@ def doubts(results):
         (
             {"kind": "rehearsal"},
             True,
-            "A rehearsal, never a decision: it would keep ",
+            "A rehearsal would keep ",
             "Candidate, not chosen",
             "pse doctor us_code",
         ),
