@@ -1,7 +1,9 @@
 """docs/notebook.ipynb runs top to bottom, and shows what is stored in it."""
 
 import json
+import re
 import time
+import tomllib
 
 import pytest
 
@@ -16,6 +18,12 @@ CODE = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
 
 def shown(cell: dict) -> dict[str, str]:
     return {kind: "".join(text) for output in cell["outputs"] for kind, text in output["data"].items()}
+
+
+def test_the_notebook_installs_from_the_checkout_with_extras_that_there_are() -> None:
+    extras = set(re.search(r"`pip install '\.\[([a-z,]+)\]'` in a checkout", TEXT)[1].split(","))
+    known = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert extras <= known.keys()
 
 
 def test_the_stored_notebook_opens_anywhere_and_shows_verdict_table_and_plot() -> None:
