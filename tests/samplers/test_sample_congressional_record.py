@@ -58,10 +58,44 @@ def turns(read: Document) -> list[str]:
         ("The OECD. That is where it comes from.", ""),
         ("The PRESIDENT pro tempore led the Pledge of Allegiance, as follows:", ""),
         ("Mr. Speaker, I yield back.", ""),
+        ("MR. HALE. I rise.", "MR. HALE"),
+        ("MS. VOE of Ohio. I rise.", "MS. VOE of Ohio"),
+        ("Prime Minister DOEDA. Mr. Speaker, I thank you.", "Prime Minister DOEDA"),
+        ("President ROESKYY. Thank you.", "President ROESKYY"),
+        ("President Roeskyy. Thank you.", ""),
+        ("President. Guess what.", ""),
+        ("The Acting Chairman. Order.", "The Acting Chairman"),
+        ("THE PRESIDING OFFICER (Mr. Rowan). Order.", "THE PRESIDING OFFICER (Mr. Rowan)"),
+        ("The Clerk. Amendment No. 4.", "The Clerk"),
+        ("The Clerk.", ""),
+        ("The Clerk read as follows:", ""),
+        ("The President, Mr. Speaker, has spoken.", ""),
     ],
 )
 def test_a_turn_begins_with_a_name_in_capitals(paragraph: str, expected: str) -> None:
     assert speaker(paragraph) == expected
+
+
+@pytest.mark.parametrize(
+    "opening", ["By Mr. PIKE:", "By Ms. de la GARZA of Ohio (for herself and Mr. Hale):", "By Mr. HALE (by request):"]
+)
+def test_who_brings_in_a_bill_ends_the_speech_before_it(opening: str) -> None:
+    body = f"  Mr. ROWAN. One.\n      {opening}\n  S. 12. A bill to light lamps.\n  Mr. PIKE. Two."
+    read = document(body)
+    assert [read.text[part.span.start : part.span.end] for part in read.sections if part.kind == "turn"] == [
+        *("Mr. ROWAN. One.", "Mr. PIKE. Two.")
+    ]
+    assert document(body.replace(opening, "By Mr. Pike's account:")).sections != read.sections
+
+
+@pytest.mark.shared
+def test_every_form_of_a_speakers_name_opens_a_turn(shared) -> None:
+    (path,) = (shared / "cases" / "record-speakers").iterdir()
+    assert turns(FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]) == [
+        *("The SPEAKER pro tempore (Mr. Example)", "Mr. McDOE", "Miss ROE-COLON of Puerto Rico", "MR. POE"),
+        *("MS. VOE of Ohio", "The Acting Chair", "The Clerk", "THE PRESIDING OFFICER", "The CHAPLAIN"),
+        *("Prime Minister DOEDA", "President ROESKYY", "Mrs. ROE-POE of New York"),
+    ]
 
 
 def test_a_mark_before_any_text_goes_too() -> None:

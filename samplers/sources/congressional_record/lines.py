@@ -41,13 +41,18 @@ _MEMBER = re.compile(
 """The lines under a title in Extensions of Remarks: who speaks, where and when."""
 
 _NAME = r"(?:[A-Z]\.(?:[A-Z]\.)?|(?:de|du|la|van|von)(?= )|[A-Z][\w'’-]{0,30})"
+_GUEST = r"Prime Minister|President|Chancellor|King|Queen|Pope|Secretary General|Taoiseach"
+"""Titles of those who address both Houses."""
+
 _MEMBER_NAME = (
-    rf"(?:Mr|Ms|Mrs|Miss|Dr|Senator|Representative)\.? (?:Manager |Counsel )?(?P<name>{_NAME}(?: {_NAME}){{0,3}}?)"
+    rf"(?:(?i:Mr|Ms|Mrs|Miss|Dr)|Senator|Representative|{_GUEST})\.? (?:Manager |Counsel )?"
+    rf"(?P<name>{_NAME}(?: {_NAME}){{0,3}}?)"
     r"(?: of (?:the )?[A-Z]\w{1,20}(?: [A-Z]\w{1,20}){0,2})?"
 )
 _OFFICER = (
-    r"The (?:Acting |ACTING )?(?:PRESIDING OFFICER|(?:VICE )?PRESIDENT|SPEAKER|CHAIR(?:MAN|WOMAN)?|CHIEF JUSTICE|CLERK"
-    r"|CHAPLAIN|SECRETARY|SERGEANT AT ARMS)(?: pro tempore)?(?: (?:\([A-Z][^()]{1,60}\)|\[[A-Z][^\[\]]{1,60}\]))?"
+    r"(?P<officer>(?i:The (?:Acting )?(?:PRESIDING OFFICER|(?:VICE )?PRESIDENT|SPEAKER|CHAIR(?:MAN|WOMAN)?"
+    r"|CHIEF JUSTICE|CLERK|CHAPLAIN|SECRETARY|SERGEANT AT ARMS)(?: pro tempore)?))"
+    r"(?: (?:\([A-Z][^()]{1,60}\)|\[[A-Z][^\[\]]{1,60}\]))?"
 )
 _ADDRESS = r"(?:Mr|Madam|Ms|Mrs)\.? (?:(?:Acting|Deputy|Vice) )?(?:Speaker|President|Chair(?:man|woman)?)\b"
 _TURN = re.compile(
@@ -55,7 +60,11 @@ _TURN = re.compile(
     rf"(?:\.(?= |$)|[,;:]?(?= {_ADDRESS}))"
 )
 """A full stop ends the name, or what was printed for it before "Mr. Speaker"."""
-_INITIALS = tuple("MDSRT")
+_INITIALS = frozenset("MDSRTPCKQ")
+_INTRODUCES = re.compile(
+    rf"By (?:Mr|Ms|Mrs|Miss|Dr)\.? {_NAME}(?: {_NAME}){{0,3}}(?: of [A-Z][\w ]{{1,40}})?(?: \((?:for|by) |:)"
+)
+"""Who brings in the bill that follows; it belongs to no speech before it."""
 _CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
 
 
@@ -137,9 +146,16 @@ def speaker(paragraph: str) -> str:
 
     "Mr. CONYERS, Mr. Speaker, I rise" is a turn with a misprint. A member's last name is in capitals, of which the
     first may be followed by small letters (McCAIN); what is said of a member in small letters ("Mr. Lewis of Kentucky
-    asked") begins nothing. An aside such as "(during the reading)" is no part of the name.
+    asked") begins nothing. An officer in small letters ("The Acting Chairman.") begins a turn if words follow in the
+    paragraph. An aside such as "(during the reading)" is no part of the name.
     """
     turn = _TURN.match(paragraph) if paragraph[:1] in _INITIALS else None
     if not turn or (turn["name"] and not _CAPITALS.search(turn["name"].rpartition(" ")[2])):
         return ""
-    return turn["speaker"]
+    is_plain = turn["officer"] and not _CAPITALS.search(turn["officer"])
+    return "" if is_plain and not paragraph.startswith(". ", turn.end("speaker")) else turn["speaker"]
+
+
+def introduces(paragraph: str) -> bool:
+    """Return whether a paragraph says who brings in the bill after it ("By Mr. BIDEN (for himself and Mr. Hale):")."""
+    return _INTRODUCES.match(paragraph) is not None

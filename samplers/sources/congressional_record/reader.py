@@ -52,7 +52,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     left_out = page.left_out
     left_out["header"] += visible(header[0])
     rest, volume, day = header["rest"], header["volume"], header["day"] or ""
-    section, first_page = (match[1] if (match := stated.search(rest)) else "" for stated in (_SECTION, _PAGES))
+    section, first_page = (match[1] if (match := printed.search(rest)) else "" for printed in (_SECTION, _PAGES))
     of_title = _OF_TITLE.search(page.title)
     body = page.text[header.end() - 1 :]
     del page, header  # Else the page's text stays beside each later one.
@@ -72,6 +72,8 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         date = its_name
     elif date and first_page:
         doc_id = f"CREC-{date}-pt1-Pg{first_page}"
+    stated = _STEM.fullmatch(doc_id)
+    is_official = stated and stated["date"] == date
     where = ", ".join(filter(None, (section, day)))
     citation = " ".join(filter(None, (volume, "Cong. Rec.", first_page, where and f"({where})")))
     heading = " ".join(lines[title].text[: 2 * TITLE_LENGTH].split()) if title >= 0 else ""
@@ -82,7 +84,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         title=f"{citation}: {cut(heading, TITLE_LENGTH - len(citation) - 2)}" if heading else citation,
         stratum="/".join((SECTIONS.get(section, "unknown"), date[:4] or "unknown", length)),
         family=doc_id,
-        url=f"https://www.govinfo.gov/app/details/CREC-{date}/{doc_id}" if doc_id.startswith(f"CREC-{date}-") else "",
+        url=f"https://www.govinfo.gov/app/details/CREC-{date}/{doc_id}" if is_official else "",
         sections=written.sections(by_rank=True),
         status="short" if written.length < SHORT else "",
     )

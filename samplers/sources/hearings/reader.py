@@ -38,7 +38,7 @@ _CHAMBERS = {"h": "house", "s": "senate", "j": "joint"}
 _HEADER = re.compile(r"\n\[(?P<chamber>House|Senate|Joint)\b[^\[\]\n]{0,40} Hearing,? (?P<congress>\d{2,3})\b")
 _HEARING = re.compile(r"(?:JOINT |FIELD |OVERSIGHT |BUSINESS )*(?:HEARINGS?|MEETING)(?: [A-Z ]{2,30})?", re.I)
 _JACKET = re.compile(r"\n *(\d{2,3})-(\d{3})(?: ?[A-Za-z]{2,3})?(?= {3}|\n)")
-_PACKAGE = re.compile(r"CHRG-(?P<congress>\d{2,3})(?P<chamber>[hsj])hrg(?P<number>\d{3,6})[\w-]*", re.I)
+_PACKAGE = re.compile(r"CHRG-(?P<congress>\d{2,3})(?P<chamber>[hsj])hrg\d{3,6}[\w-]*", re.I)
 _BEFORE = re.compile(r"\bBEFORE THE\b", re.I)
 _COMMITTEE = re.compile(
     r"\b(?<!SUB)(?:COMMITTEE|COMMISSION) ON (?:THE )?(?P<on>.{3,90}?)"
