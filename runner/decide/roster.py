@@ -90,8 +90,7 @@ def roster(versions: Versions = newest_version, changed: list[IntegrityError] | 
 
 def standing(version: Version) -> Standing:
     """Return how far a source has come, `version` being its newest; files must keep to their schemas."""
-    shown = version_in_force(version) or version  # which has verified the locks of every version that counts
-    decision = _decision_if_locked(shown)
+    shown, decision = _in_force(version) or (version, None)  # every lock that counts is verified, once
     state = "undecided" if (shown.folder / "plan.yaml").exists() else NOT_BEGUN
     if decision is not None:
         state = "baseline by policy" if decision.kind == "policy" else "decided"
@@ -122,8 +121,13 @@ def version_in_force(version: Version) -> Version | None:
 
     While a newer one stands open this is what holds. An IntegrityError if its record was changed since.
     """
+    in_force = _in_force(version)
+    return in_force and in_force[0]
+
+
+def _in_force(version: Version) -> tuple[Version, Decision] | None:
     newest_first = (one for one in reversed(versions_of(version)) if not is_abandoned(one.folder))
-    return next((one for one in newest_first if locked_decision(one) is not None), None)
+    return next(((one, decision) for one in newest_first if (decision := locked_decision(one)) is not None), None)
 
 
 def locked_decision(version: Version) -> Decision | None:

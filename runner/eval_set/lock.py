@@ -146,7 +146,8 @@ def contradictions(record: Path, files: Mapping[str, str]) -> list[str]:
     """
     problems, is_whole = [], any(name.startswith("runs/") for name in files)
     digests = {record / name: digest for name, digest in files.items()}
-    for holder, target, expected in _claims(record, files):
+    results = read_json(record / "results.json") if "results.json" in files else None
+    for holder, target, expected in _claims(record, files, results):
         if target not in digests:
             digests[target] = file_sha256(target) if target.is_file() else ""
         present = digests[target]
@@ -156,7 +157,7 @@ def contradictions(record: Path, files: Mapping[str, str]) -> list[str]:
             now = f"it is {present[:16]}" if present else "it is not there"
             problems.append(f"{target}: {holder} says {expected[:16]}, and {now}")
     if (_home(record) / "labels.jsonl").is_file() or is_whole or record != _home(record):
-        problems += _of_labels(record, files)
+        problems += _of_labels(record, files, results)
     return list(dict.fromkeys(problems)) + _of_plan(record, files)
 
 
@@ -165,7 +166,7 @@ def _home(record: Path) -> Path:
     return record.parent if record.name == "rehearsal" else record
 
 
-def _claims(record: Path, files: Mapping[str, str]) -> Iterator[Claim]:
+def _claims(record: Path, files: Mapping[str, str], results: JSON) -> Iterator[Claim]:
     home = _home(record)
     for holder in sorted(files):
         # The page prints digests for people; they are read back from its table.
@@ -182,7 +183,7 @@ def _claims(record: Path, files: Mapping[str, str]) -> Iterator[Claim]:
             yield holder, home / "corpus.jsonl", _at(frozen, "corpus_sha256")
             yield holder, home / f"judge-{home.name}.md", _at(frozen, "judge_prompt_sha256")
         elif holder == "results.json":
-            yield from _of_results(holder, record, read_json(record / holder))
+            yield from _of_results(holder, record, results)
         elif holder == "post_bulk.json":  # of a report, in post-bulk/DAY of its record
             report = read_json(record / holder)
             yield holder, record.parents[1] / "results.json", _at(report, "results_sha256")
@@ -218,12 +219,12 @@ def _of_results(holder: str, record: Path, results: JSON) -> Iterator[Claim]:
     yield holder, before / "results.json", _at(results, "previous", "results_sha256")
 
 
-def _of_labels(record: Path, files: Mapping[str, str]) -> list[str]:
+def _of_labels(record: Path, files: Mapping[str, str], results: JSON) -> list[str]:
     """Return what keeps the labels that were scored from beginning labels.jsonl, each given by the version's prompt."""
     home, problems = _home(record), []
     path, prompt = home / "labels.jsonl", home / f"judge-{home.name}.md"
     if "results.json" in files:
-        scored = _at(read_json(record / "results.json"), "labels")
+        scored = _at(results, "labels")
         lines, expected = _at(scored, "lines"), _at(scored, "sha256")
         # Labels may grow after a rehearsal: only the lines that were scored are held.
         content = path.read_bytes().splitlines(keepends=True) if path.is_file() else []

@@ -20,7 +20,7 @@ from runner.decide.roster import (
     sibling_result,
     standing,
 )
-from runner.eval_set import catalog
+from runner.eval_set import catalog, lock
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.version import newest_version
 from runner.tools.roster import data_status_page
@@ -342,3 +342,12 @@ def test_the_ingester_hears_yes_and_no_by_exit_code(tmp_path, capsys):
     assert run(capsys, "bulk-gate", "bills", where, "300")[0] == 0
     code, _, err = run(capsys, "bulk-gate", "bills", where, "300000")
     assert (code, "closed: bills" in err) == (1, True)
+
+
+def test_each_lock_is_verified_once(versions, adopt, monkeypatch):
+    for name in BY_POLICY:
+        adopt(name)
+    verified, verify = [], lock.verify_lock
+    monkeypatch.setattr(lock, "verify_lock", lambda record: verified.append(record) or verify(record))
+    roster.roster(versions)
+    assert len(verified) == len(set(verified)) >= len(BY_POLICY)
