@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from runner.base.places import CHECKOUT
 from runner.report.by_query import MOST_QUERIES, matrix
 from tests.support.full_results import big_scored, full_receipt, page
 
@@ -27,6 +28,16 @@ def test_the_page_of_a_record_takes_less_than_a_megabyte_and_a_half(of_record):
 @pytest.mark.slow
 def test_a_copy_with_passages_takes_no_more_either(of_record):
     assert of_record < size(25, 10, 30, passages=True) < 1.5 * MB
+
+
+SIZES = [pytest.param(0, (25, 10, 30), id="record"), pytest.param(1, (200, 20, 10), marks=pytest.mark.slow, id="large")]
+
+
+@pytest.mark.parametrize(("column", "shape"), SIZES)
+def test_the_page_of_numbers_says_what_pages_take(column, shape):
+    said = re.search(r"^\| results page, .*\|([^|]*)\|$", (CHECKOUT / "docs" / "numbers.md").read_text(), re.M)
+    sizes = re.findall(r"([\d.]+) MB", said[1])
+    assert float(sizes[column]) * MB == pytest.approx(size(*shape), rel=0.1)
 
 
 def test_queries_beyond_those_shown_add_next_to_nothing_and_are_counted():
