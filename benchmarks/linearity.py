@@ -75,7 +75,7 @@ def cluster(folder: Path, n: int) -> float:
     folder.mkdir()
     for number in range(1, n + 1):
         (folder / f"BILLS-117hr{number}ih.xml").write_text(small_bill(number))
-    return fastest(lambda: near_duplicates(read_corpus(folder, "bills").documents), 1, time.process_time)[0]
+    return fastest(lambda: near_duplicates(read_corpus(folder, "bills").texts), 1, time.process_time)[0]
 
 
 def compare(what: str, once: float, four: float) -> None:

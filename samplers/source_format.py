@@ -21,6 +21,23 @@ MAX_ATTRIBUTES = 256
 TOO_MANY_ATTRIBUTES = f"an element has more than {MAX_ATTRIBUTES} attributes"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A document without its text, title, address and sections, which lie on the disk while a corpus is sampled.
+
+    `file` is the SHA-256 of the file that it was read from, `start` the place of the text on the shelf.
+    """
+
+    doc_id: str
+    stratum: str
+    family: str
+    status: str
+    n_characters: int
+    n_sections: int
+    file: str
+    start: int
+
+
 @dataclass(frozen=True)
 class FileContent:
     """Documents of one file, with an account of what became no document's text.
@@ -54,14 +71,14 @@ class SourceFormat:
     `options` are words that a plan may give under `sample: {options: [...]}`, each with what it does.
     `newest` orders the versions of a family; where it is given, only the greatest of each family is a document.
     `sidecar` is a regular expression for the paths of files that are no documents but say more about them; `enrich`
-    returns the documents with what those files add, in the same order.
+    returns the cards of the documents with the strata that those files add, in the same order.
     """
 
     read: Reader
     suffixes: tuple[str, ...]
     families: Literal["versions", "parts"] = "versions"
     options: Mapping[str, str] = field(default_factory=dict)
-    newest: Callable[[Document], tuple[object, ...]] | None = None
+    newest: Callable[[Card], tuple[object, ...]] | None = None
     sidecar: str = ""
-    enrich: Callable[[Sequence[Document], Mapping[str, bytes]], Sequence[Document]] | None = None
+    enrich: Callable[[Sequence[Card], Mapping[str, bytes]], Sequence[Card]] | None = None
     max_bytes: int = MAX_BYTES

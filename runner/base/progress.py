@@ -6,9 +6,10 @@ A console that is closed or full loses what is said and changes nothing else.
 import contextlib
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from runner.base.given_files import printable
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 60
 """Where there is no terminal, an embedding says how far it is this often, and when it is done."""
+
+
+SECONDS_OF_SILENCE = 2.0
+"""Work that nobody expects to take long says how far it is this often."""
+
+Item = TypeVar("Item")
 
 
 class Progress(NamedTuple):
@@ -80,6 +87,29 @@ def bars(unit: str = "tokens") -> Iterator[Callable[[str, Dollars], Report]]:
 
     with display or contextlib.nullcontext():
         yield bar
+
+
+def watched(items: Iterable[Item], total: int, doing: str, unit: str) -> Iterator[Item]:
+    """Give the items, and say every SECONDS_OF_SILENCE how many of all were given, at which pace, and the time left.
+
+    It is said by a thread of its own, so that one item that takes long does not keep it silent.
+    """
+    n, started, ended = 0, time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(SECONDS_OF_SILENCE):
+            pace = _pace(Progress(n, total, n, total), n, time.monotonic() - started, None, unit)
+            say(f"{doing} {pace}")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        for item in items:
+            yield item
+            n += 1
+    finally:
+        ended.set()
+        teller.join()
 
 
 def _display() -> "Display":

@@ -126,13 +126,14 @@ def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
     from samplers.registry import source_format
 
     reading = read_corpus(corpus_path, source.reader, frozenset(sample.options))
-    clusters = near_duplicates(reading.documents)
+    clusters = near_duplicates(reading.texts)
     # Near duplicates count as versions of one text, of which one is drawn; parts of one whole are drawn whole.
     families = source_format(source.reader).families
-    chosen = stratified_sample(reading.documents, sample.size, sample.seed, families, clusters)
-    for family, (drawn, whole) in cut_families(chosen, reading.documents).items() if families == "parts" else ():
+    cards = reading.cards.values()
+    chosen = stratified_sample(cards, sample.size, sample.seed, families, clusters)
+    for family, (drawn, whole) in cut_families(chosen, cards).items() if families == "parts" else ():
         say(f"{family} is larger than its stratum's seats: {drawn} of its {whole} documents are sampled")
-    return Drawn(tuple(chosen), reading, readiness(reading, clusters))
+    return Drawn(tuple(map(reading.shelf.document, chosen)), reading, readiness(reading, clusters))
 
 
 def keep_sample(version: Version, drawn: Drawn) -> None:
@@ -148,7 +149,7 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
         source=version.source.name,
         reader=version.source.reader,
         sample=sample_to_draw(version),
-        n_read=len(drawn.reading.documents),
+        n_read=len(drawn.reading.cards),
         n_documents=len(drawn.documents),
         quarantined=[Quarantined(file=name, reason=reason) for name, reason in drawn.reading.quarantined],
         archive_sha256=write_archive(archive_path(version), drawn.documents),
@@ -157,7 +158,7 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
     for document in drawn.documents:
         # Where one file of govinfo is one document, the manifest says which, so that it can be fetched again.
         published = package_file(version.source.name, document.doc_id)
-        read_from = drawn.reading.files[document.doc_id]
+        read_from = drawn.reading.cards[document.doc_id].file
         rows.append(manifest_row(document, published and SourceFile(**published._asdict(), sha256=read_from)))
     # The manifest comes after the archive that it names, so that its presence means both are there.
     write_atomic(version.corpus_path, corpus_bytes(header, rows))
@@ -188,19 +189,20 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
             "Copy the archive there from the machine that drew them, or give the folder that they were drawn from with "
             "--corpus-path."
         )
-    if header.reader == EXTERNAL_READER:
-        read = read_external(corpus_path).documents
-    else:
-        read = read_corpus(corpus_path, header.reader, frozenset(header.sample.options)).documents
     # Held against the manifest: later additions to the folder are no part of the sample.
-    by_id = {document.doc_id: document for document in read}
+    if header.reader == EXTERNAL_READER:
+        by_id = {document.doc_id: document for document in read_external(corpus_path).documents}
+    else:
+        reading = read_corpus(corpus_path, header.reader, frozenset(header.sample.options))
+        listed = [reading.cards[row.doc_id] for row in rows if row.doc_id in reading.cards]
+        by_id = {card.doc_id: reading.shelf.document(card) for card in listed}
     missing = [row.doc_id for row in rows if row.doc_id not in by_id]
     changed = [row.doc_id for row in rows if row.doc_id in by_id and by_id[row.doc_id].sha256 != row.sha256]
     if missing or changed:
         groups = (("missing", missing), ("changed", changed))
-        listed = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)
+        differing = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)
         raise InputError(
-            f"{corpus_path} does not hold the documents of {version.corpus_path} ({listed}). "
+            f"{corpus_path} does not hold the documents of {version.corpus_path} ({differing}). "
             "Give the folder that they were drawn from, or put the archive back."
         )
     # Stratum, family and status are those of the draw: files beside the documents (a bill's status) may be others now.

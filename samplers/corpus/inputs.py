@@ -8,9 +8,9 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
@@ -34,11 +34,11 @@ _NO_FILE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CorpusFile:
     """A file that a corpus holds: its posix path there, its size as declared, and the way to its bytes.
 
-    `load` raises DocumentError if the bytes cannot be had.
+    `load` raises DocumentError if the bytes cannot be had; another process may call it too.
     """
 
     place: str
@@ -63,14 +63,15 @@ def corpus_files(path: Path, source: str) -> Iterator[list[CorpusFile]]:
         if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where a folder above cannot be searched
             files = _folder(path)
         elif (start := _start(path)).startswith(_ZIP_STARTS):
+            stack.callback(_archive.cache_clear)
             try:
-                archive = stack.enter_context(zipfile.ZipFile(path))
+                archive = stack.enter_context(_archive(path))
             except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
                 raise InputError(f"{path} is a damaged ZIP ({error}). Fetch it again.") from error
             files = _members(archive, path)
         elif start.startswith(_SQLITE_START):
-            database = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
-            stack.callback(database.close)
+            stack.callback(_database.cache_clear)
+            database = stack.enter_context(closing(_database(path)))
             try:
                 files = list(_rows(database, path, f"{source}_documents"))
             except sqlite3.Error as error:
@@ -83,6 +84,18 @@ def corpus_files(path: Path, source: str) -> Iterator[list[CorpusFile]]:
                 "files."
             )
         yield sorted(files, key=lambda file: file.place)
+
+
+@lru_cache(1)
+def _archive(path: Path) -> zipfile.ZipFile:
+    """Return this process's own handle of a ZIP: one that another process has cannot be handed over."""
+    return zipfile.ZipFile(path)
+
+
+@lru_cache(1)
+def _database(path: Path) -> sqlite3.Connection:
+    """Return this process's own connection to a database."""
+    return sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
 
 
 def _start(path: Path) -> bytes:
@@ -156,7 +169,7 @@ def _members(archive: zipfile.ZipFile, path: Path) -> list[CorpusFile]:
     for info in members:
         refused = _refused(info, seen)
         place = printable(info.filename)
-        load = partial(_refuse, place, refused) if refused else partial(_from_archive, archive, info)
+        load = partial(_refuse, place, refused) if refused else partial(_from_archive, path, info)
         files.append(CorpusFile(place, info.file_size, load))
         seen.add(info.filename)
     return files
@@ -184,10 +197,10 @@ def _refuse(place: str, reason: str) -> bytes:
     raise DocumentError(place, reason)
 
 
-def _from_archive(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+def _from_archive(path: Path, info: zipfile.ZipInfo) -> bytes:
     """Return the member's bytes; never more than it declares, since zipfile stops there and checks the sum."""
     try:
-        return archive.read(info)
+        return _archive(path).read(info)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, NotImplementedError) as error:
         raise DocumentError(info.filename, "damaged in the archive") from error
 
@@ -224,12 +237,12 @@ def _rows(database: sqlite3.Connection, path: Path, table: str) -> Iterator[Corp
                 "--corpus-path a smaller database or a folder."
             )
         shown = printable(str(place if place is not None else doc_id))
-        yield CorpusFile(shown, size or 0, partial(_from_row, database, fetch, shown, key))
+        yield CorpusFile(shown, size or 0, partial(_from_row, path, fetch, shown, key))
 
 
-def _from_row(database: sqlite3.Connection, fetch: str, place: str, key: int) -> bytes:
+def _from_row(path: Path, fetch: str, place: str, key: int) -> bytes:
     try:
-        row = database.execute(fetch, (key,)).fetchone()
+        row = _database(path).execute(fetch, (key,)).fetchone()
     except sqlite3.Error as error:
         raise DocumentError(place, "cannot be read from the database") from error
     return row[0] or b"" if row else b""

@@ -12,14 +12,15 @@ other package; datasketch takes 400 for the same hashes and brings scipy, 140 MB
 import hashlib
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import islice
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Document
+from runner.base.canonical import sha256
+from runner.base.progress import watched
+from samplers.corpus.shelf import Spool
 
 THRESHOLD = 0.8
 SHINGLE = 5
@@ -46,6 +47,9 @@ SEED = 2026
 BATCH = 500
 """Documents whose signatures are made at once; they pass through lists of Python integers."""
 
+WORDS_KNOWN = 1 << 18
+"""Words whose hashes are remembered."""
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _MIX_AGAIN = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
@@ -53,24 +57,31 @@ _HALF = np.uint64(32)
 Hashes = NDArray[np.uint32]
 
 
-def near_duplicates(documents: Iterable[Document], threshold: float = THRESHOLD) -> dict[str, str]:
-    """Return the cluster of every document by doc_id: the smallest id in it, a document's own if nothing is like it.
+def near_duplicates(texts: Mapping[str, str], threshold: float = THRESHOLD) -> dict[str, str]:
+    """Return the cluster of every text by its id: the smallest id in it, a text's own if nothing is like it.
 
-    The order of the documents does not matter. Texts under SHORTEST words are clustered if they are equal but for
-    case and white space. Hashes of all words are kept, 4 bytes each: less than the texts.
+    The order of the texts does not matter, and each is asked for once. Texts under SHORTEST words are clustered if they
+    are equal but for case and white space. Hashes of all runs of words lie on the disk, signatures are in memory.
     """
-    ordered = sorted(documents, key=lambda document: document.doc_id)
-    long: list[Document] = []
-    short: list[Document] = []
-    for document in ordered:
-        (long if len(document.text.split(None, SHORTEST)) >= SHORTEST else short).append(document)
+    clusters: dict[str, str] = {}
     first: dict[str, str] = {}
-    clusters = {d.doc_id: first.setdefault(" ".join(d.text.lower().split()), d.doc_id) for d in short}
+    long: list[str] = []
+    sets = _Sets()
+    signatures = np.empty((len(texts), N_SLOTS), np.uint32)  # of which only filled rows take memory
+    for doc_id in watched(sorted(texts), len(texts), "comparing", "documents"):
+        text = texts[doc_id]
+        if len(text.split(None, SHORTEST)) < SHORTEST:
+            clusters[doc_id] = first.setdefault(sha256(" ".join(text.lower().split())), doc_id)
+            continue
+        long.append(doc_id)
+        sets.append(_runs(text))
+        if len(sets) % BATCH == 0:
+            _sign(sets, signatures, len(sets) - BATCH)
+    _sign(sets, signatures, len(sets) - len(sets) % BATCH)
     if long:
-        sets = list(_sets(long))
-        labels = _connected(sets, _signatures(sets), threshold)
-        clusters |= {document.doc_id: long[labels[i]].doc_id for i, document in enumerate(long)}
-    return {document.doc_id: clusters[document.doc_id] for document in ordered}
+        labels = _connected(sets, signatures[: len(sets)], threshold)
+        clusters |= {doc_id: long[labels[i]] for i, doc_id in enumerate(long)}
+    return {doc_id: clusters[doc_id] for doc_id in sorted(texts)}
 
 
 def members(clusters: Mapping[str, str]) -> list[tuple[str, ...]]:
@@ -90,43 +101,64 @@ def jaccard(first: Hashes, second: Hashes) -> float:
     return shared / (len(first) + len(second) - shared)
 
 
-def _sets(documents: Iterable[Document]) -> Iterator[Hashes]:
-    """Give each document's runs of words as sorted hashes of 32 bits: two sets of 100,000 share 2 by accident."""
-    word_hash = cache(lambda word: zlib.crc32(word.encode()))  # the same in every process
-    for document in documents:
-        tokens = document.text.lower().split()
-        each = np.fromiter(map(word_hash, tokens), np.uint64, len(tokens))
-        # A polynomial over the hashes of SHINGLE words, of all runs at once.
-        n = len(tokens) - SHINGLE + 1
-        runs = np.zeros(n, np.uint64)
-        for offset in range(SHINGLE):
-            runs = runs * _MIX + each[offset : offset + n]
-        runs = (runs ^ (runs >> _HALF)) * _MIX_AGAIN
-        yield np.unique((runs >> _HALF).astype(np.uint32))
+class _Sets:
+    """Sets of hashes on the disk, and the digest of each."""
+
+    def __init__(self) -> None:
+        self.digests: list[bytes] = []
+        self._spool = Spool()
+        self._starts: list[int] = []
+
+    def append(self, hashes: Hashes) -> None:
+        piece = hashes.tobytes()
+        self.digests.append(hashlib.sha256(piece).digest())
+        self._starts.append(self._spool.put(piece))
+
+    def __getitem__(self, i: int) -> Hashes:
+        return np.frombuffer(self._spool.get(self._starts[i]), np.uint32)
+
+    def __len__(self) -> int:
+        return len(self._starts)
 
 
-def _signatures(sets: Sequence[Hashes]) -> Hashes:
-    """Return one row of N_SLOTS a set."""
+@lru_cache(WORDS_KNOWN)
+def _word_hash(word: str) -> int:
+    return zlib.crc32(word.encode())  # the same in every process
+
+
+def _runs(text: str) -> Hashes:
+    """Return a text's runs of words as sorted hashes of 32 bits: two sets of 100,000 share 2 by accident."""
+    tokens = text.lower().split()
+    each = np.fromiter(map(_word_hash, tokens), np.uint64, len(tokens))
+    # A polynomial over the hashes of SHINGLE words, of all runs at once.
+    n = len(tokens) - SHINGLE + 1
+    runs = np.zeros(n, np.uint64)
+    for offset in range(SHINGLE):
+        runs = runs * _MIX + each[offset : offset + n]
+    runs = (runs ^ (runs >> _HALF)) * _MIX_AGAIN
+    return np.unique((runs >> _HALF).astype(np.uint32))
+
+
+def _sign(sets: _Sets, signatures: Hashes, start: int) -> None:
+    """Write the signatures of the sets from `start` on, a row of N_SLOTS each."""
     from rensa import RMinHash
 
-    rows = []
-    remaining = iter(sets)
-    while batch := list(islice(remaining, BATCH)):
+    if batch := [sets[i] for i in range(start, len(sets))]:
         ends = np.cumsum([0, *map(len, batch)], dtype=np.uint64)
         flat = np.concatenate(batch).astype(np.uint64)
         made = RMinHash.digest_matrix_from_flat_token_hashes(flat, ends, N_SLOTS, SEED)
-        rows.append(np.array(made.to_rows(), np.uint32))
-    return np.concatenate(rows)
+        signatures[start : len(sets)] = made.to_rows()
 
 
-def _connected(sets: Sequence[Hashes], signatures: Hashes, threshold: float) -> NDArray[np.int64]:
+def _connected(sets: _Sets, signatures: Hashes, threshold: float) -> NDArray[np.int64]:
     """Return for every set the smallest index of its cluster."""
     # Equal sets have one label from the start, so that only distinct ones are compared.
     first: dict[bytes, int] = {}
-    labels = np.array([first.setdefault(hashlib.sha256(each.tobytes()).digest(), i) for i, each in enumerate(sets)])
+    labels = np.array([first.setdefault(each, i) for i, each in enumerate(sets.digests)])
     distinct = np.fromiter(first.values(), np.int64, len(first))
     left = np.full(len(sets), MAX_COMPARED)
-    for start in range(0, N_SLOTS - ROWS + 1, ROWS):
+    starts = range(0, N_SLOTS - ROWS + 1, ROWS)
+    for start in watched(starts, len(starts), "joining near-duplicates", "bands"):
         # Banding proposes pairs, cheaply; the similarity of the sets decides.
         for bucket in _buckets(signatures[distinct, start : start + ROWS]):
             for i, other in _proposed(distinct[bucket], signatures, labels, left, start, threshold - SLACK):

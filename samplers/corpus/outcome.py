@@ -1,4 +1,4 @@
-"""Documents of each file of a corpus, or why it has none; a folder's files are read by several processes."""
+"""Documents of each file of a corpus, or why it has none; files are read by several processes."""
 
 import copyreg
 import multiprocessing
@@ -6,11 +6,13 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from runner.base.canonical import sha256
@@ -23,6 +25,15 @@ from samplers.source_format import FileContent
 
 BYTES_OF_PROCESS = 10_000_000
 """The least that a process is started for: it starts in .2 s, in which it would read 5 MB."""
+
+BYTES_OF_BATCH = 1_000_000
+"""Files that are handed to a process at once."""
+
+BYTES_OF_FILE = 5_000
+"""What a file counts beside its size."""
+
+BATCHES_AHEAD = 3
+"""Batches of each process that wait for it or for us: what is read is not kept in memory for long."""
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -49,7 +60,7 @@ def outcome(source: str, options: frozenset[str], file: CorpusFile) -> Outcome:
 
 
 def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) -> Iterator[Outcome]:
-    """Return what each file of a folder holds, in the order of the files.
+    """Return what each file holds, in the order of the files.
 
     What a process leaves unread, because it was killed, is read here: the outcomes are those of one process.
     """
@@ -60,11 +71,16 @@ def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) 
         context = multiprocessing.get_context("spawn")  # a fork would take the locks of our threads along
         pool = ProcessPoolExecutor(n_processes, context, initializer=_begin)
         try:
-            with _without_main():
-                outcomes_in_order = pool.map(read, files, chunksize=1 + len(files) // (8 * n_processes))
-            for held in outcomes_in_order:
-                yield held
-                n_read += 1
+            batches, begun = _batches(files), deque[Future[list[Outcome]]]()
+            while True:
+                with _without_main():
+                    for batch in islice(batches, BATCHES_AHEAD * n_processes - len(begun)):
+                        begun.append(pool.submit(_all, read, batch))
+                if not begun:
+                    break
+                for held in begun.popleft().result():
+                    yield held
+                    n_read += 1
         except BrokenProcessPool:
             pass  # most of all for want of memory
         finally:
@@ -74,6 +90,21 @@ def outcomes(source: str, options: frozenset[str], files: Sequence[CorpusFile]) 
             pool._result_queue._writer.close()  # type: ignore[attr-defined]  # unknown to the stubs
             pool.shutdown(cancel_futures=True)
     yield from map(read, files[n_read:])
+
+
+def _batches(files: Sequence[CorpusFile]) -> Iterator[list[CorpusFile]]:
+    batch, size = [], 0
+    for file in files:
+        batch.append(file)
+        size += file.size + BYTES_OF_FILE
+        if size >= BYTES_OF_BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def _all(read: Callable[[CorpusFile], Outcome], batch: Sequence[CorpusFile]) -> list[Outcome]:
+    return [read(file) for file in batch]
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """A corpus as documents, with an account of what could not be read and of what was left out."""
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,13 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from runner.base.errors import DocumentError, InputError
+from runner.base.progress import watched
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
-from samplers.corpus.outcome import Outcome, bytes_of, outcome, outcomes, within_limits
+from samplers.corpus.outcome import Outcome, bytes_of, outcomes, within_limits
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
+from samplers.corpus.shelf import Shelf, Texts
 from samplers.registry import SOURCES, source_format
 from samplers.source import Unit
-from samplers.source_format import MAX_BYTES, SourceFormat
+from samplers.source_format import MAX_BYTES, Card, SourceFormat
 
 QUARANTINE_LIMIT = 0.02
 """Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
@@ -36,18 +37,18 @@ _OUTSIDE = "a link out of the folder, to a file that cannot be read as one of th
 class Reading:
     """Documents of a corpus, with an account of its files.
 
-    `documents` are in the order of their ids, which are unique. `quarantined` has place and reason of each file or
-    document that could not be taken, `contradictions` place and sentence where a file or its name says two things of
-    one document, both in the order of places. `files` is the SHA-256 of the file of each document, by id. Characters
-    are counted without white space: `n_characters` became text, `left_out` has the others by reason.
+    `cards` are by the ids of their documents, in the order of these; the documents themselves lie on the shelf.
+    `quarantined` has place and reason of each file or document that could not be taken, `contradictions` place and
+    sentence where a file or its name says two things of one document, both in the order of places. Characters are
+    counted without white space: `n_characters` became text, `left_out` has the others by reason.
     """
 
-    documents: tuple[Document, ...] = ()
+    cards: dict[str, Card] = field(default_factory=dict)
+    shelf: Shelf = field(default_factory=Shelf)
     quarantined: list[tuple[str, str]] = field(default_factory=list)
     contradictions: list[tuple[str, str]] = field(default_factory=list)
     swallowing: list[tuple[str, int, str]] = field(default_factory=list)
     """Documents that may hold others: id, characters, and the number of the first other one, "" for none."""
-    files: dict[str, str] = field(default_factory=dict)
     n_files: int = 0
     """Files that the source's reader was given."""
     n_empty: int = 0
@@ -62,6 +63,16 @@ class Reading:
     skipped: Counter[str] = field(default_factory=Counter)
     """Documents outside the source's scope, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """All documents, read from the shelf at once."""
+        return tuple(map(self.shelf.document, self.cards.values()))
+
+    @property
+    def texts(self) -> Texts:
+        """The texts by id, each read from the shelf when it is wanted."""
+        return Texts(self.shelf, self.cards)
 
     @property
     def coverage(self) -> float:
@@ -89,21 +100,19 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
             others = "".join(f"\n  - {n} x {kind}" for kind, n in _few(reading.ignored))
             raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
         reading.n_files = len(read)
-        # Members of an archive and rows of a database are read by way of a handle, which one process has.
-        in_turn = (outcome(source, options, file) for file in read)
-        held = outcomes(source, options, read) if os.path.isdir(path) else in_turn  # noqa: PTH112  # as corpus_files asks
         # Of two files with one id the first place wins, so they are taken in order, whoever read them.
-        places: dict[str, tuple[Document, str]] = {}
-        for file, outcome_of_file in zip(read, held, strict=True):
-            _take(reading, places, file, outcome_of_file)
-        documents = _newest([places[doc_id][0] for doc_id in sorted(places)], row)
-        reading.n_superseded = len(places) - len(documents)
-        reading.documents = tuple(_enriched(reading, documents, sidecars, row))
-        reading.swallowing = list(swallowing(reading.documents, SOURCES[source].unit))
+        places: dict[str, str] = {}
+        held = zip(read, outcomes(source, options, read), strict=True)
+        for file, outcome_of_file in watched(held, len(read), "reading", "files"):
+            _take(reading, places, file, outcome_of_file, SOURCES[source].unit)
+        cards = _newest([card for _, card in sorted(reading.cards.items())], row)
+        reading.n_superseded = len(places) - len(cards)
+        reading.cards = {card.doc_id: card for card in _enriched(reading, cards, sidecars, row)}
+        reading.swallowing = sorted(each for each in reading.swallowing if each[0] in reading.cards)
     reading.quarantined.sort()
     reading.contradictions.sort()
     _stop_if_many(reading.quarantined, len(read) + len(sidecars), path)
-    if not documents:
+    if not cards:
         skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(reading.skipped.items()))
         raise InputError(f"{path} holds no document of {source}: {skipped or f'{reading.n_empty} empty files'}.")
     return reading
@@ -141,8 +150,8 @@ def _few(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:N_NAMED]
 
 
-def _take(reading: Reading, places: dict[str, tuple[Document, str]], file: CorpusFile, outcome: Outcome) -> None:
-    """Add to the reading what a file holds; `places` has each document taken so far and the place of its file."""
+def _take(reading: Reading, places: dict[str, str], file: CorpusFile, outcome: Outcome, unit: Unit) -> None:
+    """Add to the reading what a file holds; `places` has the file of each document that was taken so far."""
     content = outcome.content
     if isinstance(content, str):
         reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else content))
@@ -157,13 +166,15 @@ def _take(reading: Reading, places: dict[str, tuple[Document, str]], file: Corpu
         if reason := fault(document):
             reading.quarantined.append((file.place, reason))
             continue
-        known, first_place = places.setdefault(document.doc_id, (document, file.place))
-        if known is document:
-            reading.files[document.doc_id] = outcome.digest
-        elif known.sha256 == document.sha256:
+        known = reading.cards.get(document.doc_id)
+        if known is None:
+            reading.cards[document.doc_id] = reading.shelf.put(document, outcome.digest)
+            places[document.doc_id] = file.place
+            reading.swallowing += swallowing([document], unit)
+        elif reading.shelf.document(known).sha256 == document.sha256:
             reading.n_duplicates += 1
         else:
-            reason = f"its id has another text ({document.doc_id} was read from {first_place})"
+            reason = f"its id has another text ({document.doc_id} was read from {places[document.doc_id]})"
             reading.quarantined.append((file.place, reason))
 
 
@@ -172,7 +183,7 @@ def fault(document: Document) -> str:
     if len(document.doc_id) > MAX_ID or "/" in document.doc_id or not document.doc_id.isprintable():
         return f"its id is no file name ({printable(document.doc_id[:40])})"
     fields = {"title": document.title, "stratum": document.stratum, "family": document.family, "url": document.url}
-    long = next((name for name, value in fields.items() if len(value) > MAX_FIELD or "\n" in value), "")
+    long = next((name for name, value in fields.items() if _is_long(value)), "")
     return f"its {long} is longer than {MAX_FIELD} characters or a line" if long else ""
 
 
@@ -188,11 +199,15 @@ def swallowing(documents: Iterable[Document], unit: Unit) -> Iterator[tuple[str,
             yield document.doc_id, len(document.text), other
 
 
-def _newest(documents: list[Document], row: SourceFormat) -> list[Document]:
+def _is_long(value: str) -> bool:
+    return len(value) > MAX_FIELD or "\n" in value
+
+
+def _newest(documents: list[Card], row: SourceFormat) -> list[Card]:
     """Return the documents without older versions of a family; the smaller id wins a tie."""
     if row.newest is None:
         return documents
-    best: dict[str, Document] = {}
+    best: dict[str, Card] = {}
     for document in documents:
         known = best.setdefault(document.family, document)
         if row.newest(document) > row.newest(known):
@@ -201,8 +216,8 @@ def _newest(documents: list[Document], row: SourceFormat) -> list[Document]:
 
 
 def _enriched(
-    reading: Reading, documents: Sequence[Document], sidecars: Iterable[CorpusFile], row: SourceFormat
-) -> Sequence[Document]:
+    reading: Reading, documents: Sequence[Card], sidecars: Iterable[CorpusFile], row: SourceFormat
+) -> Sequence[Card]:
     """Return the documents with what the sidecars add; a sidecar that cannot be used is quarantined."""
     enrich = row.enrich
     if enrich is None:
@@ -218,7 +233,7 @@ def _enriched(
         except DocumentError as error:
             reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else error.reason))
     added = enrich(documents, usable)
-    return [old if fault(new) else new for old, new in zip(documents, added, strict=True)]
+    return [old if _is_long(new.stratum) else new for old, new in zip(documents, added, strict=True)]
 
 
 def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Path) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from runner.base.records import Document
+from runner.base.progress import watched
 
 if TYPE_CHECKING:
     from samplers.corpus.parse import Reading
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 BOILERPLATE_SHARE = 0.05
 BOILERPLATE_DOCUMENTS = 5
 """A line is boilerplate if it occurs in more than this share of the documents, and in this many at least."""
+
+COUNTS = 1 << 22
+"""Counts that lines share while boilerplate is looked for."""
 
 QUANTILES = (0, 10, 50, 90, 100)
 N_LARGEST = 5
@@ -23,8 +26,8 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
     """Return the report on a corpus, in JSON's types; `clusters` are those of `near_duplicates` over its documents."""
     from samplers.corpus.near_duplicates import members
 
-    documents = reading.documents
-    lengths = sorted(len(document.text) for document in documents)
+    documents = reading.cards.values()
+    lengths = sorted(document.n_characters for document in documents)
     groups = members(clusters)
     n_repeated = sum(len(group) - 1 for group in groups)
     return {
@@ -43,14 +46,14 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
         "documents_equal": reading.n_duplicates,
         "documents_superseded": reading.n_superseded,
         "documents_out_of_scope": _largest_first(reading.skipped),
-        "sections": sum(len(document.sections) for document in documents),
+        "sections": sum(document.n_sections for document in documents),
         "families": len({document.family for document in documents}),
         "characters": sum(lengths),
         "coverage": round(reading.coverage, 4),
         "left_out": _largest_first(reading.left_out),
         "length_quantiles": {f"p{q}": lengths[q * (len(lengths) - 1) // 100] for q in QUANTILES},
         "statuses": _by_count(document.status or "live" for document in documents),
-        "boilerplate_share": round(boilerplate_share(documents), 4),
+        "boilerplate_share": round(boilerplate_share(reading.texts), 4),
         "near_duplicate_rate": round(n_repeated / len(documents), 4),
         "near_duplicate_clusters": len(groups),
         "largest_clusters": [list(group) for group in groups[:N_LARGEST]],
@@ -58,21 +61,28 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
     }
 
 
-def boilerplate_share(documents: Sequence[Document]) -> float:
-    """Return the share of the characters in lines that many documents have, white space at their ends not counted."""
-    # Lines are counted by their hashes: the distinct lines of a corpus are nearly as large as the corpus.
-    counts: Counter[int] = Counter()
-    for document in documents:
-        counts.update({hash(line) for line in _filled_lines(document)})
+def boilerplate_share(texts: Mapping[str, str]) -> float:
+    """Return the share of the characters in lines that many texts have, white space at their ends not counted."""
+    import numpy as np
+
     # In a small corpus a twentieth is less than one document.
-    least = max(BOILERPLATE_DOCUMENTS, int(BOILERPLATE_SHARE * len(documents)) + 1)
-    frequent = {key for key, n in counts.items() if n >= least}
-    total = repeated = 0
-    for document in documents:
-        for line in _filled_lines(document):
-            total += len(line)
-            repeated += len(line) * (hash(line) in frequent)
-    return repeated / total
+    least = max(BOILERPLATE_DOCUMENTS, int(BOILERPLATE_SHARE * len(texts)) + 1)
+    # The distinct lines of a corpus are nearly as large as the corpus. So many lines first share one count of texts,
+    # which is at least that of each of them, and only those with a high one are then counted by themselves.
+    shared = np.zeros(COUNTS, np.uint32)
+    for text in watched(texts.values(), len(texts), "looking for boilerplate in", "documents"):
+        shared[[hash(line) % COUNTS for line in _filled_lines(text)]] += 1
+    total = 0
+    n_texts: Counter[int] = Counter()
+    n_characters: Counter[int] = Counter()
+    for text in watched(texts.values(), len(texts), "counting boilerplate in", "documents"):
+        lines_of_text = Counter(_filled_lines(text))
+        total += sum(len(line) * n for line, n in lines_of_text.items())
+        for line, n in lines_of_text.items():
+            if shared[(key := hash(line)) % COUNTS] >= least:
+                n_texts[key] += 1
+                n_characters[key] += len(line) * n
+    return sum(n_characters[key] for key, n in n_texts.items() if n >= least) / total
 
 
 def lines(report: Mapping[str, Any]) -> list[str]:
@@ -114,8 +124,8 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _filled_lines(document: Document) -> Iterator[str]:
-    return filter(None, map(str.strip, document.text.split("\n")))
+def _filled_lines(text: str) -> Iterator[str]:
+    return filter(None, map(str.strip, text.split("\n")))
 
 
 def _by_count(words: Iterable[str]) -> dict[str, int]:

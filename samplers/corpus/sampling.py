@@ -2,22 +2,26 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from runner.base.canonical import sha256
 from runner.base.records import Document
+from samplers.source_format import Card
+
+Sampled = TypeVar("Sampled", Document, Card)
+"""A document or, of a corpus whose texts lie on the disk, its card."""
 
 Families = Literal["versions", "parts"]
 """What the documents of a family are to one another: see `SourceFormat.families`."""
 
 
 def stratified_sample(
-    documents: Iterable[Document],
+    documents: Iterable[Sampled],
     size: int,
     seed: int,
     families: Families = "versions",
     clusters: Mapping[str, str] | None = None,
-) -> list[Document]:
+) -> list[Sampled]:
     """Return at most `size` documents, allotted over strata in proportion; sorted by doc_id.
 
     If families are versions of one text, one of each is drawn. Of a family the first in hash order stays, so neither
@@ -33,7 +37,7 @@ def stratified_sample(
     return _in_id_order(_seated(one_per_family(documents, seed, clusters), size, seed))
 
 
-def reading_pack(documents: Iterable[Document], count: int, seed: int) -> list[Document]:
+def reading_pack(documents: Iterable[Sampled], count: int, seed: int) -> list[Sampled]:
     """Return a stratified sample for authors of queries, in hash order: who stops early has read a mixed part of it.
 
     Drawn from a sample, in which families are settled; documents with a status are left out.
@@ -42,24 +46,22 @@ def reading_pack(documents: Iterable[Document], count: int, seed: int) -> list[D
     return in_hash_order(_seated(in_hash_order(live, seed), count, seed), seed)
 
 
-def in_hash_order(documents: Iterable[Document], seed: int) -> list[Document]:
+def in_hash_order(documents: Iterable[Sampled], seed: int) -> list[Sampled]:
     """Return the documents sorted by SHA-256 of seed and doc_id."""
     return sorted(documents, key=lambda document: _hash(seed, document.doc_id))
 
 
-def one_per_family(
-    documents: Iterable[Document], seed: int, clusters: Mapping[str, str] | None = None
-) -> list[Document]:
+def one_per_family(documents: Iterable[Sampled], seed: int, clusters: Mapping[str, str] | None = None) -> list[Sampled]:
     """Return the first document of each family in hash order, in hash order; a cluster joins the families in it."""
     ordered = in_hash_order(documents, seed)
     joined = _joined(ordered, clusters or {})
-    first: dict[str, Document] = {}
+    first: dict[str, Sampled] = {}
     for document in ordered:
         first.setdefault(joined.get(document.family, document.family), document)
     return list(first.values())
 
 
-def cut_families(chosen: Iterable[Document], documents: Iterable[Document]) -> dict[str, tuple[int, int]]:
+def cut_families(chosen: Iterable[Sampled], documents: Iterable[Sampled]) -> dict[str, tuple[int, int]]:
     """Return the families of which a sample holds a part only: how many documents, and of how many."""
     drawn = Counter(document.family for document in chosen)
     whole = Counter(document.family for document in documents)
@@ -83,16 +85,16 @@ def allotment(sizes: Mapping[str, int], seats: int, seed: int) -> dict[str, int]
     return given
 
 
-def _seated(ordered: Sequence[Document], size: int, seed: int) -> list[Document]:
+def _seated(ordered: Sequence[Sampled], size: int, seed: int) -> list[Sampled]:
     """Return the first documents of each stratum, as many as it has seats."""
-    strata: dict[str, list[Document]] = defaultdict(list)
+    strata: dict[str, list[Sampled]] = defaultdict(list)
     for document in ordered:
         strata[document.stratum].append(document)
     seats = allotment({stratum: len(members) for stratum, members in strata.items()}, size, seed)
     return [document for stratum, members in strata.items() for document in members[: seats[stratum]]]
 
 
-def _joined(documents: Iterable[Document], clusters: Mapping[str, str]) -> dict[str, str]:
+def _joined(documents: Iterable[Sampled], clusters: Mapping[str, str]) -> dict[str, str]:
     """Return one family for each that a chain of clusters connects; families that stand alone are left out."""
     parent: dict[str, str] = {}
 
@@ -111,7 +113,7 @@ def _joined(documents: Iterable[Document], clusters: Mapping[str, str]) -> dict[
     return {family: root(family) for family in parent}
 
 
-def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list[Document]:
+def _whole_families(documents: Iterable[Sampled], size: int, seed: int) -> list[Sampled]:
     """Return families drawn whole, in hash order of their names, until the seats of their stratum are filled.
 
     A family's stratum is the one that most of its documents have. A family larger than what is left is passed over
@@ -119,7 +121,7 @@ def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list
     order instead, so that large families are not left to chance. Seats that stay empty go to whole families of any
     stratum.
     """
-    families: dict[str, list[Document]] = defaultdict(list)
+    families: dict[str, list[Sampled]] = defaultdict(list)
     for document in _in_id_order(documents):
         families[document.family].append(document)
     ordered = sorted(families, key=lambda family: _hash(seed, family))
@@ -131,7 +133,7 @@ def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list
         sizes[stratum[family]] += len(members)
     left = allotment(sizes, size, seed)
     # First round: whole families into the seats of their own stratum.
-    drawn: dict[str, list[Document]] = {}
+    drawn: dict[str, list[Sampled]] = {}
     begun: set[str] = set()
     for family in ordered:
         members, seats = families[family], left[stratum[family]]
@@ -148,7 +150,7 @@ def _whole_families(documents: Iterable[Document], size: int, seed: int) -> list
     return [document for members in drawn.values() for document in members]
 
 
-def _in_id_order(documents: Iterable[Document]) -> list[Document]:
+def _in_id_order(documents: Iterable[Sampled]) -> list[Sampled]:
     return sorted(documents, key=lambda document: document.doc_id)
 
 

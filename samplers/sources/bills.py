@@ -16,7 +16,7 @@ from samplers.formats.headings import TITLE_LENGTH, shortened
 from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket, ordinal
 from samplers.formats.uslm.walk import Walk, walk
-from samplers.source_format import FileContent, SourceFormat
+from samplers.source_format import Card, FileContent, SourceFormat
 
 ROOTS = frozenset(("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"))
 
@@ -132,7 +132,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     return FileContent((document,), walked.dropped, supplied=walked.supplied, contradictions=contradictions)
 
 
-def _enriched(documents: Sequence[Document], files: Mapping[str, bytes]) -> list[Document]:
+def _enriched(documents: Sequence[Card], files: Mapping[str, bytes]) -> list[Card]:
     """Return the documents with the policy areas that BILLSTATUS files state, all versions of one bill alike.
 
     Of several files of one bill the first that states a policy area counts. DocumentError for a file that is not what

@@ -39,7 +39,7 @@ from samplers.formats.uslm.units import (
 )
 from samplers.formats.uslm.walk import Walk
 from samplers.formats.uslm.walker import Rules, Walker, exceptions
-from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
+from samplers.source_format import WHOLE_TITLE, Card, FileContent, SourceFormat
 
 WITHOUT_NOTES = "without-notes"
 
@@ -212,7 +212,7 @@ def _edition(root: etree._Element, name: str) -> Edition:
     return Edition(title, release[0] if release else "", _POSITIVE.get(facts.get("property", ""), enacted))
 
 
-def age(document: Document) -> Age:
+def age(document: Card | Document) -> Age:
     """Return what is greater for the newer of two editions of a section.
 
     A release point is a law; one that leaves laws out is older than the same one without exceptions. A file that

@@ -1,9 +1,8 @@
 """Sources of weak structure: rows of the reader of any documents, one for each."""
 
-from runner.base.records import Document
 from samplers.formats.documents import Layout, reader
 from samplers.formats.stated import DATE, MEASURE_TYPE
-from samplers.source_format import SourceFormat
+from samplers.source_format import Card, SourceFormat
 
 _NUMBER = r"(?P<number>[A-Z]{1,4}\d{4,6}|\d{2}-\d{2,4}[A-Z]{0,2})"
 _MEASURE = rf"(?P<measure>(?:{MEASURE_TYPE}) ?\d{{1,5}})\b"
@@ -97,7 +96,7 @@ _STATEMENTS = Layout(
 )
 
 
-def _version(document: Document) -> tuple[object, ...]:
+def _version(document: Card) -> tuple[object, ...]:
     return (int(document.doc_id.rpartition("v")[2]) if document.doc_id != document.family else 0,)
 
 

@@ -8,14 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.records import Document
 from samplers.corpus.near_duplicates import PRICE_OF_PAIR, SHORTEST, jaccard, members, near_duplicates
 
 VOCABULARY = [f"word{n}" for n in range(5_000)]
-
-
-def document(doc_id: str, text: str) -> Document:
-    return Document(doc_id, text, "title", "stratum", doc_id, "")
 
 
 def words(seed: int, n: int = 400) -> list[str]:
@@ -30,16 +25,16 @@ def changed(of: list[str], n: int, seed: int) -> list[str]:
     return copy
 
 
-def documents(texts: dict[str, list[str]]) -> list[Document]:
-    return [document(doc_id, " ".join(of)) for doc_id, of in texts.items()]
+def documents(words_by_id: dict[str, list[str]]) -> dict[str, str]:
+    return {doc_id: " ".join(of) for doc_id, of in words_by_id.items()}
 
 
-def brute_force(corpus: list[Document], threshold: float) -> dict[str, str]:
+def brute_force(corpus: dict[str, str], threshold: float) -> dict[str, str]:
     """Clusters by comparing every pair of sets of word 5-tuples."""
     sets = {}
-    for item in corpus:
-        tokens = item.text.lower().split()
-        sets[item.doc_id] = {tuple(tokens[i : i + 5]) for i in range(len(tokens) - 4)}
+    for doc_id, text in corpus.items():
+        tokens = text.lower().split()
+        sets[doc_id] = {tuple(tokens[i : i + 5]) for i in range(len(tokens) - 4)}
     cluster = {doc_id: doc_id for doc_id in sets}
     for first in sorted(sets):
         for second in sorted(sets):
@@ -66,7 +61,7 @@ def test_copies_with_few_changed_words_are_one_cluster_named_by_its_smallest_id(
 
 def test_case_and_white_space_do_not_keep_two_texts_apart():
     text = " ".join(words(1))
-    corpus = [document("a", text), document("b", text.upper()), document("c", text.replace(" ", "\n  "))]
+    corpus = {"a": text, "b": text.upper(), "c": text.replace(" ", "\n  ")}
     assert set(near_duplicates(corpus).values()) == {"a"}
 
 
@@ -95,7 +90,7 @@ def test_what_is_connected_through_a_third_is_one_cluster():
     half = changed(original, 8, 1)
     corpus = documents({"a": original, "b": half, "c": changed(half, 8, 9)})
     assert set(near_duplicates(corpus).values()) == {"a"}
-    assert near_duplicates([corpus[0], corpus[2]]) == {"a": "a", "c": "c"}
+    assert near_duplicates({doc_id: corpus[doc_id] for doc_id in ("a", "c")}) == {"a": "a", "c": "c"}
 
 
 def test_short_documents_are_clustered_where_they_are_equal_only():
@@ -107,11 +102,11 @@ def test_short_documents_are_clustered_where_they_are_equal_only():
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=60), max_size=12), st.randoms())
 def test_the_order_of_documents_does_not_matter_and_every_document_is_in_one_cluster(texts, rng):
     corpus = documents({f"d{n:02}": of for n, of in enumerate(texts)})
-    shuffled = list(corpus)
+    shuffled = list(corpus.items())
     rng.shuffle(shuffled)
     clusters = near_duplicates(corpus)
-    assert near_duplicates(shuffled) == clusters
-    assert list(clusters) == sorted(item.doc_id for item in corpus)
+    assert near_duplicates(dict(shuffled)) == clusters
+    assert list(clusters) == sorted(corpus)
     assert all(clusters[cluster] == cluster <= doc_id for doc_id, cluster in clusters.items())
 
 
@@ -140,7 +135,7 @@ def test_the_hash_seed_of_the_interpreter_does_not_matter():
 
 def test_a_thousand_copies_are_one_cluster():
     text = " ".join(words(1))
-    corpus = [document(f"d{n:04}", text + f" {n}") for n in range(1_000)]
+    corpus = {f"d{n:04}": text + f" {n}" for n in range(1_000)}
     assert set(near_duplicates(corpus).values()) == {"d0000"}
 
 
@@ -156,7 +151,7 @@ def test_texts_that_are_all_nearly_alike_enough_cost_no_square_of_their_number(m
 
 
 def test_no_documents_give_no_clusters():
-    assert near_duplicates([]) == {}
+    assert near_duplicates({}) == {}
     assert members({}) == []
 
 

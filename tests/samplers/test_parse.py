@@ -276,23 +276,23 @@ def test_sidecars_are_no_documents_and_reach_the_source(tmp_path, planted):
 
     def enrich(documents, sidecars):
         seen.update(sidecars)
-        return [document(item.doc_id, "enriched") for item in documents]
+        return [replace(item, stratum="enriched") for item in documents]
 
     planted(sidecar=r"(^|/)index\.(yaml|txt)$", enrich=enrich)
     reading = read_corpus(in_folder(tmp_path, {"a/1.txt": b"d1", "a/index.txt": b"d2", "index.yaml": b"y"}), "any")
     assert seen == {"a/index.txt": b"d2", "index.yaml": b"y"}
-    assert [item.text for item in reading.documents] == ["enriched"]
+    assert [item.stratum for item in reading.documents] == ["enriched"]
     assert (reading.n_files, sum(reading.ignored.values())) == (1, 0)
 
 
 def titled(documents, sidecars):
-    """Documents with the words of all sidecars as their title."""
+    """Documents with the words of all sidecars as their stratum."""
     if "recursion" in "".join(map(bytes.decode, sidecars.values())):
         raise RecursionError
     for place, data in sidecars.items():
         if data == b"bad":
             raise DocumentError(place, "no list")
-    return [replace(item, title=b"+".join(sidecars.values()).decode()) for item in documents]
+    return [replace(item, stratum=b"+".join(sidecars.values()).decode()) for item in documents]
 
 
 def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_path, planted):
@@ -301,7 +301,7 @@ def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_p
     sidecars = {"a.yaml": b"good", "b.yaml": b"bad", "c.yaml": b"recursion", "d.yaml": b"fine"}
     reading = read_corpus(in_folder(tmp_path, files | sidecars), "any")
     assert reading.quarantined == [("b.yaml", "no list"), ("c.yaml", "nested too deep")]
-    assert {item.title for item in reading.documents} == {"good+fine"}
+    assert {item.stratum for item in reading.documents} == {"good+fine"}
 
 
 def test_of_two_sidecars_with_one_path_and_other_bytes_the_second_is_quarantined(tmp_path, planted, monkeypatch):
@@ -311,10 +311,10 @@ def test_of_two_sidecars_with_one_path_and_other_bytes_the_second_is_quarantined
     monkeypatch.setattr(reading_module, "corpus_files", lambda *_: nullcontext(files))
     reading = read_corpus(tmp_path, "any")
     assert [place for place, _ in reading.quarantined] == ["a.yaml"]
-    assert {item.title for item in reading.documents} == {"good"}
+    assert {item.stratum for item in reading.documents} == {"good"}
 
 
 def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
     planted(sidecar="yaml$", enrich=titled)
     reading = read_corpus(in_folder(tmp_path, {"1.txt": b"d1", "a.yaml": b"x" * 1_000_000}), "any")
-    assert [item.title for item in reading.documents] == ["title"]
+    assert [item.stratum for item in reading.documents] == ["stratum"]

@@ -7,6 +7,7 @@ from runner.base.records import Document, Section, Span
 from samplers.corpus.near_duplicates import near_duplicates
 from samplers.corpus.parse import Reading
 from samplers.corpus.readiness import boilerplate_share, lines, readiness
+from samplers.corpus.shelf import Shelf
 
 
 def document(n: int, text: str, stratum: str = "a", status: str = "") -> Document:
@@ -16,11 +17,14 @@ def document(n: int, text: str, stratum: str = "a", status: str = "") -> Documen
 
 def reading(documents: list[Document], **fields: object) -> Reading:
     values = {"n_files": len(documents), "n_characters": 90, "left_out": Counter(metadata=10)}
-    return Reading(documents=tuple(documents), **(values | fields))
+    shelf = Shelf()
+    cards = {each.doc_id: shelf.put(each, "") for each in documents}
+    return Reading(shelf=shelf, cards=cards, **(values | fields))
 
 
 def report_of(documents: list[Document], **fields: object) -> dict:
-    return readiness(reading(documents, **fields), near_duplicates(documents))
+    held = reading(documents, **fields)
+    return readiness(held, near_duplicates(held.texts))
 
 
 LONG = " ".join(f"word{n}" for n in range(200))
@@ -71,12 +75,12 @@ def test_near_duplicates_are_counted_beyond_the_first_of_each_cluster():
 @pytest.mark.parametrize(("n_with", "n_all", "expected"), [(4, 6, 0), (5, 6, 5 * 8), (5, 100, 0), (6, 100, 6 * 8)])
 def test_a_line_is_boilerplate_in_more_than_a_twentieth_of_the_documents_and_in_five(n_with, n_all, expected):
     documents = [document(n, f"{n:08}\n" + "  the line\n" * (n < n_with)) for n in range(n_all)]
-    assert boilerplate_share(documents) == expected / (8 * n_all + 8 * n_with)
+    assert boilerplate_share(reading(documents).texts) == expected / (8 * n_all + 8 * n_with)
 
 
 def test_a_line_that_one_document_repeats_is_not_boilerplate():
     documents = [document(0, "same\n" * 100), *(document(n, f"other {n}") for n in range(1, 10))]
-    assert boilerplate_share(documents) == 0
+    assert boilerplate_share(reading(documents).texts) == 0
 
 
 def test_a_report_is_plain_json_and_its_lines_say_the_same():

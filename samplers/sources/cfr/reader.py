@@ -21,7 +21,7 @@ from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket
 from samplers.formats.uslm.units import free_id
 from samplers.formats.uslm.walk import walk
-from samplers.source_format import WHOLE_TITLE, FileContent, SourceFormat
+from samplers.source_format import WHOLE_TITLE, Card, FileContent, SourceFormat
 from samplers.sources.cfr.editions import Edition, annual_year, contradicted, edition, order
 from samplers.sources.cfr.text import Block, BlockReader, body, label_of, marked_beginnings, visible
 
@@ -262,7 +262,7 @@ def _read_uslm(data: bytes, name: str, root: etree._Element, title: str, number:
     return FileContent((document,), walked.dropped, supplied=walked.supplied)
 
 
-def _newest(document: Document) -> tuple[object, ...]:
+def _newest(document: Card) -> tuple[object, ...]:
     title = document.doc_id.removeprefix("cfr:").partition("-")[0]
     return (order(document.doc_id.rpartition("@")[2], title), document.doc_id)
 
