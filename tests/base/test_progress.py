@@ -2,13 +2,15 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
+import time
 
 from runner.base import progress
 from runner.base.places import CHECKOUT
-from runner.base.progress import Progress, bars
+from runner.base.progress import Progress, bars, watched
 
 _TWO = """
 from runner.base.progress import Progress, bars, say
@@ -76,3 +78,21 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_speed(capsys, monkeypatch
         clock[0] = 10.0
         report(Progress(100, 100, 10_000, 10_000))
     assert capsys.readouterr().err == "embedding one 100/100, 100 tokens/s\n"
+
+
+def test_work_that_takes_long_says_how_far_it_is_even_within_one_item(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", 0.05)
+    given = []
+    for item in watched("abcd", 4, "reading", "files"):
+        given.append(item)
+        time.sleep(0.3 if item == "c" else 0.02)
+    assert given == list("abcd")
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) > 4
+    assert sum(bool(re.fullmatch(r"reading 2/4, [\d.]+ files/s, 0:0\d left", line)) for line in said) > 2
+
+
+def test_work_that_takes_two_seconds_at_most_says_nothing_and_leaves_no_thread(capsys):
+    before = threading.active_count()
+    assert list(watched(range(1_000), 1_000, "reading", "files")) == list(range(1_000))
+    assert (threading.active_count(), capsys.readouterr().err) == (before, "")

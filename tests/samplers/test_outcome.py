@@ -10,22 +10,22 @@ from runner.base.places import CHECKOUT
 from samplers.corpus import outcome
 from samplers.corpus.inputs import CorpusFile, corpus_files
 from samplers.corpus.outcome import Outcome
+from tests.samplers.test_inputs import in_database, in_zip
 from tests.support.reader_goldens import fixtures
+from tests.support.small_bills import in_folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Bills twice, so that the second half holds duplicates, and a damaged one."""
-    for number in range(2):
-        for path in fixtures("bills"):
-            (tmp_path / f"{number}-{path.name}").write_bytes(path.read_bytes())
-    (tmp_path / "damaged.xml").write_bytes(b"<bill>")
-    return tmp_path
+    files = {f"{n}-{path.name}": path.read_bytes() for n in range(2) for path in fixtures("bills")}
+    return in_folder(tmp_path / "bills", files | {"damaged.xml": b"<bill>"})
 
 
 def processors(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.setattr(outcome, "_n_processors", lambda: n)
-    monkeypatch.setattr(outcome, "BYTES_OF_PROCESS", 1)
+    for bytes_of in ("BYTES_OF_PROCESS", "BYTES_OF_BATCH"):
+        monkeypatch.setattr(outcome, bytes_of, 1)
 
 
 def found(folder: Path) -> list[Outcome]:
@@ -47,10 +47,14 @@ def dies_at_the_third(source: str, options: frozenset[str], file: object, seen: 
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_several_processes_find_what_one_finds(folder, monkeypatch, n):
-    alone = found(folder)
+@pytest.mark.parametrize("laid_down", [None, in_zip, in_database])
+def test_several_processes_find_what_one_finds(folder, tmp_path, monkeypatch, n, laid_down):
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    corpus = laid_down(tmp_path, files) if laid_down else folder
+    alone = found(corpus)
     processors(monkeypatch, n)
-    assert found(folder) == alone
+    monkeypatch.setattr(outcome, "partial", lambda read, *given: _Elsewhere(read, given))
+    assert found(corpus) == alone
 
 
 SCRIPT = """
@@ -73,7 +77,7 @@ def test_a_script_without_a_guard_is_not_run_again_by_the_processes(tmp_path):
     paths = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=paths, check=True)
     assert len(done.stdout.splitlines()) == 1
-    assert done.stderr == ""
+    assert [line for line in done.stderr.splitlines() if not line.startswith("reading ")] == []
 
 
 def test_a_small_folder_and_an_empty_one_start_no_process(folder, monkeypatch):
@@ -93,6 +97,17 @@ def test_what_a_killed_process_left_is_read_here(folder, monkeypatch, killed):
         # What this process reads after all is read by the true function.
         monkeypatch.setattr(outcome, "partial", lambda read, *given: _Partial(read, given))
     assert found(folder) == alone
+
+
+class _Elsewhere:
+    """Reads in another process alone."""
+
+    def __init__(self, read: object, given: tuple[object, ...]) -> None:
+        self.read, self.given, self.home = read, given, os.getpid()
+
+    def __call__(self, file: object) -> Outcome:
+        assert os.getpid() != self.home
+        return self.read(*self.given, file)
 
 
 class _Partial:
