@@ -76,7 +76,7 @@ def test_each_cell_is_called_what_was_decided_of_it():
     assert headline(results, switched).startswith("Switch to ")
     assert words_of(results, switched)[candidate(results)] == "chosen"
     assert words_of(results, kept)[results.plan.baseline] == "baseline, kept"
-    assert "Nobody chose, so the tool switched" in lead(
+    assert "nobody chose, so the tool switched" in lead(
         results, decided(results, candidate(results), decided_by=UNATTENDED)
     )
     assert command(results, switched, "pse").endswith(" --confirm")
@@ -147,7 +147,7 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
     assert set(anchors) <= {*shown(cut).xpath("//@id")}
     assert anchors[0] == "judges"
     assert "chunks" not in anchors  # the verdict says it
-    assert "38 % of the baseline's tokens are never embedded" in lead(cut, None)
+    assert "The baseline never embeds 38 % of its tokens" in lead(cut, None)
     assert "tokens" not in lead(results, None)
     demo = results.plan.model_copy(update={"source": "demo"})
     assert doubts(results.model_copy(update={"plan": demo}))[0][0] == "limits"

@@ -50,14 +50,13 @@ def short(update):
         ([row(BETTER, -0.05, half=0.09)], {}, found, "0.05 nDCG@10 below the baseline"),
         ([row(BETTER, -0.05, half=0.09)], {}, found, "A gain of 0.02 or more is not ruled out"),
         ([row(BETTER, 0.0204, half=0.0004)], {}, found, "scored 0.0204 nDCG@10"),
-        ([row(BETTER, 0.1, **GOOD, believed=0.06), row(SPARSE)], {}, found, "about +0.06: the best of several"),
         (
             [row(BETTER, 0.1, believed=0.06)],
             {},
             found,
-            "expect about +0.06. You decide; an unattended run would switch,",
+            "expect about +0.06; unless you choose, the tool switches,",
         ),
-        ([row(BETTER, 0.1, believed=0.01)], {}, found, "You decide; an unattended run would keep the baseline,"),
+        ([row(BETTER, 0.1, believed=0.01)], {}, found, "unless you choose, the tool keeps the baseline,"),
         ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, next_step, "Look at the labels"),
@@ -75,7 +74,7 @@ def test_a_sentence_says_what_the_figures_are(rows, facts, sentence, words):
         ([row(BETTER, -0.05, half=0.01)], found, "ruled out"),
         ([row(BETTER, 0.1, **GOOD)], found, "Not proven"),
         ([row(BETTER, -0.05)], found, "expect"),
-        ([row(BETTER, -0.05)], found, "You decide"),
+        ([row(BETTER, -0.05)], found, "choose"),
     ],
 )
 def test_a_sentence_that_does_not_hold_is_not_said(rows, sentence, words):
@@ -97,7 +96,7 @@ PROVEN = [row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)]
         ([row(BETTER, 0.1)], chosen(BETTER, "candidate"), "Ann Lee chose it: it is better.", "Prove it"),
         ([row(BETTER, 0.1)], chosen(BASELINE, "the baseline"), "kept the baseline: it is better.", "Prove it"),
         ([row(BETTER, 0.1)], chosen(BASELINE, "the baseline"), f"Candidate, not chosen: {BETTER}", "Prove it"),
-        ([row(BETTER, 0.1)], chosen(BETTER, "candidate", UNATTENDED), "Nobody chose, so the tool switched", "Prove it"),
+        ([row(BETTER, 0.1)], chosen(BETTER, "candidate", UNATTENDED), "nobody chose, so the tool switched", "Prove it"),
         (
             [row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)],
             chosen(BETTER, "confirmed"),
