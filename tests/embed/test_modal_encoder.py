@@ -18,6 +18,7 @@ from runner.base.errors import BackendError
 from runner.base.store import Store
 from runner.embed.backends import Work
 from runner.embed.batches import plan_forwards, plan_requests
+from runner.embed.cost import MAX_USD
 from runner.embed.cost.estimate import Total
 from runner.embed.cost.ledger import Budget, BudgetError, spend_receipt
 from runner.embed.cost.prices import CORE_USD, GPUS, RemoteOptions, container_price
@@ -382,7 +383,7 @@ def test_every_run_that_started_an_app_is_remembered_with_its_estimate_if_it_had
         made.backend.prepare([Work("words", 10, 100)])
     made.embed(TEXTS[:5])
     (app,) = (each for each in made.backend.budget.entries() if each.kind == "app")
-    assert (app.what, app.max_usd) == (made.backend.service.run_id, 5.0)
+    assert (app.what, app.max_usd) == (made.backend.service.run_id, MAX_USD)
     assert spend_receipt(made.folder / "spend", lambda run_id, began: 0.5).actual_usd == 0.5
     assert app.estimate_usd > 0 if is_estimated else app.estimate_usd is None
 
