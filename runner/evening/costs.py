@@ -12,6 +12,7 @@ from runner.embed.cost.estimate import (
     Corpus,
     TokenCount,
     Total,
+    aa_line,
     local_line,
     of_rented,
     of_services,
@@ -80,12 +81,14 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
     planned: dict[str, TokenCount] = {}
     again: dict[str, TokenCount] = {}
+    twice: list[str] = []
     pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
         corpus, done = _texts(version, documents), current(version, (*plan.cells, NOISE_FLOOR_CELL))
         # The baseline is embedded twice, for the noise floor; a collection has none.
         baseline = "" if version.source.policy == "external" else plan.baseline
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
+        twice = aa_line(planned, planned_tokens(plan.cells, baseline, corpus, (*done, NOISE_FLOOR_CELL), own))
         again = reranked_tokens(plan.cells, corpus, done)
         pace = measured_rate(version, plan.cells)
     # Services of the plan's own charge a token; whatever else is embedded here costs time, on rented machines money.
@@ -101,7 +104,7 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     elif is_counted:
         rented = of_rented(elsewhere, asked.remote, all_entries(version.work))
         lines, total = [*lines, *rented.lines], replace(total, embedding=total.embedding + rented.usd)
-    lines += rerank_lines(again, pace)
+    lines += [*twice, *rerank_lines(again, pace)]
     if plan is None or version.source.policy == "external":
         return Costs(lines, total, planned, unknown)
     if asked.judge is None:

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from runner.embed.cost.estimate import (
     Corpus,
     TokenCount,
     Total,
+    aa_line,
     of_rented,
     planned_tokens,
     rate,
@@ -41,6 +43,16 @@ def tokens(cells, baseline="", current=(), **known):
 
 def default_rate(encoder, gpu):
     return rate(encoder, gpu, [])
+
+
+def test_the_second_embedding_of_the_baseline_is_named_with_its_share_of_the_work():
+    cells = [BASELINE, f"minilm-l6-v2 x {FIXED}"]
+    planned, once = (planned_tokens(cells, BASELINE, corpus(), done) for done in ((), (NOISE_FLOOR_CELL,)))
+    assert planned["arctic-l-v2.0"].tokens == 2 * once["arctic-l-v2.0"].tokens
+    (line,) = aa_line(planned, once)
+    # Arctic takes nearly all of the work, half of which is the A/A run.
+    assert re.search(rf": {once['arctic-l-v2.0'].tokens:,} tokens, (49|50)% of the work", line)
+    assert aa_line(once, once) == []
 
 
 # Rates

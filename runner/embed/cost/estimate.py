@@ -89,6 +89,16 @@ def planned_tokens(
     return planned
 
 
+def aa_line(planned: Mapping[str, TokenCount], once: Mapping[str, TokenCount]) -> list[str]:
+    """Return what embedding the baseline a second time takes of all, `once` being what is left without it."""
+    work, less = (
+        sum(count.tokens * size(name).gflop_per_token for name, count in counts.items()) for counts in (planned, once)
+    )
+    tokens = sum(count.tokens for count in planned.values()) - sum(count.tokens for count in once.values())
+    share = f"{tokens:,} tokens, {(work - less) / work:.0%} of the work" if tokens else ""
+    return [f"of it the baseline once more, to measure noise (A/A): {share}"] if share else []
+
+
 def _tokens(most: int, chunker: str, corpus: Corpus) -> TokenCount:
     """Return the tokens of one chunker's chunks, each cut at `most` if it is not 0, counted or from characters."""
     if (stored := corpus.stored(chunker, most)) is not None:
