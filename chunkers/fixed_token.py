@@ -8,7 +8,7 @@ from runner.base.records import Chunk, Document, Span
 
 
 def fixed_token(document: Document, size: int, overlap: int) -> list[Chunk]:
-    """Return windows of at most `size` tokens, title included; each begins `overlap` tokens before the last one's end.
+    """Return windows of at most `size` tokens, with title and line break; each begins `overlap` before the last's end.
 
     A window begins and ends between characters, at most three bytes inside its tokens. The last one may be shorter;
     none lies wholly in the one before it, and windows of white space are left out.
@@ -16,8 +16,8 @@ def fixed_token(document: Document, size: int, overlap: int) -> list[Chunk]:
     context = title_context(document.title)
     used = count_tokens(context)
     tokens = tokenize(document.text)
-    # The title takes its share of every window.
-    step = size - used - overlap
+    # The title takes its share of every window, and so does the line break behind it, which n_tokens leaves out.
+    step = size - overlap - (count_tokens(f"{context}\n") if context else 0)
     # No window begins within the last overlap, which the one before it holds already.
     begins = np.arange(0, max(tokens.n_tokens - overlap, 1), step)
     starts = tokens.ceil[begins]

@@ -217,6 +217,14 @@ def digest_of(name: str) -> str:
     return sha256(chunks_to_rows([chunk for source in fixtures() for chunk in chunker(name)(source)]))
 
 
+@pytest.mark.parametrize("name", OVERLAPS)
+@pytest.mark.parametrize("title", ["H.R. 1 (117th Congress): To light lamps", "To light lamps.", ""])
+def test_a_window_is_read_with_its_title_and_line_break_within_its_size(name: str, title: str) -> None:
+    source = Document("a", "lamp oil " * 4_000, title, "", "a", "")
+    read = [count_tokens(chunk.reading(source)) for chunk in chunker(name)(source)]
+    assert max(read) == limit_of(name)
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_output_by_name_never_changes(name: str) -> None:
     assert digest_of(name) == GOLDEN[name], (
@@ -244,7 +252,8 @@ def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, wo
     tokens = tokenize(source.text)
     for before, after in pairwise(chunks):
         assert tokens.count(after.span.start, before.span.end) == overlap
-        assert before.n_tokens == limit_of(name)
+        line_break = count_tokens(f"{before.context}\n") - count_tokens(before.context) if before.context else 0
+        assert before.n_tokens + line_break == limit_of(name)
         assert after.span.end > before.span.end
 
 
