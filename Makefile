@@ -53,11 +53,9 @@ check: setup
 bench: setup
 	$(BIN)/python benchmarks/run.py
 
-# Error rates and power of the decision (docs/statistics.md): five minutes. simulate_judges.py takes half an hour.
+# What the decision errs, finds and loses, as one table (docs/statistics.md): five minutes on two cores.
 simulate: setup
-	$(BIN)/python benchmarks/simulate_decision.py
-	$(BIN)/python benchmarks/simulate_pooled.py
-	$(BIN)/python benchmarks/simulate_choice.py
+	$(BIN)/python benchmarks/simulate.py
 
 # Killed evenings, damaged files, flipped bits, failing services (docs/soak.md): two hours, and it goes on if stopped.
 soak: setup

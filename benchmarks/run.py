@@ -12,7 +12,7 @@ NO_BENCHMARKS = ("run.py", "measuring.py", "worlds.py")
 def benchmarks() -> list[Path]:
     """Return the files of this folder that print rows of the table."""
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return [path for path in files if path.name not in NO_BENCHMARKS and not path.name.startswith("simulate_")]
+    return [path for path in files if path.name not in NO_BENCHMARKS and not path.name.startswith("simulate")]
 
 
 def main() -> int:

@@ -1,17 +1,17 @@
-"""What judges who err do to the decision, and what second readings save of it.
+"""What judges who err do to the decision, and what second readings save of it: half an hour.
 
     python benchmarks/simulate_judges.py [RUNS]
 
 Evenings of 50 queries and nine cells against a baseline whose true grades are known (tests/support/judge_cases.py),
-RUNS of each kind (400 unless told), 400 draws of the two-level bootstrap where a real run takes 2,000. Not part of
-`make bench`: it takes minutes. Seeds are fixed.
+RUNS of each kind (400 unless told), 400 draws of the two-level bootstrap where a real run takes 2,000. Seeds are
+fixed.
 
 Judges: exact; random, where either judge moves 30 % of the grades by 1, up or down; favouring, where the first judge,
 random beside, gives all documents of the first cell's first ten 1 more, up to 3; half favouring, where it does so in
 every second query. The second judge never favours.
 
-A second table has one challenger that truly gains nothing, and a first judge whose errors follow a list: p is of
-queries, so it shows such a gain the more often the more queries there are. Beside it the tipping point of those shown.
+`list_rows` are part of `make simulate`: one challenger that truly gains nothing, and a first judge whose errors follow
+a list. p is of queries, so it shows such a gain the more often the more queries there are.
 """
 
 import os
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from measuring import runs_asked
-from worlds import TEST_SEED, percent, print_table
+from worlds import TEST_SEED, Row, print_table
 
 from runner.base.records import RUN_DEPTH, Qrels
 from runner.decide.judging import cell_under_judge, judge_blockers, under_judge
@@ -74,8 +74,8 @@ TABLE = (
 SIZES = (25, 50, 100)
 LISTED = {
     "exact": ((0.0, 0.0), (0.0, 0.0)),
-    "2 % of relevant documents missed, 10 % where the baseline ranks them higher": ((0.0, 0.0), (0.1, 0.02)),
-    "1 % of others taken for relevant, 5 % in the challenger's list": ((0.05, 0.01), (0.0, 0.0)),
+    "misses 2 % of relevant documents, 10 % where the baseline ranks them higher": ((0.0, 0.0), (0.1, 0.02)),
+    "takes 1 % of others for relevant, 5 % in the challenger's list": ((0.05, 0.01), (0.0, 0.0)),
 }
 """Chances of a false positive in the challenger's first ten and elsewhere; of a miss as in the words, and elsewhere."""
 
@@ -165,34 +165,35 @@ def following_a_list(truth: Comparison, errors: tuple[tuple[float, float], tuple
     return found
 
 
-def list_rows(runs: int) -> Iterator[list[str]]:
-    """Yield by judge and number of queries: gains shown of a cell that has none, and their tipping points."""
-    for kind, errors in LISTED.items():
-        for n_queries in SIZES:
-            tipping: list[TippingPoint] = []
-            for seed in range(runs):
-                truth = evening(seed, n_queries=n_queries, n_cells=2)
-                comparison = replace(truth, qrels=following_a_list(truth, errors, seed))
-                cell, baseline = comparison.challengers[0], comparison.plan.baseline
-                test = comparison.gain_tests[cell]
-                lists = comparison.runs[cell], comparison.runs[baseline]
-                if test.p <= test.bar and (
-                    point := tipping_point(*lists, comparison.query_ids, comparison.qrels, HIGHEST_GRADE)
-                ):
-                    tipping.append(point)
-            wrong = [point.wrong for point in tipping if point.wrong is not None]
-            pairs = [point.pairs for point in tipping]
-            told = f"{median(wrong):.0f} of {median(pairs):.0f}" if wrong else "none"
-            yield [kind, str(n_queries), percent(len(tipping), runs), told]
+def list_rows(judge: str, runs: int) -> list[Row]:
+    """Return how often a gain is shown of a cell that has none, and the median of its tipping point."""
+    shown: dict[int, float] = {}
+    wrong: dict[int, float] = {}
+    for n_queries in SIZES:
+        tipping: list[TippingPoint] = []
+        for seed in range(runs):
+            truth = evening(seed, n_queries=n_queries, n_cells=2)
+            comparison = replace(truth, qrels=following_a_list(truth, LISTED[judge], seed))
+            cell, baseline = comparison.challengers[0], comparison.plan.baseline
+            test = comparison.gain_tests[cell]
+            lists = comparison.runs[cell], comparison.runs[baseline]
+            if test.p <= test.bar and (
+                point := tipping_point(*lists, comparison.query_ids, comparison.qrels, HIGHEST_GRADE)
+            ):
+                tipping.append(point)
+        shown[n_queries] = 100 * len(tipping) / runs
+        if pairs := [point.wrong for point in tipping if point.wrong is not None]:
+            wrong[n_queries] = median(pairs)
+    rows = [(f"judge {judge}: a gain shown that is none", shown, "printed")]
+    return [*rows, (f"judge {judge}: wrong pairs that undo it, median", wrong, "printed")] if wrong else rows
 
 
 def main() -> None:
     runs = runs_asked(400, 1)
     heads = ["judges", "truly better by", "gain", "significant", "confirmed"]
     heads += [f"{name}, {100 * share:.0f} %" for share in SHARES for name in WITH_SECOND]
-    print_table(f"Decisions under judges who err: per cent of {runs:,} evenings", heads, decision_rows(runs))
-    heads = ["judge", "queries", "gain shown", "tipping point, median"]
-    print_table(f"A gain shown of a cell that has none: per cent of {runs:,} evenings", heads, list_rows(runs))
+    print(f"Decisions under judges who err: per cent of {runs:,} evenings\n")
+    print_table(heads, decision_rows(runs))
 
 
 if __name__ == "__main__":

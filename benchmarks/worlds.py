@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
+from runner.score.gain_test import effective_number
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +20,7 @@ RUNS = CHECKOUT / "docs" / "matrix" / "runs"
 BASELINE, CHALLENGER = "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x fixed_token_256_25"
 """Of public collections; the challenger changes the chunker alone, as the first one of a default plan does."""
 
+PUBLIC = {"SciFact": "scifact", "NFCorpus": "nfcorpus"}
 REHEARSED = (
     "bills",
     "committee_reports",
@@ -29,13 +31,16 @@ REHEARSED = (
     "public_laws",
     "us_code",
 )
+REHEARSED_BASELINE = "minilm-l6-v2 x fixed_token_256_25"
 
 TEST_SEED = 1_000_000
 """Between a run's seed and that of its tests: flips must not come from the numbers that made the differences."""
 
+FEW = 12
+"""Queries' worth that weights leave at least, for a world to be tilted."""
 
-CLAIMS = ("per cent of evenings", "50 queries", "100", "200", "wanted")
-"""Heads of the table of claims."""
+Row = tuple[str, dict[int, float], str]
+"""A figure in words, its value by number of queries, and the value that is wanted."""
 
 
 class World(NamedTuple):
@@ -50,26 +55,32 @@ class World(NamedTuple):
     recalls: Floats
     kinds: list[str]
 
+    def only(self, rows: Sequence[int]) -> "World":
+        """Return the world of these cells."""
+        return self._replace(
+            cells=[self.cells[row] for row in rows], gains=self.gains[rows], recalls=self.recalls[rows]
+        )
+
+
+def world(name: str) -> World:
+    """Return a public collection, a rehearsed source, or "all eight" of these together."""
+    if name == "all eight":
+        return all_rehearsals()
+    return public(PUBLIC[name]) if name in PUBLIC else rehearsal(name)
+
 
 @cache
-def scores(collection: str, measure: str = "ndcg10") -> dict[str, Floats]:
-    """Return every cell's scores by query (queries,), the baseline first, then the challenger."""
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((RUNS / collection).glob("*.json"))]
-    found = {file["cell"]: np.array([row[measure] for row in file["perQuery"]]) for file in files}
-    return {cell: found[cell] for cell in sorted(found, key=lambda cell: (cell != BASELINE, cell != CHALLENGER, cell))}
-
-
-def differences(collection: str, measure: str = "ndcg10") -> Floats:
-    """Return every other cell's scores less the baseline's, (cells, queries), the challenger first."""
-    baseline, *others = scores(collection, measure).values()
-    return np.array(others) - baseline
-
-
 def public(collection: str) -> World:
     """Return a public collection, whose challenger goes first where it has one."""
-    cells = list(scores(collection))[1:]
-    both = differences(collection), differences(collection, "recall10")
-    return World(cells, cells.count(CHALLENGER), *both, [])
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((RUNS / collection).glob("*.json"))]
+    queries = {file["cell"]: file["perQuery"] for file in files}
+    baseline = queries.pop(BASELINE)
+    cells = sorted(queries, key=lambda cell: (cell != CHALLENGER, cell))
+    gains, recalls = (
+        np.array([[row[measure] for row in queries[cell]] for cell in cells]) - [row[measure] for row in baseline]
+        for measure in ("ndcg10", "recall10")
+    )
+    return World(cells, cells.count(CHALLENGER), gains, recalls, [])
 
 
 @cache
@@ -93,20 +104,46 @@ def all_rehearsals() -> World:
     """Return the queries of all rehearsed sources in one, of the cells that stand in each of them by their role."""
     worlds = [rehearsal(source) for source in REHEARSED]
     # A source's own chunker plays the same part everywhere.
-    named = [[_role(cell) for cell in world.cells] for world in worlds]
+    named = [[_role(cell) for cell in each.cells] for each in worlds]
     roles = [role for role in named[0] if all(role in names for names in named)]
-    rows = [[names.index(role) for role in roles] for names in named]
-    gains, recalls = (
-        np.hstack([values[row] for values, row in zip(each, rows, strict=True)])
-        for each in ([world.gains for world in worlds], [world.recalls for world in worlds])
-    )
-    return World(roles, 1, gains, recalls, [kind for world in worlds for kind in world.kinds])
+    aligned = [each.only([names.index(role) for role in roles]) for each, names in zip(worlds, named, strict=True)]
+    gains, recalls = np.hstack([each.gains for each in aligned]), np.hstack([each.recalls for each in aligned])
+    return World(roles, 1, gains, recalls, [kind for each in worlds for kind in each.kinds])
 
 
 def _role(cell: str) -> str:
     model, _, chunker = cell.partition(" x ")
     common = ("fixed_token", "recursive", "whole_doc")
     return cell if chunker.startswith(common) else f"{model} x structural{'_256' if '_256_' in chunker else ''}"
+
+
+def level(gains: Floats) -> Floats:
+    """Return every cell moved to a mean of 0."""
+    return gains - gains.mean(axis=1, keepdims=True)
+
+
+def level_with_ties(gains: Floats) -> Floats:
+    """Return the same, moved on the queries alone on which the cell differs."""
+    differs = gains != 0
+    return gains - differs * (gains.sum(axis=1) / np.maximum(1, differs.sum(axis=1)))[:, None]
+
+
+def null_worlds(gains: Floats) -> dict[str, tuple[Floats, Floats | None]]:
+    """Return the worlds in which nothing gains, each with the weights of its queries."""
+    worlds: dict[str, tuple[Floats, Floats | None]] = {
+        "as they are": (gains, None),
+        "shifted": (level(gains), None),
+        "ties kept": (level_with_ties(gains), None),
+        "mirrored": (-level(gains), None),
+        "mirrored, ties kept": (-level_with_ties(gains), None),
+    }
+    try:
+        weights = tilted(gains, np.zeros(len(gains)))
+    except ValueError:
+        return worlds
+    if effective_number(weights.tolist()) < FEW:
+        return worlds
+    return worlds | {"tilted": (gains, weights), "tilted, mirrored": (-gains, weights)}
 
 
 def tilted(values: Floats, means: Floats) -> Floats:
@@ -129,19 +166,28 @@ def tilted(values: Floats, means: Floats) -> Floats:
     return weights
 
 
+def drawn(rows: Floats, n_queries: int, runs: int, weights: Floats | None = None) -> Floats:
+    """Return so many evenings of queries drawn with replacement, (rows, evenings, queries)."""
+    rng = np.random.default_rng(np.random.PCG64(n_queries))
+    evenings: Floats = rows[:, rng.choice(rows.shape[1], (runs, n_queries), p=weights)]
+    return evenings
+
+
+def made(shape: float, ties: float, n_queries: int, runs: int) -> Floats:
+    """Return evenings of nine cells that gain a little on most queries and lose much on few, correlated by .5."""
+    rng = np.random.default_rng(np.random.PCG64(n_queries))
+    own, shared = (rng.gamma(shape, size=(cells, runs, n_queries)) - shape for cells in (9, 1))
+    # Scaled to a SD of .15 after ties, each query's share common to all cells.
+    noise: Floats = (own + shared) / (2 * shape * (1 - ties)) ** 0.5
+    return -0.15 * noise * (rng.random((9, runs, n_queries)) >= ties)
+
+
 def units(values: Floats) -> Ints:
     """Return differences as the tests take them."""
     return np.rint(values * SCORE_UNIT).astype(np.int64)
 
 
-def percent(found: float, of: int) -> str:
-    """Return a share in per cent with its Monte Carlo standard error."""
-    p = found / of
-    return f"{100 * p:.1f} ({100 * (p * (1 - p) / of) ** 0.5:.1f})"
-
-
-def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a Markdown table, each row as soon as it is there."""
-    print(f"\n{title}\n")
     for row in chain((heads, ["---"] * len(heads)), rows):
         print("|", " | ".join(map(str, row)), "|", flush=True)

@@ -4,7 +4,7 @@ A cell is shown to gain if its mean reaches a bar (what the rule asks for) and r
 test looks at the mean over the root mean square alone, as Student's own t does, so it is Student's t over the queries
 themselves, held to a higher critical value; with normal differences its power is a tail of the noncentral t. Taken is
 the normal approximation of that (Abramowitz & Stegun 26.7.10), within a point of the exact one from 10 queries on;
-benchmarks/simulate_decision.py holds it to real differences.
+benchmarks/simulate.py holds it to real differences.
 """
 
 import math

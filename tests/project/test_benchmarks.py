@@ -14,7 +14,7 @@ FOLDER = CHECKOUT / "benchmarks"
 SHARED_PARTS = {"measuring.py", "run.py", "worlds.py"}
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
 EMBEDS = {"embed_local.py"}
-FAST = {"null_gate.py", "simulate_decision.py"}
+FAST = {"null_gate.py", "simulate.py"}
 READS_PROC = {"read_sources.py", "retrieve.py"}
 
 
@@ -47,7 +47,7 @@ def test_a_benchmark_runs_to_its_end_and_prints_a_table(tmp_path: Path, name: st
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows, done.stdout
-    if not name.startswith("simulate_"):
+    if not name.startswith("simulate"):
         assert {row.count("|") for row in rows} == {6}
 
 
@@ -64,4 +64,4 @@ def test_make_bench_runs_every_benchmark_and_no_simulation() -> None:
     finally:
         sys.path.remove(str(FOLDER))
     assert set(NO_BENCHMARKS) == SHARED_PARTS
-    assert {path.name for path in benchmarks()} == {name for name in BENCHMARKS if not name.startswith("simulate_")}
+    assert {path.name for path in benchmarks()} == {name for name in BENCHMARKS if not name.startswith("simulate")}
