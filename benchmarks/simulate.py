@@ -266,12 +266,16 @@ def recommended(gains: Floats, recalls: Floats, cells: list[str], plan: Plan) ->
     return None if choice == plan.baseline else cells.index(choice)
 
 
-def choice_rows(name: str, runs: int) -> list[Row]:
-    """Return what `choose recommended` loses, and how often it switches to a cell that is no better."""
+def choice_rows(name: str, runs: int, *, bar: float = PLAN.switching_cost) -> list[Row]:
+    """Return what `choose recommended` loses, and how often it switches to a cell that is no better.
+
+    `bar` is the expected gain that it asks for, where the cost of a switch stays the plan's.
+    """
     if name == "eight sources":
         places = [(rehearsal(source), plan_of(REHEARSED_BASELINE, without=source)) for source in REHEARSED]
     else:
         places = [(world(name), plan_of(BASELINE))]
+    places = [(real, plan.model_copy(update={"switching_cost": bar})) for real, plan in places]
     figures: list[dict[int, float]] = [{}, {}, {}, {}]
     for n in CHOSEN:
         regret, loss, _ = np.mean(_evenings(places, "as they are", n, runs), axis=0)
@@ -279,8 +283,9 @@ def choice_rows(name: str, runs: int) -> list[Row]:
         for figure, value in zip(figures, (1000 * regret, 1000 * loss, 100 * equal, 100 * worse), strict=True):
             figure[n] = float(value)
     wanted = ("", "<= 7.5 / 4.5 of 25 / 50", "<= 25 of 50", "<= 12 of 50") if name == "eight sources" else ("",) * 4
+    told = "" if bar == PLAN.switching_cost else f", if it asked for {bar}"
     return [
-        (f"recommended, {name}: {what}", figure, want)
+        (f"recommended, {name}{told}: {what}", figure, want)
         for what, figure, want in zip(CHOICES, figures, wanted, strict=True)
     ]
 
@@ -300,7 +305,7 @@ def _evenings(
         at = rng.integers(real.gains.shape[1], size=n_queries)
         gains = real.gains[:, at] + (truth - own)[:, None]
         cell = recommended(gains, recalls[:, at].mean(axis=1), real.cells, plan)
-        best, worth, cost = float(truth.max()), 0.0 if cell is None else float(truth[cell]), plan.switching_cost
+        best, worth, cost = float(truth.max()), 0.0 if cell is None else float(truth[cell]), PLAN.switching_cost
         left = worth if cell is None else worth - cost
         found.append((max(0.0, best) - worth, max(0.0, best - cost) - left, cell is not None))
     return found
@@ -336,6 +341,7 @@ def main() -> None:
     tasks += [partial(task, half) for task in (first_rows, other_rows, held_rows)]
     tasks += [partial(made_rows, runs), partial(mixed_rows, eighth)]
     tasks += [partial(choice_rows, name, runs) for name in ("eight sources", *PUBLIC)]
+    tasks.append(partial(choice_rows, "eight sources", runs, bar=0.03))
     tasks += [partial(pooled_rows, n_cells, tau, half) for n_cells in (1, 2, 3) for tau in (0.02, 0.04)]
     tasks += [partial(pooled_rows, 3, tau, half, shared=False) for tau in (0.02, 0.04)]
     tasks += [partial(list_rows, judge, max(1, runs // 5)) for judge in LISTED]

@@ -1,9 +1,4 @@
-"""Whether a cell gains: each cell's own one-sided test, and the bar to which weighted Holm holds its p.
-
-The test is Student's paired t over the queries and one more, the phantom, which loses the root mean square of all
-differences. If a cell gains a little on most queries and loses much on few, a sample that misses some of the losses
-looks better and steadier than the cell is; the phantom stands for one that was missed.
-"""
+"""Whether a cell gains: each cell's own one-sided p, and the bar that weighted Holm gives it (docs/statistics.md)."""
 
 import math
 from collections.abc import Sequence
@@ -30,11 +25,9 @@ def gain_tests(differences: Ints, first: int, alpha: float, weights: Sequence[fl
 
 
 def phantom_t(differences: Sequence[int], weights: Sequence[float] | None = None) -> float:
-    """Return p of "it does not gain" of one cell's differences by query; 1 if no query differs.
+    """Return p of "it does not gain" by Student's t over the queries and a phantom; 1 if no query differs.
 
-    With u the mean over the root mean square, n queries and the phantom give s = (n u - 1) / (n + 1), and Student's t
-    on n degrees of freedom is s sqrt(n / (1 - s^2)). So p falls as u rises, and depends on nothing else.
-    `weights` are fixed before judging: both means are weighted then, and n is the effective number of queries.
+    The phantom loses the root mean square of the differences: it stands for a rare large loss that a sample misses.
 
     >>> round(phantom_t([300, 200, 100, 400, -100, 200, 300, 200]), 4)
     0.0293
@@ -44,6 +37,7 @@ def phantom_t(differences: Sequence[int], weights: Sequence[float] | None = None
     total, squares = (math.fsum(weight * value**power for weight, value in pairs) for power in (1, 2))
     if not squares:
         return 1.0
+    # The mean over the root mean square, the phantom among the values; p falls as it rises.
     s = (n * total / math.sqrt(squares * math.fsum(weights)) - 1) / (n + 1)
     return t_tail(s * math.sqrt(n / (1 - s * s)), n) if s > -1 else 1.0
 
@@ -54,11 +48,9 @@ def effective_number(weights: Sequence[float]) -> float:
 
 
 def holm_bars(p_values: Sequence[float], first: int, alpha: float) -> list[float]:
-    """Return the bar of each p: the most that it may be for the cell to be shown to gain; at nine places.
+    """Return the bar of each p, at nine places, by Holm's procedure with weights (Holm 1979, section 4).
 
-    Holm's procedure with weights (Holm 1979, section 4): the `first` cells share FIRST_SHARE, the others the rest, and
-    one step alone all of it. A cell's bar is alpha times its part of the weights of all cells that are not shown before
-    it, so that a cell that is shown leaves its share to the others.
+    The `first` cells share FIRST_SHARE, the others the rest; one step alone has all.
 
     >>> holm_bars([0.01, 0.03, 0.5], 1, 0.05)
     [0.04, 0.025, 0.025]
@@ -69,7 +61,7 @@ def holm_bars(p_values: Sequence[float], first: int, alpha: float) -> list[float
     order = sorted(range(len(p_values)), key=lambda cell: p_values[cell] / shares[cell])
     bars, shown, left = [0.0] * len(p_values), 0, 1.0
     for place, cell in enumerate(order):
-        # Once a cell is not shown, none after it is, and what is left stays.
+        # A cell that is shown leaves its share to the others; once one is not, none after it is.
         if shown == place:
             left = math.fsum(shares[other] for other in order[place:])
         bars[cell] = round(alpha * shares[cell] / left, 9)

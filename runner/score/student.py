@@ -22,13 +22,10 @@ def t_tail(t: float, df: float) -> float:
 
 
 def t_quantile(probability: float, df: float) -> float:
-    """Return Student's t quantile, to about 1e-12.
-
-    Newton's method from the normal quantile: for positive t it lies below the t quantile and the distribution is
-    concave, so every step goes up and none too far.
-    """
+    """Return Student's t quantile, to about 1e-12."""
     if probability < 0.5:
         return -t_quantile(1 - probability, df)
+    # Newton's method from the normal quantile, which lies below: the distribution is concave, so no step goes too far.
     log_scale = _log_ratio(df / 2) - math.log(df * math.pi) / 2
     t = NormalDist().inv_cdf(probability)
     for _ in range(100):
