@@ -218,7 +218,9 @@ def test_a_long_reason_is_cut_visibly_and_one_that_fits_is_not():
 
 def test_a_reason_is_one_line_that_a_terminal_may_be_shown():
     assert read(said(reason=" Section 4\n\tsets\u2028it. ")).reason == "Section 4 sets it."
-    assert read(said(reason="\x1b[31mred \ud83d")).reason == r"\x1b[31mred \ud83d"
+    assert read(said(reason="\x1b[31mred")).reason == r"\x1b[31mred"
+    with pytest.raises(UnreadableReply):
+        read(said(reason="half of a pair \ud83d"))
 
 
 def test_the_model_that_was_asked_stands_where_a_service_does_not_say_which_answered():
