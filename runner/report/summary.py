@@ -44,7 +44,7 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
     """Return the cells, best nDCG@10 first, at the places that their intervals allow, within `width` columns."""
-    head: tuple[str, ...] = ("nDCG@10", "difference", "p / bar", "Recall@10", "recall falls", "gate")
+    head: tuple[str, ...] = ("nDCG@10", "difference", "p / bar", "Recall@10", "gate")
     rows = [_figures(row, results.plan) for row in results.cells]
     # Cells of an exploration were not preregistered, so that their column would be empty.
     if not any(row[head.index("p / bar")] for row in rows):
@@ -70,7 +70,7 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
     score, recalled = (fitting(one.mean, one.low, one.high).replace("\u2212", "-") for one in (ndcg, recall))
     if row.test is None or row.recall_bound is None:
-        return score, "baseline", "", recalled, "", row.gate.verdict
+        return score, "baseline", "", recalled, row.gate.verdict
     gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
     low, high = interval_of(row.test)
     gained, least, most = texts(gain, low, high, plan.rule.min_gain)
@@ -79,7 +79,7 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     p, bar = row.test.p_gain, row.test.bar
     claimed = "" if p is None or bar is None else " / ".join(p_and_bar(p, bar))
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
-    return score, gains, claimed, recalls, str(row.differences["recall@10"].losses), row.gate.verdict
+    return score, gains, claimed, recalls, row.gate.verdict
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -238,7 +238,7 @@ def test_what_was_paid_for_and_waits_is_not_counted_again(opened, corpus, monkey
     else:
         server.retrieved = [api.status(401, "invalid x-api-key", "authentication_error")] * 9
     with pytest.raises((BackendError, OSError)):
-        hired(version, corpus, server, how=how).run()
+        hired(version, corpus, server, how=how, max_usd=5).run()
     lines = [line for path in version.judging.glob("replies/*/*.jsonl") for line in path.read_text().splitlines()]
     kept = {(row["query_id"], row["doc_id"]) for row in map(json.loads, lines)}
     n_paid = len(kept) if how == "messages" else len(server.asked)
