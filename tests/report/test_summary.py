@@ -50,7 +50,7 @@ def test_where_no_cell_has_a_p_there_is_no_column_for_it(found):
     ]
     head, better, *_ = table_of(found.model_copy(update={"cells": cells}))
     assert head.split() == ["cell", "nDCG@10", "difference", "Recall@10", "gate"]
-    assert "+0.03 [-0.02, +0.08]  0.61 (+0.010)  1" in better
+    assert "+0.03 [-0.02, +0.08]  0.61 (+0.010)  pass" in better
 
 
 def test_the_baseline_has_no_difference_to_itself(found):
