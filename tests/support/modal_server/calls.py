@@ -119,14 +119,6 @@ class Calls:
 
     # What containers ask; who asks is told by a header that the stand-in gave it.
 
-    @answers("ContainerHello")
-    def hello(self, request: Empty, _: str) -> Any:
-        return Empty()
-
-    @answers("ContainerHeartbeat")
-    def heartbeat(self, request: api_pb2.ContainerHeartbeatRequest, _: str) -> Any:
-        return api_pb2.ContainerHeartbeatResponse()
-
     @answers("FunctionGetInputs")
     async def get_inputs(self, request: api_pb2.FunctionGetInputsRequest, container_id: str) -> Any:
         taken = await self.scheduler.take(self._container(container_id))

@@ -29,14 +29,6 @@ class Objects:
         metadata = api_pb2.EnvironmentMetadata(name=request.deployment_name or "main", settings=settings)
         return api_pb2.EnvironmentGetOrCreateResponse(environment_id="en-1", metadata=metadata)
 
-    @answers("ClientHello")
-    def hello(self, request: Empty, _: str) -> Any:
-        return api_pb2.ClientHelloResponse()
-
-    @answers("WorkspaceNameLookup")
-    def workspace(self, request: Empty, _: str) -> Any:
-        return api_pb2.WorkspaceNameLookupResponse(workspace_name="stand-in", username="stand-in")
-
     @answers("WorkspaceBillingReport")
     def bill(self, request: api_pb2.WorkspaceBillingReportRequest, _: str) -> list[Any]:
         if self.billing is None:
@@ -49,10 +41,6 @@ class Objects:
         app = AppRecord(f"ap-{len(self.apps) + 1:04d}")
         self.apps[app.app_id] = app
         return api_pb2.AppCreateResponse(app_id=app.app_id)
-
-    @answers("AppHeartbeat")
-    def app_heartbeat(self, request: api_pb2.AppHeartbeatRequest, _: str) -> Any:
-        return Empty()
 
     @answers("AppPublish")
     def app_publish(self, request: api_pb2.AppPublishRequest, _: str) -> Any:

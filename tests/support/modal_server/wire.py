@@ -8,6 +8,7 @@ from typing import Any
 
 import grpclib.const
 import grpclib.server
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from grpclib import GRPCError, Status
 from modal_proto import api_grpc, api_pb2
@@ -15,6 +16,15 @@ from modal_proto import api_grpc, api_pb2
 from tests.support.modal_server.faults import Faults
 
 CONTAINER_HEADER = "x-stand-in-container"
+
+ALWAYS = {
+    "AppHeartbeat": Empty(),
+    "ClientHello": api_pb2.ClientHelloResponse(),
+    "ContainerHeartbeat": api_pb2.ContainerHeartbeatResponse(),
+    "ContainerHello": Empty(),
+    "WorkspaceNameLookup": api_pb2.WorkspaceNameLookupResponse(workspace_name="stand-in", username="stand-in"),
+}
+"""What is answered whoever asks."""
 
 Answer = Callable[..., Any]
 """(request, container that calls, "" for a client) to the reply, or to a list of replies for a stream."""
@@ -38,7 +48,8 @@ class Wire:
         self.calls: Counter[str] = Counter()
         self.unanswered: list[str] = []
         methods = [getattr(service, name) for service in services for name in dir(service)]
-        self._methods: dict[str, Answer] = {method.rpc: method for method in methods if hasattr(method, "rpc")}
+        self._methods: dict[str, Answer] = {rpc: partial(_always, reply) for rpc, reply in ALWAYS.items()}
+        self._methods |= {method.rpc: method for method in methods if hasattr(method, "rpc")}
 
     def __mapping__(self) -> Mapping[str, grpclib.const.Handler]:
         """Return what grpclib serves."""
@@ -63,6 +74,10 @@ class Wire:
             reply = await reply
         for each in reply if isinstance(reply, list) else [reply]:
             await stream.send_message(each)
+
+
+def _always(reply: Message, request: Message, container_id: str) -> Message:
+    return reply
 
 
 class _Routes(api_grpc.ModalClientBase):
