@@ -41,7 +41,7 @@ def short(update):
         ([row(BETTER, 0.0312)], {}, found, "scored 0.03 nDCG@10 above the baseline on 50 queries"),
         ([row(BETTER, 0.0312, 0.01)], {}, found, "found no fewer relevant documents"),
         ([row(BETTER, 0.0312, -0.01)], {}, found, "found fewer relevant documents"),
-        ([row(BETTER, 0.03, p=0.2)], {}, found, "Not proven: luck alone may score as high"),
+        ([row(BETTER, 0.03, p=0.2)], {}, found, "Not proven: luck alone may gain as much"),
         ([row(SPARSE, 0.09, p=0.2), row(BETTER, 0.03)], {"false_alarm": 0.3}, found, "the best of 2 cells often"),
         ([row(SPARSE, 0.09, p=0.2), row(BETTER, 0.03)], {"false_alarm": 0.1}, found, "the best of 2 cells sometimes"),
         ([row(SPARSE, 0.2, role="exploratory")], {}, found, "It was not preregistered"),
