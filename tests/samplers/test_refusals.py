@@ -41,6 +41,11 @@ ROWS = {
         (b"<bill/>", "the root element is <bill>"),
         (b"<pLaw><main><section><content>x</content></section></main></pLaw>", "it does not say which law"),
         (b"<pLaw><meta><citableAs>Public Law 1-2</citableAs></meta><main/></pLaw>", "no text"),
+        (
+            b"<!DOCTYPE pLaw SYSTEM 'law.dtd'><pLaw><meta><citableAs>Public Law 1-2</citableAs></meta><main><title>"
+            b"<appropriations level='major'><heading>OIL</heading></appropriations>&nonsense;</title></main></pLaw>",
+            "unknown entity &nonsense;",
+        ),
     ],
     "hearing_transcripts": [
         (page("[Senate Report 118-62]", "x"), "no hearing: the page begins '[Senate Report"),

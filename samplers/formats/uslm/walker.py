@@ -155,7 +155,7 @@ class Walker:
                 self.write(LINE + (child.tail or ""))
                 continue
             # A parenthesis such as "(including transfer of funds)" belongs to the heading before it.
-            texts = (str(text).lstrip() for text in child.itertext())
+            texts = (str(text).lstrip() for text in (child.itertext() if opens else ()))
             is_parenthesis = opens and next(filter(None, texts), "").startswith("(")
             headings.close_before(kind, is_parenthesis)
             inner = place if place.level >= headings.level else place._replace(level=headings.level)
