@@ -17,6 +17,7 @@ from runner.base.figures import signed
 from runner.base.given_files import decoded, display, numbered_lines, parsed, printable, quoted
 from runner.base.records import SCORE_UNIT, Interval
 from runner.base.schema import checked
+from runner.eval_set.door import held
 from runner.eval_set.lock import verified
 from runner.eval_set.shapes.plan import Bootstrap
 from runner.eval_set.shapes.results import Results
@@ -88,7 +89,7 @@ def read_scores(path: Path, cell: str | None = None) -> QueryScores:
     InputError, naming file and query, for anything else: a query twice, a value that is no number from 0 to 1.
     """
     where = display(path)
-    document = _read_object(path, where)
+    document = _read_object(held(path), where)
     if "perQuery" in document:
         if cell is not None:
             raise InputError(f"{where} holds one system, so it has no cell {cell!r}. Leave the cell out.")
