@@ -96,6 +96,13 @@ def test_a_flipped_byte_or_a_missing_file_makes_every_command_exit_4_and_names_t
         assert said.out == ""
 
 
+def test_a_file_that_no_longer_parses_is_a_changed_file_to_whoever_names_it(record, at, capsys):
+    (found,) = [each for each in readers(at) if each.words[0] == "compare"]
+    (record / "results.json").write_bytes(b"{")
+    assert cli.main(found.words) == 4
+    assert f"{record / 'results.json'}: changed (locked " in capsys.readouterr().err
+
+
 def test_what_git_ignores_is_not_to_be_restored_from_it(record, monkeypatch):
     (record / "results.json").write_bytes(b"{}")
     for ignored, is_anew in (([], False), (["lock.json", "results.json"], True)):
