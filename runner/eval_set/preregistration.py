@@ -54,7 +54,7 @@ def check_cited(version: Version) -> None:
             )
         chosen = load_decision(before).chosen.cell
         if (chosen, file_sha256(before.results_path)) != (confirms.cell, confirms.results_sha256):
-            raise InputError(f"{path}: confirms: {before.name} chose {chosen}, by other results or another cell.")
+            raise InputError(f"{path}: confirms is not what {before.name} decided: it chose {chosen}. Open it anew.")
         asked = {query.text: query.id for query in load_queries(before.queries_path)}
         if again := [query.id for query in load_queries(version.queries_path) if query.text in asked]:
             raise InputError(

@@ -323,8 +323,8 @@ def _described(version: Version, corpus_path: Path | None, asked: Asked) -> tupl
         # What the queries can show: of the results once there are any, before by the plan's scatter.
         n_queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else MIN_QUERIES
         rows = load_results(version).cells if version.results_path.exists() else ()
-        frozen = plan or Plan.model_validate(yaml.safe_load(text))
-        lines += filter(None, [shown_by(frozen, n_queries, rows), "" if rows else to_prove(frozen, n_queries)])
+        planned = plan or Plan.model_validate(yaml.safe_load(text))
+        lines += filter(None, [shown_by(planned, n_queries, rows), "" if rows else to_prove(planned, n_queries)])
     if corpus_path is not None and not corpus_path.exists():
         lines.append(f"corpus path: {display(corpus_path)}, which does not exist")
     if not (version.record / "decision.json").exists():
