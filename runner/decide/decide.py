@@ -9,8 +9,7 @@ from runner.base.canonical import json_bytes, sha256
 from runner.base.errors import InputError
 from runner.base.figures import gain_text
 from runner.base.records import WITHOUT_VECTORS, CrossCell, HybridCell, parse_cell
-from runner.decide.outcome import CHOSEN
-from runner.decide.tiers import recommendation
+from runner.decide.tiers import CHOSEN, recommendation
 from runner.eval_set import catalog
 from runner.eval_set.shapes.decision import Chosen, Decision, Retrieval, Reuse, Standing
 from runner.eval_set.shapes.results import CellResult, Results

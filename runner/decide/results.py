@@ -12,10 +12,10 @@ from runner.base.schema import part
 from runner.decide.cell_results import cell_results
 from runner.decide.compared import previous_version
 from runner.decide.judging import blockers, judging
-from runner.decide.outcome import outcome
 from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
-from runner.decide.tiers import beside_baseline
+from runner.decide.sample_size import detectable
+from runner.decide.tiers import bar, beside_baseline, recommendation, tier
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, version_labels
@@ -24,7 +24,16 @@ from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.plan import ScoredPlan
-from runner.eval_set.shapes.results import CorpusFacts, Kind, LabelFacts, NoiseFloor, Results
+from runner.eval_set.shapes.results import (
+    Bar,
+    CellResult,
+    CorpusFacts,
+    Kind,
+    LabelFacts,
+    NoiseFloor,
+    Outcome,
+    Results,
+)
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
 from runner.gate.gate import Gate
@@ -84,10 +93,26 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
         judging=panel,
         spans=None if published else span_scores(comparison, labels, _readings(version, comparison)),
         previous=None,
-        outcome=outcome(comparison, cells, control_rows, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
+        outcome=outcome(
+            comparison,
+            cells,
+            bar(cells, control_rows, plan, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
+        ),
     )
     # What was is set beside what is, so that comes last.
     return Scored(results.model_copy(update={"previous": previous_version(version, results)}), lists)
+
+
+def outcome(comparison: Comparison, cells: Sequence[CellResult], barred_by: Bar | None) -> Outcome:
+    """Return the tier, and the figures of the cell in question; `cells` are ranked, best nDCG@10 first."""
+    plan = comparison.plan
+    return Outcome(
+        tier=tier(cells, barred_by, published=comparison.published),
+        barred_by=barred_by,
+        recommended=plan.baseline if barred_by else recommendation(cells, plan)[0],
+        false_alarm=comparison.false_alarm(),
+        detectable=detectable(plan, len(comparison.queries), cells),
+    )
 
 
 def _lists(

@@ -1,6 +1,8 @@
-"""The rule: criterion 5 on point estimates, and the criteria by which a gain is confirmed.
+"""The rule that decides: criterion 5 on point estimates, what confirms a gain, what bars a decision, and the tier.
 
-Every threshold is compared at the four places that a page shows.
+A candidate meets criterion 5; it is confirmed if its gain holds up. Without a candidate the baseline is kept, by
+criterion 6. templates/sentences/outcome.j2 says the tier in words. Every threshold is compared at the four places that
+a page shows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,14 +10,18 @@ from typing import Literal, NamedTuple, Self
 
 from runner.base.figures import figure_beside_bar, p_and_bar, round4
 from runner.base.records import Verdict
+from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.shapes.paired import ExpectedGain, PairedTest
 from runner.eval_set.shapes.plan import Rule, ScoredPlan
-from runner.eval_set.shapes.results import CellResult
+from runner.eval_set.shapes.results import Bar, CellResult, NoiseFloor, Tier
 from runner.score.gain_test import GainTest
 from runner.score.sign_flip import Side
 
 MIN_CONFIRMED = 50
 """Queries that `confirmed` takes: with fewer, skewed differences pass the test too often (docs/statistics.md)."""
+
+CHOSEN: tuple[Tier, ...] = ("confirmed", "candidate")
+"""Tiers in which a person chooses."""
 
 
 class CellFigures(NamedTuple):
@@ -103,6 +109,40 @@ def meets_criterion_5(gain: float, recall_change: float, rule: Rule) -> bool:
 def unmet_criteria(cell: CellFigures, rule: Rule) -> list[str]:
     """Return what the cell lacks to be confirmed, most important first; empty if it is confirmed by its scores."""
     return [one.lacks for one in criteria(cell, rule) if not one.met]
+
+
+def bar(
+    cells: Sequence[CellResult],
+    controls: Sequence[ControlResult],
+    plan: ScoredPlan,
+    *,
+    noise_floor: NoiseFloor | None = None,
+    unjudged: int = 0,
+) -> Bar | None:
+    """Return why nothing can be decided from these figures; None if something can."""
+    if unjudged:
+        return "unjudged"
+    # A predictor that ignores the query and passes, or an oracle that does not, says that the gate tells nothing here.
+    if not all(control.behaves for control in controls):
+        return "controls"
+    if next(row for row in cells if row.cell == plan.baseline).gate.verdict != "pass":
+        return "baseline"
+    # Embedding the baseline once more must move it by less than a winner has to gain.
+    if noise_floor is not None and abs(round4(noise_floor.difference.mean)) >= plan.rule.min_gain:
+        return "noise"
+    return None
+
+
+def tier(cells: Sequence[CellResult], barred_by: Bar | None, *, published: bool = False) -> Tier:
+    """Return what the rule says of scored cells; published judgments decide nothing."""
+    if barred_by:
+        return "no decision"
+    if published:
+        return "compared"
+    candidates = [row for row in cells if row.meets_criterion_5]
+    if not candidates:
+        return "baseline kept"
+    return "confirmed" if any(row.confirmed for row in candidates) else "candidate"
 
 
 def not_ruled_out(row: CellResult) -> bool:

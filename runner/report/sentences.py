@@ -9,9 +9,9 @@ from jinja2 import Template
 from runner.base.figures import round4
 from runner.base.records import ASKED, TRAFFIC, DenseCell, bm25_in, by_model, parse_cell
 from runner.decide.decide import AUTOMATIC, UNATTENDED
-from runner.decide.outcome import CHOSEN
 from runner.decide.sample_size import detectable_alone, shown_by
 from runner.decide.tiers import (
+    CHOSEN,
     MIN_CONFIRMED,
     cell_in_question,
     expected_text,

@@ -7,8 +7,8 @@ import yaml
 from runner.base.canonical import json_bytes, sha256
 from runner.base.records import parse_cell
 from runner.base.schema import part
-from runner.decide.outcome import outcome
-from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
+from runner.decide.results import outcome
+from runner.decide.tiers import CellFigures, bar, meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.kinds import kind_of
 from runner.eval_set.plan import default_plan_text
@@ -158,7 +158,8 @@ def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, **facts):
         challengers=challengers,
         false_alarm=lambda: false_alarm if challengers else None,
     )
-    return outcome(comparison, ranked(rows), controls, **facts)
+    cells = ranked(rows)
+    return outcome(comparison, cells, bar(cells, controls, comparison.plan, **facts))
 
 
 def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0, **facts):
