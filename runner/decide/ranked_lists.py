@@ -1,13 +1,15 @@
 """The lists that a sceptic looks up: what every cell returned for every query, beside what judges said of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from runner.base.records import Qrels, Run
+from runner.base.records import Qrels, Run, Span
 from runner.base.schema import part
+from runner.decide.misses import Unread, cause, joined, same_texts
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.labels import Label
-from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
+from runner.eval_set.shapes.lists import Cause, FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 
 MOST_HITS = 30_000
 """Hits of all cells and queries above which lists are cut at SHORT_DEPTH; pages of more would take seconds to open."""
@@ -20,15 +22,17 @@ def ranked_lists(
     runs: Mapping[str, Run],
     qrels: Qrels,
     labels: Iterable[Label],
-    corpus: Iterable[CorpusRow],
+    corpus: Sequence[CorpusRow],
     *,
     depth: int,
     relevant_grade: int,
+    unread: Mapping[str, Unread] = MappingProxyType({}),
 ) -> RankedLists:
     """Return every cell's list down to `depth`, SHORT_DEPTH if there are too many hits, without a document's text.
 
     Documents stand in the order of the corpus. Of a query they are those that some cell lists and those graded
     relevant: highest grade first, unjudged last, then by the best place that any cell gives them, then by id.
+    `unread` are the characters that each cell's encoder did not read.
     """
     if len(query_ids) * len(runs) * depth > MOST_HITS:
         depth = min(depth, SHORT_DEPTH)
@@ -37,6 +41,7 @@ def ranked_lists(
     documents = [ListedDocument(doc_id=row.doc_id, url=row.url, title="") for row in corpus if row.doc_id in listed]
     numbers = {document.doc_id: number for number, document in enumerate(documents)}
     readings, queries = _readings(labels), []
+    arms, text_of = {cell: joined(cell, runs) for cell in runs}, same_texts(corpus)
     for query_id, doc_ids in wanted.items():
         judged = qrels.get(query_id, {})
         # Published judgments may name documents that their collection does not have.
@@ -48,7 +53,18 @@ def ranked_lists(
         }
         pairs = [_pair(numbers[name], judged.get(name), readings.get((query_id, name), ())) for name in shown]
         relevant = sum(grade >= relevant_grade for grade in judged.values())
-        queries.append(QueryLists(id=query_id, relevant=relevant, documents=pairs, hits=hits))
+        missed: dict[str, dict[Cause, list[int]]] = {}
+        for place, (doc_id, pair) in enumerate(zip(shown, pairs, strict=True)):
+            if pair.grade is None or pair.grade < relevant_grade:
+                break  # the relevant ones come first
+            marks = [Span(start, end) for start, end in pair.spans]
+            for cell, run in runs.items():
+                why = cause(
+                    doc_id, query_id, run, arms[cell], text_of=text_of, marks=marks, unread=unread.get(cell, {})
+                )
+                if why:
+                    missed.setdefault(cell, {}).setdefault(why, []).append(place)
+        queries.append(QueryLists(id=query_id, relevant=relevant, documents=pairs, hits=hits, missed=missed))
     return RankedLists(depth=depth, texts=False, documents=documents, queries=queries)
 
 

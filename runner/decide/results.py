@@ -132,6 +132,7 @@ def _lists(
         documents,
         depth=plan.pool_depth,
         relevant_grade=plan.relevant_grade,
+        unread={cell: facts.unread or {} for cell, facts in comparison.facts.items()},
     )
     asked = {query.id: query.text for query in comparison.queries}
     if not texts:

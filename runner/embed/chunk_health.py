@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from runner.base.canonical import sha256
-from runner.base.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document, Span, Vectors, merged
 from runner.eval_set.shapes.cell import ChunkHealth
 from samplers.formats.text_writer import visible
 
@@ -46,6 +46,38 @@ def chunk_health(chunks: Sequence[Chunk], documents: Sequence[Document], limit: 
         chunks_per_document_max=max(map(len, chunks_of.values())),
         degenerate=_degenerate(int(high), limit, repeats, len(chunks), empty, missed),
     )
+
+
+def unread_spans(chunks: Sequence[Chunk], vectors: Vectors) -> dict[str, list[list[int]]]:
+    """Return by document the characters that its encoder read in no chunk; a document that was read whole is left out.
+
+    Of a chunk that was cut, as large a part of its end counts as unread as of its tokens: tokens are not of one length.
+    """
+    read: defaultdict[str, list[Span]] = defaultdict(list)
+    for chunk, tokens, lost in zip(chunks, vectors.n_tokens.tolist(), vectors.n_lost.tolist(), strict=True):
+        context = len(chunk.context) + 1 if chunk.context else 0
+        length = context + chunk.span.end - chunk.span.start
+        if (end := chunk.span.end - round(length * lost / max(tokens, 1))) > chunk.span.start:
+            read[chunk.doc_id].append(Span(chunk.span.start, end))
+    whole: defaultdict[str, list[Span]] = defaultdict(list)
+    for chunk in chunks:
+        whole[chunk.doc_id].append(chunk.span)
+    return {doc_id: gaps for doc_id, spans in sorted(whole.items()) if (gaps := _gaps(spans, read[doc_id]))}
+
+
+def _gaps(spans: Iterable[Span], read: Iterable[Span]) -> list[list[int]]:
+    """Return what of the spans is not in `read`, in text order; what is read lies in the spans."""
+    gaps: list[list[int]] = []
+    known, place = merged(read), 0
+    for span in merged(spans):
+        start = span.start
+        while place < len(known) and known[place].start < span.end:
+            if known[place].start > start:
+                gaps.append([start, known[place].start])
+            start, place = known[place].end, place + 1
+        if start < span.end:
+            gaps.append([start, span.end])
+    return gaps
 
 
 def _degenerate(high: int, limit: int, repeats: int, count: int, empty: int, missed: int) -> list[str]:

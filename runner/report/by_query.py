@@ -2,15 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, get_args
 from urllib.parse import quote
 
 from runner.base.figures import figure
 from runner.base.records import SCORE_UNIT
 from runner.decide.passages import Terms, marked, query_terms
 from runner.decide.tiers import beside_baseline, meets_criterion_5
-from runner.eval_set.shapes.lists import ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
+from runner.eval_set.shapes.lists import Cause, ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, Results
 
@@ -74,9 +74,10 @@ Span = tuple[int, int]
 class Hit(NamedTuple):
     """A document in a list, or one that no list has.
 
-    `elsewhere` is its rank in the other list, 0 if it is not in it; `score` is "" if it was not kept. `url` is "" for
-    an address that is none of the web's, `judge` for the one of most grades. `span` is the chunk that ranked it,
-    `chunk` its words, or what was kept of them, and `marks` what the judge marked.
+    `elsewhere` is its rank in the other list, 0 if it is not in it; `causes` say why it is not among the first ten of
+    the lists that lack it, if it is relevant, by cell; `score` is "" if it was not kept. `url` is "" for an address
+    that is none of the web's, `judge` for the one of most grades. `span` is the chunk that ranked it, `chunk` its
+    words, or what was kept of them, and `marks` what the judge marked.
     """
 
     pair: PairShown
@@ -84,6 +85,7 @@ class Hit(NamedTuple):
     url: str
     judge: str
     elsewhere: int
+    causes: Mapping[str, Cause]
     score: str
     span: str
     chunk: Sequence[Part]
@@ -108,16 +110,30 @@ class MatrixRow(NamedTuple):
     lower: Sequence[tuple[str, int]]
 
 
+class Misses(NamedTuple):
+    """How many relevant documents a cell has not among its first ten, over all queries, and why."""
+
+    cell: str
+    total: int
+    causes: Mapping[Cause, int]
+
+
 class Matrix(NamedTuple):
     """Rows by the size of the rival's gain, greatest first, then by id; `left_out` counts queries that are not there.
 
     `cells` name the columns: the baseline, its rival (none if `rival` is ""), the others in the ranking's order.
+    `misses` are a row a cell, in the same order, of `relevant` documents; none if no cause was recorded.
     """
 
     cells: Sequence[str]
     rival: str
     rows: Sequence[MatrixRow]
     left_out: int
+    misses: Sequence[Misses]
+    relevant: int
+
+
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
 def matrix(results: Results, lists: RankedLists) -> Matrix:
@@ -132,13 +148,21 @@ def matrix(results: Results, lists: RankedLists) -> Matrix:
     # The judge of most grades goes without saying.
     judges = Counter(pair.judge for query in lists.queries for pair in query.documents if pair.judge)
     judge = max(judges, key=lambda name: (judges[name], name), default="")
-    listed = {query.id: query for query in lists.queries}
+    listed, least = {query.id: query for query in lists.queries}, results.plan.relevant_grade
     rows = []
     for number in order[:MOST_QUERIES]:
         query = results.queries[number]
-        panel = _Panel(listed.get(query.id), lists, query, judge, shown, results.plan.relevant_grade)
+        panel = _Panel(listed.get(query.id), lists, query, judge, shown, least)
         rows.append(panel.row(scores[number]))
-    return Matrix(cells, shown[1] if len(shown) > 1 else "", rows, len(order) - len(rows))
+    misses = [_misses(cell, lists) for cell in cells] if any(query.missed for query in lists.queries) else []
+    relevant = sum((pair.grade or 0) >= least for query in lists.queries for pair in query.documents)
+    return Matrix(cells, shown[1] if len(shown) > 1 else "", rows, len(order) - len(rows), misses, relevant)
+
+
+def _misses(cell: str, lists: RankedLists) -> Misses:
+    by_cause = [query.missed.get(cell, {}) for query in lists.queries]
+    counts: dict[Cause, int] = {why: sum(len(each.get(why, ())) for each in by_cause) for why in CAUSES}
+    return Misses(cell, sum(counts.values()), counts)
 
 
 class _Panel:
@@ -224,12 +248,19 @@ class _Panel:
         pair = self.lists.documents[place]
         document = self.documents[pair.document]
         chunk, marks = self._passages(place, span)
+        causes = {
+            cell: why
+            for cell in self.hits
+            for why, places in self.lists.missed.get(cell, {}).items()
+            if place in places
+        }
         return Hit(
             pair=pair,
             document=document,
             url=document.url if _LINK.fullmatch(document.url) else "",
             judge="" if pair.judge == self.judge else pair.judge,
             elsewhere=elsewhere,
+            causes=causes,
             score=score,
             span=_span(*span) if span else "",
             chunk=_cut(marked(chunk[0].text, self.terms), chunk[0], span) if chunk and span else [],

@@ -17,7 +17,7 @@ from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.gate.nulls import BY_NAME
 from runner.report import drawings, sentences
-from runner.report.by_query import AT_FIRST, anchor, fragment, matrix, tint, turning_queries
+from runner.report.by_query import AT_FIRST, CAUSES, anchor, fragment, matrix, tint, turning_queries
 from runner.report.page_frame import inert, rendered
 from runner.score.slices import slices
 
@@ -195,6 +195,7 @@ _ASKED: dict[str, object] = {
     "ASKED": ASKED,
     "AT_FIRST": AT_FIRST,
     "AXIS": drawings.UNIT,
+    "CAUSES": CAUSES,
     "COMMAND": COMMAND,
     "GROUND": drawings.GROUND,
     "HEIGHT": drawings.HEIGHT,

@@ -27,7 +27,7 @@ from runner.base.records import (
 from runner.base.store import Store
 from runner.embed.backends import Backend
 from runner.embed.chunk_corpus import chunkers_sha256
-from runner.embed.chunk_health import chunk_health
+from runner.embed.chunk_health import chunk_health, unread_spans
 from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
@@ -41,7 +41,7 @@ from runner.retrieve.ranking import Retrieval, quantised, retrieval, without_own
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.retrieve.variants import CANDIDATES, variant_run
 
-FORMAT = 8
+FORMAT = 9
 """Raised when a run of the same inputs, or the file that describes it, would come out otherwise; part of its key."""
 
 SPARSE_CHUNKER = "whole_doc"
@@ -326,6 +326,7 @@ class CellRuns:
             chunkers_sha256=chunkers_sha256(cell.chunker),
             index_bytes=index_bytes,
             chunks_per_document=[n_chunks[document.doc_id] for document in self.documents()],
+            unread=None if vectors is None or isinstance(cell, CrossCell) else unread_spans(chunks, vectors),
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
             backend=backend,
             probe=None if encoder is None else probed(self.store, encoder),

@@ -124,6 +124,33 @@ def test_an_address_that_is_no_web_address_is_no_link(url):
     assert {hit.url for row in rows for hit in row.sides[0] if hit.document.doc_id == "d1"} == {""}
 
 
+def test_each_cells_misses_are_counted_by_cause_and_told_beside_the_document(html):
+    shown = matrix(RESULTS, LISTS)
+    table = markup.fromstring(html).xpath("//table[caption[@id='missed-caption']]")[0]
+    figures = [[cell.text for cell in row.xpath("./td")] for row in table.xpath(".//tr")[1:]]
+    assert [row.cell for row in shown.misses] == list(shown.cells)
+    assert figures == [[str(row.total), *map(str, row.causes.values())] for row in shown.misses]
+    for row in shown.misses:
+        lacking = [
+            sum(pair.grade in (2, 3) for pair in query.documents) - sum(hit[0] < 2 for hit in query.hits[row.cell])
+            for query in LISTS.queries
+        ]
+        assert (row.total, row.causes["fusion"], row.causes["below"]) == (
+            sum(lacking),
+            sum(lacking[::2]),
+            sum(lacking[1::2]),
+        )
+    for row in shown.rows:
+        # Of a listed document what keeps it from the other list, of one in neither what keeps it from both.
+        assert {len(hit.causes) for hit, _ in row.missed} <= {2}
+        for own, other, side in zip((BASELINE, BETTER), (BETTER, BASELINE), row.sides, strict=True):
+            for hit in side:
+                lacks = (hit.pair.grade or 0) >= 2 and not hit.elsewhere
+                assert list(hit.causes) == ([other] if lacks else []), own
+    bare = [query.model_copy(update={"missed": {}}) for query in LISTS.queries]
+    assert matrix(RESULTS, LISTS.model_copy(update={"queries": bare})).misses == []
+
+
 def test_a_panel_says_of_each_hit_what_the_results_say(html):
     tree = markup.fromstring(html)
     panels = tree.xpath("//tr[@class='panel']")

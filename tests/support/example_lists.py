@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from runner.eval_set.shapes.lists import (
+    Cause,
     FurtherReading,
     ListedDocument,
     PairShown,
@@ -91,7 +92,16 @@ def _query_lists(number: int, made: Invented, *, texts: bool) -> QueryLists:
         for index, cell in enumerate(CELLS[:3])
     }
     relevant = sum(pair.grade is not None and pair.grade >= PLAN.relevant_grade for pair in pairs)
-    return QueryLists(id=f"q{number + 1:02d}", relevant=relevant, documents=pairs, hits={**hits, SPARSE: []})
+    # Both relevant documents are missed by whatever does not list them.
+    absent = {
+        cell: [each for each in range(relevant) if each not in {hit[0] for hit in hits.get(cell, [])}] for cell in CELLS
+    }
+    missed: dict[str, dict[Cause, list[int]]] = {
+        cell: {"below" if number % 2 else "fusion": places} for cell, places in absent.items() if places
+    }
+    return QueryLists(
+        id=f"q{number + 1:02d}", relevant=relevant, documents=pairs, hits={**hits, SPARSE: []}, missed=missed
+    )
 
 
 def _pair(document: int, grade: int | None, made: Invented, *, texts: bool) -> PairShown:

@@ -6,6 +6,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from runner.base.schema import Count, FrozenModel, Sha256, Share
+from runner.eval_set.shapes.labels import CharacterSpan
 
 
 class Truncation(FrozenModel):
@@ -87,7 +88,9 @@ class CellFile(Provenance):
 
     `backend` is null for a cell without an encoder. `index_bytes` are those of what was searched: vectors as they
     are stored (float32 for a plain cell), 8 a posting of BM25; null for an imported run, which counts one chunk a
-    document. `chunks_per_document` has a count per document, in the order of corpus.jsonl.
+    document. `chunks_per_document` has a count per document, in the order of corpus.jsonl. `unread` are the characters
+    of each document that the encoder read in no chunk (`runner.embed.chunk_health.unread_spans`); null if that was not
+    recorded, or the cell has no encoder.
     """
 
     schema_version: Literal[1]
@@ -98,3 +101,4 @@ class CellFile(Provenance):
     chunkers_sha256: Sha256 | None
     index_bytes: Count | None
     chunks_per_document: list[Count]
+    unread: dict[str, list[CharacterSpan]] | None = None

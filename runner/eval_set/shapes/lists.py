@@ -7,6 +7,9 @@ from pydantic import Field
 from runner.base.schema import Count, FrozenModel, Sparse
 from runner.eval_set.shapes.labels import CharacterSpan, Grade
 
+Cause = Literal["fusion", "copies", "unread", "below", "absent"]
+"""Why a relevant document is not among a cell's first ten; `runner.decide.misses` says when each holds."""
+
 
 class ListedDocument(FrozenModel):
     """A document that some query lists; `title` is empty if texts are not ours to show."""
@@ -64,6 +67,9 @@ class QueryLists(Sparse):
         dict[str, list[Annotated[list[Count], Field(min_length=3, max_length=3)]]],
         Field(description="by cell: [place in this query's `documents`, start, end]"),
     ]
+    missed: dict[str, dict[Cause, list[Count]]] = Field(
+        default_factory=dict, description="relevant documents that are not among a cell's first ten, by cause"
+    )
     scores: dict[str, list[float]] = Field(
         default_factory=dict, description="of the first hits of the cells that the page shows, with texts alone"
     )
