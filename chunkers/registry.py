@@ -32,6 +32,7 @@ class Row(NamedTuple):
 
 
 CHUNKERS: dict[str, Row] = {
+    "by_heading_v1": Row(partial(by_section, rules=MARKDOWN), limit=512),
     "fixed_token_256_25": Row(partial(fixed_token, size=256, overlap=25), limit=256),
     "fixed_token_512_50": Row(partial(fixed_token, size=512, overlap=50), limit=512),
     "fixed_token_1024_100": Row(partial(fixed_token, size=1024, overlap=100), limit=1024),

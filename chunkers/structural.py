@@ -29,7 +29,7 @@ REGULATIONS = SectionRules(
 """Federal Register and CFR."""
 
 MARKDOWN = SectionRules(containers=frozenset(), sections=frozenset(("heading", "summary", "footnotes")), repeats=False)
-"""Reports with headings alone."""
+"""Reports with headings alone, and documents of one's own."""
 
 CODE = SectionRules(
     containers=BILLS.containers | {"compiledAct", "courtRules", "reorganizationPlan", "reorganizationPlans", "notes"},

@@ -323,13 +323,31 @@ _ROWS = (
 
 SOURCES: dict[str, SourceSpec] = {row.name: row for row in _ROWS}
 
+DOCUMENTS = SourceSpec(
+    name="documents",
+    structural_chunker="by_heading_v1",
+    baseline=PACKAGED_BASELINE,
+    format="samplers.sources.documents",
+    elsewhere="give a folder, a ZIP, a file of JSON lines or an SQLite table of your own, with --documents",
+    queries=query_kinds(
+        topic=(6, "everything on a subject", "rules on keeping bees in towns"),
+        paraphrase=(5, "the same without the words that the documents use", "can my neighbour's hive be taken away"),
+        citation=(3, "a document or section by number or title", "section 12 of the bee ordinance"),
+        authority=(2, "who may, must or must not do something", "Who inspects hives on rented roofs?"),
+        definition=(2, "what a term means", "What counts as a swarm?"),
+        amount=(1, "how much", "fine for an unmarked hive"),
+        deadline=(1, "by when, or for how long", "How soon must a lost swarm be reported?"),
+    ),
+)
+"""What a source of one's own is made from: its name, its baseline and its fields stand in its plan."""
+
 SAMPLERS: Mapping[str, str] = {row.name: row.format for row in _ROWS if row.format}
 """The sources that have a reader, with the module of its `FORMAT` or of another row, `module:ROW`."""
 
 
 def source_format(name: str) -> SourceFormat:
-    """Return how the files of a source that has a reader of its own become documents."""
-    module, _, row = SAMPLERS[name].partition(":")
+    """Return how the files of a source that has a reader of its own, or anybody's, become documents."""
+    module, _, row = (DOCUMENTS.format if name == DOCUMENTS.name else SAMPLERS[name]).partition(":")
     # A reader is imported on use: it takes lxml along.
     source_row: SourceFormat = getattr(import_module(module), row or "FORMAT")
     return source_row

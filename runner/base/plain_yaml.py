@@ -20,10 +20,18 @@ def read_yaml(path: Path) -> object:
     into memory) and tags (`!!bool 5`).
     """
     try:
-        return load(read_bytes(path), Loader=_PlainLoader)  # noqa: S506  # a subclass of the safe loader
+        return parse_yaml(read_bytes(path))
+    except ValueError as error:
+        raise InputError(f"{path} is not YAML: {error}.") from error
+
+
+def parse_yaml(text: str | bytes) -> object:
+    """Return what a text holds, as `read_yaml` does of a file; ValueError with the parser's reason."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    try:
+        return load(data, Loader=_PlainLoader)  # noqa: S506  # a subclass of the safe loader
     except (YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split()).replace(' in "<byte string>"', "")
-        raise InputError(f"{path} is not YAML: {reason}.") from error
+        raise ValueError(" ".join(str(error).split()).replace(' in "<byte string>"', "")) from error
 
 
 def line_of(path: Path, steps: Sequence[str]) -> int:

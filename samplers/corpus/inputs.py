@@ -1,13 +1,14 @@
 """Files of a corpus, in a folder, in a ZIP or in the substrate's database, each read only when it is wanted."""
 
 import errno
+import json
 import os
 import re
 import sqlite3
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -51,13 +52,14 @@ class CorpusFile:
 
 
 @contextmanager
-def corpus_files(path: Path, source: str) -> Iterator[list[CorpusFile]]:
+def corpus_files(path: Path, table: str, *, records: bool = False) -> Iterator[list[CorpusFile]]:
     """Give every file of a corpus in the order of places; they can be loaded inside the block.
 
     A folder is taken with all below it, links to files too, links to folders not; raise an InputError for a folder in
     it that cannot be listed, since a sample from the rest would be biased. A ZIP is read in place, nothing is unpacked
-    to the disk, and archives inside it stay closed. A database is the substrate's: each row of the table
-    `<source>_documents` is a file (see `_rows`).
+    to the disk, and archives inside it stay closed. In a database each row of the table is a file (see `_rows`); with
+    `records` one of any columns is a record of JSON, and a `table` of no name is the only one. Any other file is a
+    corpus of one.
     """
     with ExitStack() as stack:
         if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where a folder above cannot be searched
@@ -73,15 +75,17 @@ def corpus_files(path: Path, source: str) -> Iterator[list[CorpusFile]]:
             stack.callback(_database.cache_clear)
             database = stack.enter_context(closing(_database(path)))
             try:
-                files = list(_rows(database, path, f"{source}_documents"))
+                files = list(_rows(database, path, table, records=records))
             except sqlite3.Error as error:
                 raise InputError(
                     f"{path} cannot be read as a database ({error}). Give --corpus-path another place."
                 ) from error
+        elif start:
+            files = [CorpusFile(printable(path.name), path.stat().st_size, partial(_from_disk, path))]
         else:
             raise InputError(
-                f"{path} is not a folder, a ZIP or an SQLite database. Give --corpus-path the place that holds the "
-                "files."
+                f"{path} is not a folder, a ZIP, an SQLite database or a file with content. Give the place that holds "
+                "the files."
             )
         yield sorted(files, key=lambda file: file.place)
 
@@ -205,44 +209,67 @@ def _from_archive(path: Path, info: zipfile.ZipInfo) -> bytes:
         raise DocumentError(info.filename, "damaged in the archive") from error
 
 
-def _rows(database: sqlite3.Connection, path: Path, table: str) -> Iterator[CorpusFile]:
-    """Give the rows of a table with doc_id, path or name, and raw, the bytes of the source file."""
+def _rows(database: sqlite3.Connection, path: Path, table: str, *, records: bool) -> Iterator[CorpusFile]:
+    """Give the rows of a table with doc_id, path or name, and raw, the bytes of the source file; or its `records`."""
     database.execute("PRAGMA trusted_schema = OFF")
+    listed = database.execute(
+        "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    )
+    found = sorted(str(row[0]) for row in listed)
+    tables = ", ".join(map(printable, found)) or "none"
+    if not table and len(found) != 1:
+        raise InputError(f"{path}: which table has the documents? Name it: table=NAME. Tables found: {tables}.")
+    table = table or found[0]
+    shown, name = printable(table), _quoted(table)
     # The schema as SQLite understood it: what the file says a view or a virtual table is may be false.
-    kinds = {row[2] for row in database.execute(f'PRAGMA table_list("{table}")') if row[0] == "main"}
+    kinds = {row[2] for row in database.execute(f"PRAGMA table_list({name})") if row[0] == "main"}
     if kinds - {"table"}:
         raise InputError(
-            f"{path}: {table} is a {printable(min(kinds))}, not a table, and may have rows without end. Write its rows "
+            f"{path}: {shown} is a {printable(min(kinds))}, not a table, and may have rows without end. Write its rows "
             "to a table, or give --corpus-path another place."
         )
-    columns = {row[1] for row in database.execute(f'PRAGMA table_info("{table}")')}
-    names = [name for name in ("path", "name") if name in columns]
-    if not names or not {"doc_id", "raw"} <= columns or "rowid" in map(str.lower, columns):
-        listed = database.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
-        tables = ", ".join(printable(row[0]) for row in listed) or "none"
-        has = f"has the columns {', '.join(sorted(columns))}" if columns else "is not there"
+    columns = sorted(row[1] for row in database.execute(f"PRAGMA table_info({name})"))
+    places = [column for column in ("path", "name") if column in columns]
+    is_of_files = bool(places) and {"doc_id", "raw"} <= set(columns)
+    if not columns or not (records or is_of_files) or "rowid" in map(str.lower, columns):
+        has = f"has the columns {', '.join(map(printable, columns))}" if columns else "is not there"
+        wanted = "columns of any names" if records else "the columns doc_id, path or name, and raw (the source file)"
         raise InputError(
-            f"{path}: the table {table} {has}. Documents are read from a table {table} with the columns doc_id, path "
-            f"or name, and raw (the bytes of the source file), and none that is named rowid. Tables found: {tables}."
+            f"{path}: the table {shown} {has}. Documents are read from a table {shown} with {wanted}, and none that is "
+            f"named rowid. Tables found: {tables}."
         )
     # Each row is found again by SQLite's own key: doc_id and path need no index, and two rows may have equal ones.
-    fetch = f'SELECT CAST(raw AS BLOB) FROM "{table}" WHERE rowid = ?'  # noqa: S608
+    taken = ["raw"] if is_of_files else columns
+    wanted = "CAST(raw AS BLOB)" if is_of_files else ", ".join(map(_quoted, columns))
+    size = " + ".join(f"coalesce(length({_quoted(column)}), 0)" for column in taken)
+    place = f"coalesce({_quoted(places[0])}, doc_id)" if is_of_files else "rowid || '.json'"
+    fetch = f"SELECT {wanted} FROM {name} WHERE rowid = ?"  # noqa: S608
     total = 0
-    listing = f'SELECT doc_id, "{names[0]}", length(raw), rowid FROM "{table}"'  # noqa: S608
-    for number, (doc_id, place, size, key) in enumerate(database.execute(listing), start=1):
-        total += size or 0
+    listing = f"SELECT {place}, {size}, rowid FROM {name}"  # noqa: S608
+    for number, (of_row, n_bytes, key) in enumerate(database.execute(listing), start=1):
+        total += n_bytes
         if number > MAX_MEMBERS or total > MAX_TOTAL:
             raise InputError(
-                f"{path}: the table {table} has more than {MAX_MEMBERS} rows or {MAX_TOTAL / 1e9:.0f} GB. Give "
+                f"{path}: the table {shown} has more than {MAX_MEMBERS} rows or {MAX_TOTAL / 1e9:.0f} GB. Give "
                 "--corpus-path a smaller database or a folder."
             )
-        shown = printable(str(place if place is not None else doc_id))
-        yield CorpusFile(shown, size or 0, partial(_from_row, path, fetch, shown, key))
+        at = printable(str(of_row)) if is_of_files else f"{shown}/{of_row}"
+        load = partial(_from_row, path, fetch, at, key, () if is_of_files else tuple(columns))
+        yield CorpusFile(at, n_bytes, load)
 
 
-def _from_row(path: Path, fetch: str, place: str, key: int) -> bytes:
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _from_row(path: Path, fetch: str, place: str, key: int, columns: Sequence[str]) -> bytes:
+    """Return the bytes of a row's file; of a row that is a record, its columns as JSON, bytes read as UTF-8."""
     try:
         row = _database(path).execute(fetch, (key,)).fetchone()
     except sqlite3.Error as error:
         raise DocumentError(place, "cannot be read from the database") from error
-    return row[0] or b"" if row else b""
+    if not columns:
+        return row[0] or b"" if row else b""
+    values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in row or ()]
+    return json.dumps(dict(zip(columns, values, strict=False))).encode()

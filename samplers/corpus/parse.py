@@ -14,7 +14,7 @@ from samplers.corpus.inputs import CorpusFile, corpus_files, printable
 from samplers.corpus.outcome import Outcome, bytes_of, outcomes, within_limits
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
 from samplers.corpus.shelf import Shelf, Texts
-from samplers.registry import SOURCES, source_format
+from samplers.registry import DOCUMENTS, SOURCES, source_format
 from samplers.source import Unit
 from samplers.source_format import MAX_BYTES, Card, SourceFormat
 
@@ -89,10 +89,12 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
     and for more than QUARANTINE_LIMIT unreadable files.
     """
     row = source_format(source)
-    if unknown := sorted(options - set(row.options)):
+    named = {name: value for name, _, value in (option.partition("=") for option in options)}
+    if unknown := sorted(named.keys() - row.options.keys()):
         has = ", ".join(row.options) or "none"
         raise InputError(f"{source} has no option {unknown[0]!r}. Options: {has}. Edit `sample` in the plan.")
-    with corpus_files(path, source) as files:
+    is_own = source == DOCUMENTS.name
+    with corpus_files(path, named.get("table", "") if is_own else f"{source}_documents", records=is_own) as files:
         reading = Reading()
         read, sidecars = _parted(files, row, source, reading.ignored)
         if not read:
@@ -102,9 +104,10 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         reading.n_files = len(read)
         # Of two files with one id the first place wins, so they are taken in order, whoever read them.
         places: dict[str, str] = {}
+        unit = SOURCES.get(source, DOCUMENTS).unit
         held = zip(read, outcomes(source, options, read), strict=True)
         for file, outcome_of_file in watched(held, len(read), "reading", "files"):
-            _take(reading, places, file, outcome_of_file, SOURCES[source].unit)
+            _take(reading, places, file, outcome_of_file, unit)
         cards = _newest([card for _, card in sorted(reading.cards.items())], row)
         reading.n_superseded = len(places) - len(cards)
         reading.cards = {card.doc_id: card for card in _enriched(reading, cards, sidecars, row)}

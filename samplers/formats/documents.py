@@ -38,7 +38,28 @@ NUMBERED = r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,4}|[IVX]{1,5}|[A-Z])[.)]?\s+[A-Z]
 TITLE_RANK = 7
 """Of a heading that only its place and capitals show; those of Markdown and HTML have 1 to 6."""
 
+DIVISIONS = (
+    "title|book|libro|buch|livre",
+    "part|parte|teil|partie",
+    "chapter|cap[ií]tulo|kapitel|chapitre|capo",
+    "subchapter|division|subpart",
+    "art(?:icle|ikel|[ií]culo|icolo|igo)?",
+    "sec(?:tion|ci[oó]n)?|§{1,2}",
+)
+"""Words that name a numbered part of a law, from the highest rank down."""
+
+WORDED = (
+    rf"(?:(?P<word>(?i:{'|'.join(DIVISIONS)}))\.?\s*(?:[IVXLC]{{1,7}}|\d{{1,4}}[A-Za-z]?(?:[.-]\d{{1,4}}[a-z]?){{0,4}})"
+    r"(?:[.):]?(?:\s*[-–—])?\s+[^\W\d_a-zß-ÿ(].*)?[.):]?"
+    r"|(?:(?P<number>\d{1,2}(?:\.\d{1,2}){0,4})[.)]?|[IVX]{1,5}[.)]|[A-Z][.)])\s+[A-Z].*)"
+)
+"""A heading of text and PDF by its number, with a word before it or without: "Chapter 2", "Article 5 – Deposits",
+"§ 12. Notice", "2.1 Costs"."""
+
 LONGEST_HEADING = 150
+LONGEST_SENTENCE = 80
+"""Characters of a numbered line that ends with a full stop, from which on it is a sentence and no heading of a law."""
+
 HEAD_LINES = 90
 """Lines among which the page's own head ends; the longest real one has 79."""
 
@@ -75,6 +96,10 @@ _NO_TITLE = re.compile(
     r"[^A-Z\"“\d]|.*(?:[a-z]{3}[.!] [A-Z]|[.;:,”=\d]$| (?:that|to|as|an?|the|of|and|or|by|for|with|would)$)"
     r"|According to |CRS (?:Report|In Focus|Insight|Legal Sidebar)|https?:"
 )
+_AMID = re.compile(r" (?:that|to|as|an?|the|of|and|or|by|for|with|would|shall|may|is|are)$")
+_NOT_FOUND = re.compile(
+    r"^\W*(?:error\W*)?404(?:\W*$|\s*[-–|:]|\W+(?:error|file|page|not)\b)|\b(?:page|file)\s+not\s+found", re.I
+)
 _HIDDEN = frozenset(("script", "style", "head", "noscript", "template", "nav"))
 _PARTED = {**dict.fromkeys(("br", "li", "tr", "dt", "dd", "option"), "\n"), "td": "\t", "th": "\t"}
 _INLINE = frozenset(
@@ -100,7 +125,8 @@ class Layout:
     Patterns are searched in lines without marks. The text begins below the last line that `starts` matches among the
     first HEAD_LINES and ends above the first that `ends` does; lines that `drops` matches are the page's own. A list
     under a heading that `contents` matches is left out and names headings of the first rank; lines that `headings`
-    matches whole are some too, of a rank by the group `number`; with `titles`, so are lines set as titles.
+    matches whole are some too, of a rank by the group `number` or, before those, by which of `words` the group `word`
+    is; with `titles`, so are lines set as titles.
 
     `facts` are patterns over file name, fields of a JSON record and lines, whose named groups fill the templates, as do
     `place`, `stem`, `folder`, `heading`, `length`, and the fields themselves. Of templates the first counts that can be
@@ -113,6 +139,7 @@ class Layout:
     drops: str = ""
     contents: str = ""
     headings: str = NUMBERED
+    words: tuple[str, ...] = ()
     titles: bool = False
     needs: str = ""
     facts: tuple[str, ...] = ()
@@ -130,8 +157,12 @@ def reader(layout: Layout) -> Reader:
 
 
 def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileContent:
-    words, lines, facts = _lines(data, name, layout)
-    if re.search(r"\b404\b|not\s+found", facts.get("title", ""), re.I) and facts["format"] == "html":
+    return content_of(*lines_of_file(data, name, layout), name, layout)
+
+
+def content_of(words: str, lines: list[Line], facts: dict[str, str], name: str, layout: Layout) -> FileContent:
+    """Return the document that these lines and facts make, its account over all `words` of the file."""
+    if facts["format"] == "html" and _NOT_FOUND.search(facts.get("title", "")):
         # Nobody can repair it, so it is counted and not quarantined.
         return FileContent((), {ERROR_PAGE: visible(words)}, {ERROR_PAGE: 1})
     if facts["stem"].lower() == "metadata" and lines and lines[0].rank and lines[0].text.lower() == "metadata":
@@ -193,19 +224,22 @@ def _filled(templates: Sequence[str], facts: Mapping[str, str]) -> str:
     return ""
 
 
-def _lines(data: bytes, name: str, layout: Layout) -> tuple[str, list[Line], dict[str, str]]:
-    """Return all characters of a file that its account is of, its lines, and the facts that need no pattern."""
+def check_size(data: bytes, name: str) -> None:
+    """Raise DocumentError for a file that is larger than one document is."""
     if len(data) > MAX_BYTES:
         raise DocumentError(name, f"larger than {MAX_BYTES // 1_000_000} MB ({len(data) / 1e6:.0f} MB)")
-    path, _, suffix = name.rpartition(".") if "." in name.rpartition("/")[2] else (name, "", "")
-    folder, _, stem = path.rpartition("/")
-    facts = {"place": re.sub(r"[\s/]+", "-", path), "stem": stem, "folder": folder.rpartition("/")[2]}
+
+
+def lines_of_file(data: bytes, name: str, layout: Layout) -> tuple[str, list[Line], dict[str, str]]:
+    """Return all characters of a file that its account is of, its lines, and the facts that need no pattern."""
+    check_size(data, name)
+    facts, suffix = places_of(name)
     if b"%PDF-" in data[:1024]:
         pages = pdf_pages(data, name)
         rows = [_DOUBLED.sub(r"\1\2", line) for line in _without_heads(pages)]
         return "".join(pages), [*_typed(rows, layout, is_pdf=True)], facts | {"format": "pdf"}
-    text = _decoded(data, name)
-    if suffix.lower() == "json":
+    text = decoded(data, name)
+    if suffix == "json":
         record = _record(text, name)
         fields = {
             key: "; ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in record.items()
@@ -213,20 +247,39 @@ def _lines(data: bytes, name: str, layout: Layout) -> tuple[str, list[Line], dic
         body = record.get(layout.text_field) or ""
         if not isinstance(body, str):
             raise DocumentError(name, f"{layout.text_field} is not text")
-        words = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[3] or " ", text)
         fields.pop(layout.text_field, None)
-        # Two escapes make one character of the upper planes.
-        words = words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return words, [*_typed(body.split("\n"), layout)], fields | facts | {"format": "json"}
-    if suffix.lower() in ("html", "htm") or _HTML.match(text):
+        return words_of_json(text), [*_typed(body.split("\n"), layout)], fields | facts | {"format": "json"}
+    words, lines, title = lines_of(text, suffix, name, layout)
+    return words, lines, facts | title
+
+
+def places_of(name: str) -> tuple[dict[str, str], str]:
+    """Return the facts of a file's path (place, stem and folder), and its suffix in small letters."""
+    path, _, suffix = name.rpartition(".") if "." in name.rpartition("/")[2] else (name, "", "")
+    folder, _, stem = path.rpartition("/")
+    facts = {"place": re.sub(r"[\s/]+", "-", path), "stem": stem, "folder": folder.rpartition("/")[2]}
+    return facts, suffix.lower()
+
+
+def lines_of(text: str, suffix: str, name: str, layout: Layout) -> tuple[str, list[Line], dict[str, str]]:
+    """Return the words of a text, its lines, and its format with a page's title, by suffix or else by its beginning."""
+    if suffix in ("html", "htm") or _HTML.match(text):
         words, html_lines, title = _html(text, name)
-        return words, html_lines, facts | ({"title": title} if title else {}) | {"format": "html"}
+        return words, html_lines, ({"title": title} if title else {}) | {"format": "html"}
     rows = text.split("\n")
-    is_markdown = suffix.lower() in ("md", "markdown")
-    return text, [*(_marked(rows) if is_markdown else _typed(rows, layout))], facts | {"format": "text"}
+    lines = _marked(rows) if suffix in ("md", "markdown") else _typed(rows, layout)
+    return text, [*lines], {"format": "text"}
 
 
-def _decoded(data: bytes, name: str) -> str:
+def words_of_json(text: str) -> str:
+    """Return a text of JSON with its escapes as the characters that they stand for."""
+    words = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[3] or " ", text)
+    # Two escapes make one character of the upper planes.
+    return words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Return a file's text in NFC with plain line ends; DocumentError unless it is UTF-8."""
     if data.startswith(b"\x1f\x8b"):
         try:
             data = zlib.decompressobj(31).decompress(data, _UNPACKED)
@@ -389,7 +442,7 @@ def _rank(above: Line, line: Line, below: Line, layout: Layout, entries: frozens
         return 0
     if on_one_line(text) in entries:
         return 1
-    if (rank := _number_rank(text, layout)) and text[-1] not in ".;,?":
+    if (rank := _number_rank(text, layout)) and not _goes_on(text, layout):
         # Of numbers right below one another each is an item of a list.
         return 0 if rank in (_number_rank(above.text, layout), _number_rank(below.text, layout)) else rank
     is_set_apart = bool(below.rank) or len(below.text) > len(text)
@@ -397,10 +450,22 @@ def _rank(above: Line, line: Line, below: Line, layout: Layout, entries: frozens
     return TITLE_RANK if layout.titles and is_set_apart and is_title_line and not _NO_TITLE.match(text) else 0
 
 
+def _goes_on(text: str, layout: Layout) -> bool:
+    """Return whether a numbered line ends as a sentence or amid one; laws also end headings with a full stop."""
+    if layout.words:
+        return text[-1] in ";,?" or (text[-1] == "." and len(text) > LONGEST_SENTENCE) or bool(_AMID.search(text))
+    return text[-1] in ".;,?"
+
+
 def _number_rank(text: str, layout: Layout) -> int:
-    """Return the rank that a line's number gives it, 0 for none."""
+    """Return the rank that a line's number and the word before it give it, 0 for none."""
     match = re.fullmatch(layout.headings, text.rstrip(": ")) if len(text) <= LONGEST_HEADING else None
-    return 1 + (match.groupdict().get("number") or "").count(".") if match else 0
+    if not match:
+        return 0
+    groups = match.groupdict()
+    if word := groups.get("word"):
+        return next(rank for rank, words in enumerate(layout.words, 1) if re.fullmatch(words, word, re.I))
+    return len(layout.words) + 1 + (groups.get("number") or "").count(".")
 
 
 def _written(lines: Sequence[Line]) -> tuple[str, tuple[Any, ...]]:

@@ -40,6 +40,7 @@ BY_SECTION = {
     STRUCTURAL: BILLS,
     "section_aware_fr_v1": REGULATIONS,
     "usc_uslm_section_v1": CODE,
+    "by_heading_v1": MARKDOWN,
     "markdown_header_v1": MARKDOWN,
     "section_aware_committee_v1": REPORTS,
 }

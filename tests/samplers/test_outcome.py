@@ -29,7 +29,7 @@ def processors(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
 
 
 def found(folder: Path) -> list[Outcome]:
-    with corpus_files(folder, "bills") as files:
+    with corpus_files(folder, "bills_documents") as files:
         return list(outcome.outcomes("bills", frozenset(), files))
 
 
@@ -124,7 +124,7 @@ def test_who_stops_taking_outcomes_ends_the_processes(folder, monkeypatch):
     pools, begin = [], outcome.ProcessPoolExecutor
     monkeypatch.setattr(outcome, "ProcessPoolExecutor", lambda *a, **b: pools.append(begin(*a, **b)) or pools[-1])
     processors(monkeypatch, 2)
-    with corpus_files(folder, "bills") as files:
+    with corpus_files(folder, "bills_documents") as files:
         outcomes = outcome.outcomes("bills", frozenset(), files)
         next(outcomes)
         started = list(pools[0]._processes)
@@ -138,7 +138,7 @@ def test_who_stops_taking_outcomes_ends_the_processes(folder, monkeypatch):
 def test_who_is_stopped_does_not_wait_for_the_file_that_a_process_is_at(folder, monkeypatch):
     processors(monkeypatch, 2)
     monkeypatch.setattr(outcome, "partial", lambda read, *given: _Slow(read, given))
-    with corpus_files(folder, "bills") as files:
+    with corpus_files(folder, "bills_documents") as files:
         outcomes = outcome.outcomes("bills", frozenset(), files)
         next(outcomes)
         began = time.monotonic()

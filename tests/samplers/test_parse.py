@@ -308,7 +308,7 @@ def test_of_two_sidecars_with_one_path_and_other_bytes_the_second_is_quarantined
     planted(sidecar="yaml$", enrich=titled)
     listed = [("a.yaml", b"good"), ("a.yaml", b"other"), ("a.yaml", b"good"), *HUNDRED.items()]
     files = [CorpusFile(place, len(data), partial(bytes, data)) for place, data in listed]
-    monkeypatch.setattr(reading_module, "corpus_files", lambda *_: nullcontext(files))
+    monkeypatch.setattr(reading_module, "corpus_files", lambda *_, **__: nullcontext(files))
     reading = read_corpus(tmp_path, "any")
     assert [place for place, _ in reading.quarantined] == ["a.yaml"]
     assert {item.stratum for item in reading.documents} == {"good"}
