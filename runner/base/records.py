@@ -190,9 +190,9 @@ class BM25Cell:
 
 @dataclass(frozen=True, slots=True)
 class HybridCell:
-    """BM25 over whole documents with a dense arm over chunks: re-ranked, or fused by reciprocal rank."""
+    """BM25 with a dense arm over chunks: of the same chunks summed; of whole documents re-ranked, or fused by rank."""
 
-    method: Literal["rerank", "rrf"]
+    method: Literal["rerank", "rrf", "sum"]
     variant: str
     encoder: str
     chunker: str
@@ -200,7 +200,7 @@ class HybridCell:
     def __str__(self) -> str:
         if self.method == "rerank":
             return f"{self.variant}>{self.encoder} x {self.chunker}"
-        return f"rrf({self.variant},{self.encoder}) x {self.chunker}"
+        return f"{self.method}({self.variant},{self.encoder}) x {self.chunker}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,16 +250,16 @@ def parse_cell(text: str) -> OwnCell:
             return BM25Cell(retriever, chunker)
         if match := re.fullmatch(rf"({_BM25_NAME})>({_NAME})", retriever):
             return HybridCell("rerank", match[1], match[2], chunker)
-        if match := re.fullmatch(rf"rrf\(({_BM25_NAME}),({_NAME})\)", retriever):
-            return HybridCell("rrf", match[1], match[2], chunker)
+        if match := re.fullmatch(rf"(rrf|sum)\(({_BM25_NAME}),({_NAME})\)", retriever):
+            return HybridCell("rrf" if match[1] == "rrf" else "sum", match[2], match[3], chunker)
         if match := re.fullmatch(rf"rerank\(({_BM25_NAME}),({_NAME})\)", retriever):
             return CrossCell(match[1], match[2], chunker)
         if match := re.fullmatch(rf"({_NAME})(?:@({_VARIANT}))?", retriever):
             return DenseCell(match[1], chunker, match[2] or "")
     raise InputError(
         f"{text!r} is not a cell. Write 'ENCODER x CHUNKER', 'bm25 x CHUNKER', 'bm25>ENCODER x CHUNKER', "
-        "'rrf(bm25,ENCODER) x CHUNKER', 'rerank(bm25,MODEL) x CHUNKER', with @256, @int8 or @bit after a lone ENCODER "
-        "if its vectors are stored so. "
+        "'sum(bm25,ENCODER) x CHUNKER', 'rrf(bm25,ENCODER) x CHUNKER', 'rerank(bm25,MODEL) x CHUNKER', with @256, "
+        "@int8 or @bit after a lone ENCODER if its vectors are stored so. "
         f"bm25@de is BM25 for German; others: {', '.join(sorted(LANGUAGES.keys() - {'de'}))}."
     )
 
@@ -284,11 +284,32 @@ def by_model(origin: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved document, its score (a multiple of 1e-5, of 1e-9 in fused runs) and its best chunk's span."""
+    """A retrieved document, its score (a multiple of 1e-5, of 1e-9 in fused and summed runs), its best chunk's span."""
 
     doc_id: str
     score: float
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """What one arm of a sum has of a document: its place there, from 1, its value in [0, 1], and its best chunk's span.
+
+    The value is a multiple of 1e-9: the share of words that BM25 can give at most, or the room above the dense floor.
+    """
+
+    rank: int
+    value: float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """A document that either arm of a sum has among its first RUN_DEPTH; None for an arm that lacks it."""
+
+    doc_id: str
+    words: Half | None
+    meaning: Half | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +405,9 @@ READ_TOKENS = 8192
 
 Reading = Mapping[str, tuple[ChunkHit, ...]]
 """For every query, the chunks that a reader of the ranking meets, best first."""
+
+ArmLists = Mapping[str, tuple[Arms, ...]]
+"""For every query of a sum, both arms' documents in the sum's order: the run has the first RUN_DEPTH of them."""
 
 Qrels = Mapping[str, Mapping[str, int]]
 """query_id -> doc_id -> grade."""

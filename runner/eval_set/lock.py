@@ -26,7 +26,7 @@ from runner.eval_set.plan import plan_digest, read_plan
 from runner.eval_set.shapes.lock import Lock
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
 
-_CELL_FILES = (("runs", ".tsv"), ("runs", ".chunks.tsv"), ("cells", ".json"))
+_CELL_FILES = (("runs", ".tsv"), ("runs", ".chunks.tsv"), ("runs", ".arms.tsv"), ("cells", ".json"))
 _FILES = (
     *("corpus.jsonl", "decision.json", "labels.jsonl", "lists.json", "opened.json", "plan.yaml"),
     *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
@@ -206,6 +206,7 @@ def _of_cell(holder: str, record: Path, provenance: JSON, cell: str) -> Iterator
     yield holder, _home(record) / "corpus.jsonl", _at(provenance, "corpus_sha256")
     yield holder, record / f"runs/{cell}.tsv", _at(provenance, "run_sha256")
     yield holder, record / f"runs/{cell}.chunks.tsv", _at(provenance, "chunk_run_sha256")
+    yield holder, record / f"runs/{cell}.arms.tsv", _at(provenance, "arms_sha256")
 
 
 def _of_results(holder: str, record: Path, results: JSON) -> Iterator[Claim]:

@@ -7,13 +7,17 @@ from typing import TypeVar
 
 from runner.base.canonical import read_bytes
 from runner.base.errors import InputError
-from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Hit, Reading, Run, Span
+from runner.base.records import READ_TOKENS, RUN_DEPTH, ArmLists, Arms, ChunkHit, Half, Hit, Reading, Run, Span
 from runner.eval_set.door import held
 
 RUN_HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend"
+ARMS_HEADER = "query_id\trank\tdoc_id" + "".join(
+    f"\t{arm}_{column}" for arm in ("words", "meaning") for column in ("rank", "value", "start", "end")
+)
 READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
 
 _WAY_OUT = "Restore the file, or remove it and retrieve again."
+_VALUE = re.compile(r"0\.\d{9}|1\.0{9}")
 _SCORE = re.compile(r"-?\d+\.\d{5}(?:\d{4})?")
 _Entry = TypeVar("_Entry")
 
@@ -45,6 +49,56 @@ def reading_bytes(reading: Reading) -> bytes:
             location = f"{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}"
             lines.append(f"{query_id}\t{rank}\t{location}\t{chunk.n_tokens}\t{cumulative}")
     return ("\n".join(lines) + "\n").encode()
+
+
+def arms_bytes(lists: ArmLists) -> bytes:
+    """Return runs/<cell>.arms.tsv: both arms' documents of a sum in its order; "-" for an arm that lacks one.
+
+    `read_arms` gives the same lists back.
+    """
+
+    def columns(half: Half | None) -> str:
+        if half is None:
+            return "-\t-\t-\t-"
+        return f"{half.rank}\t{half.value:.9f}\t{half.span.start}\t{half.span.end}"
+
+    lines = [ARMS_HEADER]
+    for query_id, documents in lists.items():
+        lines += [
+            f"{query_id}\t{rank}\t{arms.doc_id}\t{columns(arms.words)}\t{columns(arms.meaning)}"
+            for rank, arms in enumerate(documents, start=1)
+        ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
+    """Return the arms in a file, for exactly these queries in this order; () for one without a line.
+
+    Raises InputError with file and line on what `arms_bytes` would not write.
+    """
+    lists: dict[str, list[Arms]] = {query_id: [] for query_id in query_ids}
+
+    def arms_of(query_id: str, doc_id: str, columns: Sequence[str]) -> Arms:
+        words, meaning = _half_of(columns[:4]), _half_of(columns[4:])
+        if words is None and meaning is None:
+            raise ValueError(f"query {query_id} has {doc_id} in neither arm")
+        return Arms(doc_id, words, meaning)
+
+    _read_lists(path, ARMS_HEADER, lists, arms_of)
+    return {query_id: tuple(documents) for query_id, documents in lists.items()}
+
+
+def _half_of(columns: Sequence[str]) -> Half | None:
+    if set(columns) == {"-"}:
+        return None
+    rank, value, start, end = columns
+    if not all(number.isascii() and number.isdecimal() for number in (rank, start, end)):
+        raise ValueError(f"one of {(rank, start, end)} is not a whole number")
+    if not 1 <= int(rank) <= RUN_DEPTH:
+        raise ValueError(f"the rank {rank} is not one of {RUN_DEPTH}")
+    if not _VALUE.fullmatch(value):
+        raise ValueError(f"the value {value!r} is not a number from 0 to 1 with 9 places")
+    return Half(int(rank), float(value), Span(int(start), int(end)))
 
 
 def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:

@@ -150,6 +150,10 @@ class Version:
         """Return runs/<cell>.chunks.tsv."""
         return self.record / "runs" / f"{slug(cell)}.chunks.tsv"
 
+    def arms_path(self, cell: str) -> Path:
+        """Return runs/<cell>.arms.tsv, which sums have."""
+        return self.record / "runs" / f"{slug(cell)}.arms.tsv"
+
     def cell_path(self, cell: str) -> Path:
         """Return cells/<cell>.json, written after the cell's runs: where it exists, they are whole."""
         return self.record / "cells" / f"{slug(cell)}.json"

@@ -1,5 +1,6 @@
 """Sparse retrieval: BM25 by bm25s (Lucene's formula), and rank-bm25's Okapi for comparability with Phase 1."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -61,10 +62,15 @@ POSTING_BYTES = 8
 
 
 class Index(NamedTuple):
-    """The scores of all texts for a query, and the number of distinct (text, term) pairs."""
+    """The scores of all texts for a query, the number of distinct (text, term) pairs, and the most a text could score.
+
+    `bound` is the sum of idf over the query's terms, each as often as the query repeats it, since it scores as often;
+    terms that no text has are left out, since nothing can be scored by them. (Okapi's k1 + 1 is a factor of it.)
+    """
 
     scores: Callable[[str], NDArray[np.float64]]
     postings: int
+    bound: Callable[[str], float]
 
 
 def bm25_run(
@@ -73,7 +79,8 @@ def bm25_run(
     """Return the RUN_DEPTH documents whose best chunk scores highest for each query, and their reading lists.
 
     `texts` are the chunks' readings in the order of `chunks`. Only scores above 0, after rounding to 1e-5, make a hit:
-    Okapi's floor can turn negative if most terms are in most chunks. A query without a known term has no hits.
+    Okapi's floor can turn negative if most terms are in most chunks. A query without a known term has no hits, and a
+    bound of 0.
     """
     if len(chunks) != len(texts):
         raise ValueError(f"{len(chunks)} chunks and {len(texts)} texts")
@@ -85,7 +92,8 @@ def bm25_run(
         for query_id, text in queries.items():
             yield query_id, *_positive(table, quantised(index.scores(text)))
 
-    return retrieval(cell, chunks, table, scored(), POSTING_BYTES * index.postings)
+    found = retrieval(cell, chunks, table, scored(), POSTING_BYTES * index.postings)
+    return found._replace(bounds={query_id: index.bound(text) for query_id, text in queries.items()})
 
 
 def bm25_description(variant: str) -> dict[str, str | float]:
@@ -130,7 +138,7 @@ def _lucene(texts: Sequence[str], tokens: Callable[[str], list[str]] = stemmed_t
 
     corpus = [tokens(text) for text in texts]
     if not any(corpus):
-        return Index(lambda query: np.zeros(len(texts)), 0)
+        return _nothing(texts)
     index = bm25s.BM25(method="lucene", k1=K1, b=B, dtype="float64", backend="numpy", csc_backend="numpy")
     index.index(corpus, show_progress=False)
 
@@ -138,7 +146,17 @@ def _lucene(texts: Sequence[str], tokens: Callable[[str], list[str]] = stemmed_t
         known: NDArray[np.float64] = index.get_scores_from_ids(index.get_tokens_ids(tokens(query)))
         return known
 
-    return Index(scores, sum(len(set(terms)) for terms in corpus))
+    def bound(query: str) -> float:
+        # A term's postings are as many as the texts that have it.
+        having = np.diff(index.scores["indptr"])[index.get_tokens_ids(tokens(query))].tolist()
+        return math.fsum(math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for n in having)
+
+    return Index(scores, sum(len(set(terms)) for terms in corpus), bound)
+
+
+def _nothing(texts: Sequence[str]) -> Index:
+    """Return the index of texts without a term."""
+    return Index(lambda query: np.zeros(len(texts)), 0, lambda query: 0.0)
 
 
 def _okapi(texts: Sequence[str]) -> Index:
@@ -150,7 +168,7 @@ def _okapi(texts: Sequence[str]) -> Index:
 
     corpus = [plain_tokens(text) for text in texts]
     if not any(corpus):
-        return Index(lambda query: np.zeros(len(texts)), 0)
+        return _nothing(texts)
     index = BM25Okapi(corpus, k1=K1, b=B)
     # Postings term by term: which texts have it and how often.
     numbers = {term: number for number, term in enumerate(index.idf)}
@@ -173,7 +191,11 @@ def _okapi(texts: Sequence[str]) -> Index:
                 sums[rows[postings]] += index.idf[term] * gains[postings]
         return sums
 
-    return Index(scores, len(terms))
+    def bound(query: str) -> float:
+        known = (index.idf[term] for term in plain_tokens(query) if term in numbers)
+        return (K1 + 1) * math.fsum(max(0.0, idf) for idf in known)
+
+    return Index(scores, len(terms), bound)
 
 
 _INDEXES: dict[str, Callable[[Sequence[str]], Index]] = {

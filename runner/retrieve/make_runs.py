@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -32,20 +32,21 @@ from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
 from runner.eval_set.collection import own_documents
-from runner.eval_set.runs import read_run, reading_bytes, run_bytes
+from runner.eval_set.runs import arms_bytes, read_run, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
 from runner.retrieve.bm25 import bm25_description, bm25_run
 from runner.retrieve.make_vectors import CellVectors, Embedding
 from runner.retrieve.ranking import Retrieval, quantised, retrieval, without_own
 from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
+from runner.retrieve.sums import sum_run
 from runner.retrieve.variants import CANDIDATES, variant_run
 
 FORMAT = 9
 """Raised when a run of the same inputs, or the file that describes it, would come out otherwise; part of its key."""
 
 SPARSE_CHUNKER = "whole_doc"
-"""The sparse arm of a hybrid reads whole documents: over chunks BM25 loses what one document says in two places."""
+"""What BM25 reads for `bm25>E` and `rrf`; for a sum it reads the chunks that are embedded."""
 
 WINDOW_CHUNKER = "fixed_token_256_25"
 """Passages for judges: a cell over whole documents has none to show, so BM25 finds them in windows of this chunker."""
@@ -56,6 +57,10 @@ METHODS = {
     "cross": "the first 100 documents of BM25 over all chunks, as a cross-encoder scores the best chunk of each",
     "rerank": "the first 100 documents of BM25 over whole documents, in the order of their best chunk by cosine",
     "rrf": "reciprocal rank fusion (k = 60) of BM25 over whole documents and the dense ranking of documents",
+    "sum": (
+        "half the sum of two parts over all chunks, a document by its best one: BM25, as a share of the most that it "
+        "could give, and cosine, as the room that it takes above the 100th document's"
+    ),
     "int8": "exact cosine of int8 codes (vec_quantize_int8, 'unit') over all chunks; a document by its best chunk",
     "bit": (
         f"the {CANDIDATES} chunks nearest by Hamming distance of the vectors' signs, in the exact order of their "
@@ -116,6 +121,8 @@ class CellRuns:
         self.own = own_documents(version)
         """Queries whose own document is left out of their lists."""
         self.reranker = cache(reranker_for)
+        self.sparse = cache(self._sparse)
+        """BM25's run by variant and chunker, which every cell of both shares."""
         self.read_seconds: dict[str, float | None] = {}
         """Of re-ranking, by cell; None where an earlier run had begun."""
         self.measured: dict[str, dict[str, float]] = {}
@@ -166,8 +173,10 @@ class CellRuns:
         """Rank every query's documents, and put each run and its cells/ file into the record."""
         for each in wanted:
             folder = self._made(each)
-            # The cell's file comes last: if it exists, the two others are there.
+            # The cell's file comes last: if it exists, the others are there.
             write_atomic(self.version.chunk_run_path(each.name), (folder / "chunks.tsv").read_bytes())
+            if (folder / "arms.tsv").exists():
+                write_atomic(self.version.arms_path(each.name), (folder / "arms.tsv").read_bytes())
             write_atomic(self.version.run_path(each.name), (folder / "run.tsv").read_bytes())
             write_atomic(self.version.cell_path(each.name), (folder / "cell.json").read_bytes())
 
@@ -199,6 +208,8 @@ class CellRuns:
             self.version.run_path(wanted.name): facts.run_sha256,
             self.version.chunk_run_path(wanted.name): facts.chunk_run_sha256,
         }
+        if facts.arms_sha256 is not None:
+            runs[self.version.arms_path(wanted.name)] = facts.arms_sha256
         for run, digest_then in runs.items():
             if facts.cell != cell or not run.exists() or file_sha256(run) != digest_then:
                 raise IntegrityError(
@@ -248,11 +259,15 @@ class CellRuns:
         if self.own:
             left = Run(retrieved.run.cell, without_own(retrieved.run.hits, self.own))
             retrieved = retrieved._replace(run=left, reading=without_own(retrieved.reading, self.own))
+            if retrieved.arms is not None:
+                retrieved = retrieved._replace(arms=without_own(retrieved.arms, self.own))
         measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
-        run, chunk_run = run_bytes(retrieved.run), reading_bytes(retrieved.reading)
-        write_atomic(folder / "run.tsv", run)
-        write_atomic(folder / "chunks.tsv", chunk_run)
-        facts = self._facts(cell, vectors, sha256(run), sha256(chunk_run), retrieved.index_bytes)
+        files = {"run.tsv": run_bytes(retrieved.run), "chunks.tsv": reading_bytes(retrieved.reading)}
+        if retrieved.arms is not None:
+            files["arms.tsv"] = arms_bytes(retrieved.arms)
+        for name, content in files.items():
+            write_atomic(folder / name, content)
+        facts = self._facts(cell, vectors, {name: sha256(content) for name, content in files.items()}, retrieved)
         write_atomic(folder / "cell.json", json_bytes(facts.model_dump()))
         took = self.read_seconds.get(str(cell), 0.0) if embedding is None else self.vectors.seconds.get(embedding)
         if took is not None:
@@ -262,7 +277,7 @@ class CellRuns:
     def _cross(self, cell: CrossCell) -> tuple[Retrieval, Vectors | None]:
         """Return the ranking, and the pairs' token counts as vectors without coordinates; None without a pair."""
         name, model = str(cell), self.reranker(cell.model)
-        sparse = self._sparse(name, cell.variant, cell.chunker)
+        sparse = self.sparse(cell.variant, cell.chunker)
         chunks, readings = self.vectors.chunks(cell.chunker), self.vectors.readings(cell.chunker)
         # BM25 names its evidence by span; the cross-encoder reads the chunk of that row.
         places = {(chunk.doc_id, chunk.span): row for row, chunk in enumerate(chunks)}
@@ -284,7 +299,7 @@ class CellRuns:
     def _retrieve(self, cell: DenseCell | BM25Cell | HybridCell, embedded: tuple[Vectors, Vectors] | None) -> Retrieval:
         name = str(cell)
         if isinstance(cell, BM25Cell):
-            return self._sparse(name, cell.variant, cell.chunker)
+            return self.sparse(cell.variant, cell.chunker)
         assert embedded is not None
         of_chunks, of_queries = embedded
         query_ids, chunks = [query.id for query in self.queries], self.vectors.chunks(cell.chunker)
@@ -293,18 +308,19 @@ class CellRuns:
             if cell.variant:
                 return variant_run(name, cell.variant, arm, self.store)
             return dense_run(name, arm)
-        # A hybrid adds a sparse arm over whole documents.
-        sparse = self._sparse(name, cell.variant, SPARSE_CHUNKER)
+        if cell.method == "sum":
+            return sum_run(name, self.sparse(cell.variant, cell.chunker), arm)
+        sparse = self.sparse(cell.variant, SPARSE_CHUNKER)
         fused = (rerank_run if cell.method == "rerank" else rrf_run)(name, sparse.run, arm)
         return fused._replace(index_bytes=fused.index_bytes + sparse.index_bytes)
 
-    def _sparse(self, name: str, variant: str, chunker: str) -> Retrieval:
+    def _sparse(self, variant: str, chunker: str) -> Retrieval:
         chunks = self.vectors.chunks(chunker)
         queries = {query.id: query.text for query in self.queries}
-        return bm25_run(name, variant, queries, chunks, self.vectors.readings(chunker))
+        return bm25_run(str(BM25Cell(variant, chunker)), variant, queries, chunks, self.vectors.readings(chunker))
 
     def _facts(
-        self, cell: OwnCell, vectors: Vectors | None, run_sha256: str, chunk_run_sha256: str, index_bytes: int
+        self, cell: OwnCell, vectors: Vectors | None, digests: Mapping[str, str], retrieved: Retrieval
     ) -> CellFile:
         chunks = self.vectors.chunks(cell.chunker)
         n_chunks = Counter(chunk.doc_id for chunk in chunks)
@@ -320,11 +336,12 @@ class CellRuns:
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,
-            run_sha256=run_sha256,
-            chunk_run_sha256=chunk_run_sha256,
+            run_sha256=digests["run.tsv"],
+            chunk_run_sha256=digests["chunks.tsv"],
+            arms_sha256=digests.get("arms.tsv"),
             chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker)),
             chunkers_sha256=chunkers_sha256(cell.chunker),
-            index_bytes=index_bytes,
+            index_bytes=retrieved.index_bytes,
             chunks_per_document=[n_chunks[document.doc_id] for document in self.documents()],
             unread=None if vectors is None or isinstance(cell, CrossCell) else unread_spans(chunks, vectors),
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},

@@ -5,28 +5,32 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from operator import attrgetter, lt, ne
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import READ_TOKENS, RUN_DEPTH, Chunk, ChunkHit, Hit, Ints, Reading, Run
+from runner.base.records import READ_TOKENS, RUN_DEPTH, ArmLists, Arms, Chunk, ChunkHit, Hit, Ints, Reading, Run
 
 SCORE_STEPS = 100_000
 """Scores are held as integers of 1e-5, so that equal means equal on every machine."""
 
-Entry = TypeVar("Entry", Hit, ChunkHit)
+Entry = TypeVar("Entry", Hit, ChunkHit, Arms)
 
 
 class Retrieval(NamedTuple):
     """A retriever's result: ranked documents, the ranked chunks below them, and the index's size.
 
-    `index_bytes` are 4 per vector coordinate (less where it is stored as less) and 8 per posting of BM25.
+    `index_bytes` are 4 per vector coordinate (less where it is stored as less) and 8 per posting of BM25. `bounds` are
+    BM25's: the most that any text could score, by query. `arms` are a sum's.
     """
 
     run: Run
     reading: Reading
     index_bytes: int
+    bounds: Mapping[str, float] = MappingProxyType({})
+    arms: ArmLists | None = None
 
 
 @dataclass(frozen=True)

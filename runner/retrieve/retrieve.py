@@ -1,4 +1,4 @@
-"""Exact dense retrieval and two hybrids: no thread count, block size or row order changes a result.
+"""Exact dense retrieval, re-ranking and fusion of ranks: no thread count, block size or row order changes a result.
 
 float32 similarities only pick a shortlist (`shortlist`), by a margin over their worst error; every score that counts is
 summed again in float64.
@@ -79,7 +79,7 @@ def rrf_run(cell: str, sparse: Run, arm: DenseArm) -> Retrieval:
     for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True):
         fused = fused_ids([[hit.doc_id for hit in run.hits[query_id][:RUN_DEPTH]] for run in (sparse, dense)])
         documents = _numbers(table, sparse.cell, query_id, [doc_id for doc_id, _ in fused])
-        rows = _in_rounds(query, table, exact, documents)
+        rows = in_rounds(query, table, exact, documents)
         hits[query_id] = tuple(
             Hit(doc_id, score / SCORE_UNIT, chunks[row].span)
             for (doc_id, score), row in zip(fused, rows[: len(fused)].tolist(), strict=True)
@@ -146,7 +146,7 @@ def _numbers(table: ChunkTable, cell: str, query_id: str, doc_ids: Sequence[str]
         raise ValueError(f"{cell}: query {query_id} retrieves {error}, which has no chunk in this cell") from error
 
 
-def _in_rounds(query: Matrix, table: ChunkTable, exact: ExactScores, documents: Ints) -> Ints:
+def in_rounds(query: Matrix, table: ChunkTable, exact: ExactScores, documents: Ints) -> Ints:
     """Return the documents' rows: the best chunk of each in the order given, then the second best, and so on."""
     rows = table.rows_of(documents)
     places = np.repeat(np.arange(len(documents)), table.starts[documents + 1] - table.starts[documents])

@@ -257,7 +257,7 @@ def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, 
 
 
 def _explained(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Noise]:
-    """Return what rounding explains of each cell; of a fused one, whose scores are ranks, its encoder's most."""
+    """Return what rounding explains of each cell; of two arms, whose scores are no cosines, its encoder's most."""
     explained: dict[str, Noise] = {}
     by_encoder: dict[str, list[Noise]] = {}
     fused: dict[str, str] = {}
@@ -265,7 +265,7 @@ def _explained(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -
         if isinstance(cell, BM25Cell):
             explained[name] = Noise()
             continue
-        if isinstance(cell, HybridCell) and cell.method == "rrf":
+        if isinstance(cell, HybridCell) and cell.method != "rerank":
             fused[name] = cell.encoder
             continue
         # Each of the two vectors that are compared may be off.

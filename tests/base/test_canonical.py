@@ -176,7 +176,7 @@ def test_no_two_cells_share_a_file_name():
     for chunker in [*CHUNKERS, *NARROWED, *(name + BARE for name in (*CHUNKERS, *NARROWED))]:
         for variant in ("bm25", "bm25-okapi", "bm25@de"):
             cells.append(BM25Cell(variant, chunker))
-            cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf")]
+            cells += [HybridCell(method, variant, e, chunker) for e in ENCODERS for method in ("rerank", "rrf", "sum")]
             cells += [CrossCell(variant, model, chunker) for model in RERANKERS]
         cells += [DenseCell(encoder, chunker, kind) for encoder in ENCODERS for kind in ("", "256", "int8", "bit")]
     names = [slug(str(cell)) for cell in cells]

@@ -30,7 +30,7 @@ cells = st.one_of(
     st.builds(DenseCell, encoders, names, st.sampled_from(["", "256", "int8", "bit"])),
     st.builds(BM25Cell, variants, names),
     st.builds(CrossCell, variants, names, names),
-    st.builds(HybridCell, st.sampled_from(["rerank", "rrf"]), variants, names, names),
+    st.builds(HybridCell, st.sampled_from(["rerank", "rrf", "sum"]), variants, names, names),
 )
 
 
@@ -63,7 +63,7 @@ def test_any_text_is_a_cell_or_an_input_error_that_shows_it(text: str):
     [
         *("", "minilm-l6-v2", "minilm-l6-v2 x", "x whole_doc", "minilm-l6-v2 X whole_doc", "minilm-l6-v2xwhole_doc"),
         *("MiniLM x whole_doc", "bm25> x whole_doc", "bm24>minilm-l6-v2 x whole_doc"),
-        *("rrf(minilm-l6-v2,bm25) x whole_doc", "rrf(bm25, minilm-l6-v2) x whole_doc"),
+        *("rrf(minilm-l6-v2,bm25) x whole_doc", "sum(bm25, minilm-l6-v2) x whole_doc", "max(bm25,e5) x whole_doc"),
         *("minilm-l6-v2@ x whole_doc", "minilm-l6-v2@0 x whole_doc", "minilm-l6-v2@int4 x whole_doc"),
         *("bm25>minilm-l6-v2@bit x whole_doc", "engine(fts5) x whole_doc"),
         *("rrf(bm25,minilm-l6-v2 x whole_doc", "../secrets x whole_doc", "minilm-l6-v2 x ../whole_doc"),

@@ -3,13 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import READ_TOKENS, RUN_DEPTH, ChunkHit, Hit, Run, Span
-from runner.eval_set.runs import read_reading, read_run, reading_bytes, run_bytes
+from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Arms, ChunkHit, Half, Hit, Run, Span
+from runner.eval_set.runs import arms_bytes, read_arms, read_reading, read_run, reading_bytes, run_bytes
 
 CELL = "bm25>minilm-l6-v2 x whole_doc"
 HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend\n"
 FIRST = "q1\t1\tb\t0.50000\t0\t7\n"
 READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\n"
+ARMS_HEADER = arms_bytes({}).decode()
 READ_FIRST = "q1\t1\tb\t0\t7\t100\t100\n"
 
 
@@ -59,6 +60,21 @@ def test_a_reading_file_gives_the_same_lists_and_the_same_bytes_back(tmp_path_fa
     again = read_reading(path, list(reading))
     assert again == reading
     assert reading_bytes(again) == reading_bytes(reading)
+
+
+halves = st.builds(
+    lambda rank, steps, start: Half(rank, steps / SCORE_UNIT, Span(start, start + rank)),
+    *(st.integers(1, RUN_DEPTH), st.integers(0, SCORE_UNIT), st.integers(0, 10**7)),
+)
+arms = st.tuples(st.none() | halves, st.none() | halves).filter(any)
+
+
+@given(st.lists(st.lists(arms, max_size=5), min_size=1, max_size=3))
+def test_a_file_of_arms_gives_the_same_lists_and_the_same_bytes_back(tmp_path_factory, drawn):
+    path = tmp_path_factory.getbasetemp() / "arms.tsv"
+    lists = {f"q{i}": tuple(Arms(f"d{n}", *both) for n, both in enumerate(row)) for i, row in enumerate(drawn)}
+    path.write_bytes(arms_bytes(lists))
+    assert read_arms(path, list(lists)) == lists
 
 
 def test_the_form_of_a_run_file():
@@ -111,11 +127,23 @@ DAMAGED_READING = [
     ("\n", 2, "1 columns"),
 ]
 
+DAMAGED_ARMS = [
+    ("q1\t1\ta" + "\t-" * 8 + "\n", 2, "a in neither arm"),
+    ("q1\t1\ta\t1\t0.500000000\t0\t7" + "\t-" * 3 + "\n", 2, "10 columns instead of 11"),
+    ("q1\t1\ta\t1\t0.5\t0\t7" + "\t-" * 4 + "\n", 2, "value '0.5'"),
+    ("q1\t1\ta\t1\t1.000000001\t0\t7" + "\t-" * 4 + "\n", 2, "value '1.000000001'"),
+    ("q1\t1\ta\t101\t0.500000000\t0\t7" + "\t-" * 4 + "\n", 2, "rank 101"),
+    ("q1\t1\ta" + "\t-" * 4 + "\t1\t0.500000000\t7\t7\n", 2, "span 7-7 is empty"),
+    ("q1\t1\ta" + "\t-" * 4 + "\t1\t-\t0\t7\n", 2, "value '-'"),
+    ("q1\t1\ta" + "\t-" * 4 + "\t-\t0.500000000\t0\t7\n", 2, "not a whole number"),
+]
+
 
 @pytest.mark.parametrize(
     ("read", "text", "line", "what"),
     [(run_of, HEADER + text, *said) for text, *said in DAMAGED_RUN]
-    + [(read_reading, READING_HEADER + text, *said) for text, *said in DAMAGED_READING],
+    + [(read_reading, READING_HEADER + text, *said) for text, *said in DAMAGED_READING]
+    + [(read_arms, ARMS_HEADER + text, *said) for text, *said in DAMAGED_ARMS],
 )
 def test_a_damaged_line_is_named_with_its_file(tmp_path, read, text, line, what):
     path = tmp_path / "run.tsv"

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from runner.base.schema import Count, FrozenModel, Sha256, Share
+from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.labels import CharacterSpan
 
 
@@ -53,15 +53,16 @@ def _named(encoder: dict[str, Any]) -> dict[str, Any]:
     return encoder
 
 
-class Provenance(FrozenModel):
+class Provenance(Sparse):
     """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
 
     `probe` holds the figures that it passed its probe with. An imported run has neither chunks nor an encoder, and
-    `imported` in their place.
+    `imported` in their place. `arms_sha256` is of a sum's arms.
     """
 
     run_sha256: Sha256
     chunk_run_sha256: Sha256 | None
+    arms_sha256: Sha256 | None = None
     chunks: ChunkHealth | None
     encoder: Annotated[dict[str, Any], AfterValidator(_named)] | None
     probe: dict[str, Any] | None

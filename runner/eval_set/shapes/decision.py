@@ -9,7 +9,7 @@ from runner.eval_set.shapes.cell import BackendRecord
 from runner.eval_set.shapes.results import Tier
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Retrieval = Literal["dense", "bm25", "rerank", "rrf"]
+Retrieval = Literal["dense", "bm25", "rerank", "rrf", "sum"]
 Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
 
 
