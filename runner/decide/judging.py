@@ -15,7 +15,6 @@ from runner.eval_set.shapes.plan import ScoredPlan
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts
 from runner.judge.agreement.kappa import confusion, estimates
-from runner.judge.agreement.source_documents import source_documents
 from runner.score.comparison import Comparison, mean
 
 
@@ -35,7 +34,6 @@ def agreement(labels: Sequence[Label], runs: Mapping[str, Run], query_ids: Seque
         seconds=[_second([double for double in twice if double.second_judge == judge], runs, plan) for judge in judges],
         drift=drifts(rows, seed=plan.significance.seed),
         noise=None,
-        sources=[],
     )
 
 
@@ -86,17 +84,7 @@ def judging(comparison: Comparison, labels: Sequence[Label]) -> Judging:
         cells, recommended = under_judge(comparison, read)
         seconds.append(second.model_copy(update={"cells": cells, "recommended": recommended}))
     noise = two_level(comparison, twice, seed=comparison.plan.bootstrap.seed) if twice else None
-    sources = (
-        source_documents(
-            comparison.queries,
-            comparison.runs[cell],
-            comparison.runs[comparison.plan.baseline],
-            comparison.qrels,
-            comparison.plan.relevant_grade,
-        )
-        for cell in comparison.challengers
-    )
-    return panel.model_copy(update={"seconds": seconds, "noise": noise, "sources": [*filter(None, sources)]})
+    return panel.model_copy(update={"seconds": seconds, "noise": noise})
 
 
 def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[CellUnderJudge], str]:

@@ -37,10 +37,12 @@ from runner.eval_set.shapes.results import (
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus
 from runner.gate.controls import controls
 from runner.gate.gate import Gate
+from runner.judge.agreement.double_graded import second_grades
 from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
 from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
 from runner.score.score import score
+from runner.score.source_documents import source_documents
 from runner.score.span_scores import span_scores
 
 
@@ -91,6 +93,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
         controls=control_rows,
         noise_floor=noise_floor,
         judging=panel,
+        sources=source_documents(comparison, second_grades(labels)),
         spans=None if published else span_scores(comparison, labels, _readings(version, comparison)),
         previous=None,
         outcome=outcome(
@@ -165,7 +168,7 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
 def _label_facts(version: Version, comparison: Comparison, labels: Sequence[Label]) -> LabelFacts:
     prefix = label_prefix(version.labels_path)
     plan = comparison.plan
-    pooled = pool((comparison.runs[cell] for cell in plan.judged_cells), plan.pool_depth)
+    pooled = pool((comparison.runs[cell] for cell in plan.judged_cells), plan.pool_depth, comparison.queries)
     grades = Counter(label.grade for label in labels)
     return LabelFacts(
         lines=prefix.lines,

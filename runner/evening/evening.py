@@ -77,7 +77,11 @@ class Evening(Session):
                 say(said)
             with self.timed("judge"):
                 runs = load_runs(self.version, self.plan)
-                self._need_labels(pool((runs[cell] for cell in self.plan.judged_cells), self.plan.pool_depth), runs)
+                judged, queries = (
+                    (runs[cell] for cell in self.plan.judged_cells),
+                    load_queries(self.version.queries_path),
+                )
+                self._need_labels(pool(judged, self.plan.pool_depth, queries), runs)
             with self.timed("score"):
                 scored = results_of(self.version, self.plan, verified_preregistration(self.version), runs)
             return self._decided(scored)
@@ -155,13 +159,16 @@ class Evening(Session):
             write_reading_pack(self.version, self.documents, self.version.plan(rehearsal=False).sample.seed)
 
     def _need_queries(self) -> None:
-        """Stop, with a reading pack to write queries from, unless the version has enough queries."""
+        """Stop, with a reading pack to write queries from, unless the version has enough queries.
+
+        An InputError if one was written from a document that is not in the sample.
+        """
         version = self.version
         self._write_pack()
         if not version.queries_path.exists() or len(load_queries(version.queries_path)) < MIN_QUERIES:
             raise self._stopped()
-        for note in missing_documents(version):
-            say(f"warning: {note}")
+        if missing := missing_documents(version):
+            raise InputError(missing)
         for path in untracked([version.queries_path, version.labels_path]):
             say(f"warning: {path} is not tracked by git; a decision that rests on it is only as safe as this disk")
 
@@ -229,7 +236,7 @@ class Evening(Session):
             judge_missing(version, plan, set(missing), self.judge)
         if final:
             return
-        if self.judge is not None and not (second and second.by_file):
+        if self.judge is not None and second is not None and not second.by_file:
             judge_again(version, plan, self.judge)
         elif unread_twice(version, plan):
             raise self._stopped()

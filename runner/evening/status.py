@@ -56,9 +56,6 @@ FREEZES = (
 )
 """What an operator should know before a rehearsal's pairs are handed out."""
 
-_MOST_NAMED = 5
-"""Queries that a note names; of more, the number is enough."""
-
 
 def status(version: Version, again: str = "") -> list[Step]:
     """Return what is done, the one step that is open with the ways to bring it, and those that wait for it.
@@ -243,7 +240,7 @@ def doubts(version: Version) -> list[str]:
                 "every cell scores higher than among all of them."
             )
         if version.queries_path.exists():
-            notes += missing_documents(version)
+            notes += filter(None, [missing_documents(version)])
     if version.queries_path.exists() and not version.preregistration_path.exists():
         own = sum(query.origin == PERSON for query in load_queries(version.queries_path))
         if own < WANTED_HAND:
@@ -263,22 +260,18 @@ def doubts(version: Version) -> list[str]:
     return notes
 
 
-def missing_documents(version: Version) -> list[str]:
-    """Return a note on queries whose source document is not in the sample and for which nothing was graded above 0."""
-    queries, documents = load_queries(version.queries_path), {row.doc_id for row in load_corpus(version.corpus_path)[1]}
-    answered = {label.query_id for label in version_labels(version) if label.grade > 0}
-    gone = [
-        query.id
-        for query in queries
-        if query.source_document and query.source_document not in documents and query.id not in answered
-    ]
+def missing_documents(version: Version) -> str:
+    """Return which queries name a source document that is not in the sample, and what to do; "" if none does."""
+    documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+    named = [query for query in load_queries(version.queries_path) if query.source_document]
+    gone = [f"{query.id} ({query.source_document})" for query in named if query.source_document not in documents]
     if not gone:
-        return []
-    named = ", ".join(gone[:_MOST_NAMED]) + (", ..." if len(gone) > _MOST_NAMED else "")
-    return [
-        f"of {len(queries)} queries, {len(gone)} came from a document that is not in the sample ({named}): perhaps "
-        "nothing here answers them."
-    ]
+        return ""
+    return (
+        f"{display(version.queries_path)}: the source documents of {len(gone)} queries are not in the sample: "
+        f"{', '.join(gone)}. Name documents of {display(version.corpus_path)}, or leave `source_document` out; once "
+        "queries are frozen, in a new version."
+    )
 
 
 def counting(version: Version) -> str:

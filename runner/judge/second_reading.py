@@ -6,6 +6,7 @@ move what is decided. So these are read again first.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_queries
 from runner.judge.prep_labels import import_command
+from runner.score.source_documents import missed_sources
 
 SHARE = 0.1
 """Of the judged pairs, unless somebody says otherwise."""
@@ -34,17 +36,32 @@ class SecondReadings(NamedTuple):
     paths: list[Path]
 
 
-def chosen_pairs(grades: Mapping[Pair, int], share: float, moving: Collection[Pair] = (), *, seed: int) -> list[Pair]:
-    """Return that share of the pairs, sorted: first of those that move a difference, then of the others.
+def chosen_pairs(
+    grades: Mapping[Pair, int], share: float, moving: Collection[Pair] = (), *, relevant_grade: int, seed: int
+) -> list[Pair]:
+    """Return that share of the pairs, sorted; half of them, and as large a share at least, of the relevant ones.
 
-    Of either kind as large a part of every grade, by a digest of seed and pair, which says nothing of rank or list. A
-    larger share holds about all of a smaller one, and labels added later change little of it.
+    Most pairs have grade 0, of which judges seldom differ: a share of all would say little of the grades that scores
+    rest on. Of either half first those that move a difference, and as large a part of every grade, by a digest of seed
+    and pair, which says nothing of rank or list. A larger share holds about all of a smaller one, and labels added
+    later change little of it.
     """
+    relevant = {pair: grade for pair, grade in grades.items() if grade >= relevant_grade}
+    others = {pair: grade for pair, grade in grades.items() if grade < relevant_grade}
+    n_wanted = ceil(share * len(grades) - 1e-9)
+    n_relevant = min(len(relevant), ceil(max(n_wanted / 2, share * len(relevant)) - 1e-9))
+    # What the others lack, more of the relevant ones make up for.
+    n_relevant = max(n_relevant, n_wanted - len(others))
+    return sorted(
+        _moving_first(relevant, n_relevant, moving, seed) + _moving_first(others, n_wanted - n_relevant, moving, seed)
+    )
+
+
+def _moving_first(grades: Mapping[Pair, int], n_wanted: int, moving: Collection[Pair], seed: int) -> list[Pair]:
     first = {pair: grade for pair, grade in grades.items() if pair in moving}
     others = {pair: grade for pair, grade in grades.items() if pair not in moving}
-    n_wanted = share * len(grades)
     n_first = min(n_wanted, len(first))
-    return sorted(_of_every_grade(first, n_first, seed) + _of_every_grade(others, n_wanted - n_first, seed))
+    return _of_every_grade(first, n_first, seed) + _of_every_grade(others, n_wanted - n_first, seed)
 
 
 def moving_pairs(version: Version, plan: Plan) -> set[Pair]:
@@ -60,7 +77,7 @@ def moving_pairs(version: Version, plan: Plan) -> set[Pair]:
     return set().union(*(tops[0] ^ top for top in tops[1:])) if plan.baseline in known else set()
 
 
-def _of_every_grade(grades: Mapping[Pair, int], n_wanted: float, seed: int) -> list[Pair]:
+def _of_every_grade(grades: Mapping[Pair, int], n_wanted: int, seed: int) -> list[Pair]:
     of_grade: dict[int, list[Pair]] = defaultdict(list)
     for pair in sorted(grades, key=lambda pair: digest(["second reading", seed, *pair])):
         of_grade[grades[pair]].append(pair)
@@ -76,7 +93,8 @@ def _of_every_grade(grades: Mapping[Pair, int], n_wanted: float, seed: int) -> l
 def export_doubles(version: Version, labels: Sequence[Label], share: float) -> SecondReadings:
     """Write batches of second readings for that share of the judged pairs whose batch is here; earlier ones count.
 
-    InputError if nothing is judged, or no batch is here.
+    With them go the source documents that a model graded less than relevant. InputError if nothing is judged, or no
+    batch is here.
     """
     judges = judges_of(labels)
     grades = {pair: label.grade for pair, label in scored(labels).items()}
@@ -95,8 +113,12 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
     # Those exported earlier count towards the share, and a pair that two have read needs no third.
     file_of = {row.pair: path for path in batch_files(folder, "double") for row in read_batch(path)}
     plan = version.plan()
-    drawn = chosen_pairs(known, share, moving_pairs(version, plan), seed=plan.significance.seed)
-    wanted = [pair for pair in drawn if pair not in file_of and len(judges[pair]) < 2]
+    least = plan.relevant_grade
+    drawn = {
+        *chosen_pairs(known, share, moving_pairs(version, plan), relevant_grade=least, seed=plan.significance.seed),
+        *_missed_by_models(version, labels, least),
+    }
+    wanted = [pair for pair in drawn & rows.keys() if pair not in file_of and len(judges[pair]) < 2]
     fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
     # Numbers go on after those of labels, whose batches may be gone.
     above = max((number_of(label.batch) for label in labels if label.batch.startswith("double-")), default=0)
@@ -123,14 +145,25 @@ def unread_doubles(version: Version, labels: Iterable[Label]) -> list[Path]:
 
 
 def unread_twice(version: Version, plan: Plan) -> list[Path]:
-    """Return the files of the second judge's share of a model's grades that still wait; [] if nothing does."""
+    """Return the files of what a second judge is to read of a model's grades and has not; [] if nothing waits.
+
+    That is the plan's share, if it names a second judge, and the source documents that were graded less than relevant.
+    Grades of people alone wait for nobody.
+    """
     labels = version_labels(version)
-    second = plan.judges.second if plan.judges else None
-    if second is None or not any(label.model for label in scored(labels).values()):
-        return []
     if not batch_files(version.judging):  # what the first judge was shown is not known on this machine
         return []
-    return export_doubles(version, labels, second.share).paths
+    second = plan.judges.second if plan.judges else None
+    share = second.share if second and any(label.model for label in scored(labels).values()) else 0.0
+    if not share and not _missed_by_models(version, labels, plan.relevant_grade):
+        return []
+    return export_doubles(version, labels, share).paths
+
+
+def _missed_by_models(version: Version, labels: Iterable[Label], relevant_grade: int) -> set[Pair]:
+    """Return the pairs of a query and its source document that a model graded less than relevant."""
+    graded = {pair: label.grade for pair, label in scored(labels).items() if label.model}
+    return missed_sources(load_queries(version.queries_path), graded, relevant_grade).keys() & graded.keys()
 
 
 def second_reading_step(version: Version, files: Sequence[Path], again: str) -> Step:

@@ -106,7 +106,11 @@ def check(
         document = by_id.get(row.source_document)
         query = _beside_its_document(row, document, lexical, number)
         queries.append(query)
-        findings += [Finding(rule, [row.id], f"{row.id}: {what}.") for rule, what in _oddities(query, document)]
+        # The run stops at a document that it cannot have judged.
+        findings += [
+            Finding(rule, [row.id], f"{row.id}: {what}.", rule == "no document")
+            for rule, what in _oddities(query, document)
+        ]
     findings += [*_counts([*rows, *beside]), *_leaning(queries), *_spread(source, rows)]
     return QueryReport(source, version.number_name, queries, findings)
 

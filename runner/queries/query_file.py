@@ -20,7 +20,7 @@ MOST_QUERIES = 2_000
 """Of one file. People judge a few hundred; comparing each with each is quadratic."""
 
 _HEAD = """\
-# Queries of {name}. source_document is the document that was being read; it is a note, not a label.
+# Queries of {name}. source_document is the document that was being read; it is judged like any other, and no label.
 schema_version: 1
 queries:
 """

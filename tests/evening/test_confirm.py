@@ -15,7 +15,7 @@ from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import plan_problems, read_plan
 from runner.eval_set.preregistration import preregistration
 from runner.eval_set.runs import read_run
-from runner.eval_set.version import load_decision, load_results
+from runner.eval_set.version import load_decision, load_queries, load_results
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.evening.remake import verify_record
@@ -90,7 +90,9 @@ def test_it_is_decided_over_two_judged_lists_with_other_cells_shown_between_boun
         Evening(v2, tmp_path / "corpus", backend=LocalBackend(fake_encoders)).run()
     ids = [row["id"] for row in query_rows()]
     runs = {cell: read_run(v2.run_path(cell), cell, ids) for cell in (BASELINE, CHOSEN, OTHER)}
-    assert judged_pairs(v2) == set(pool([runs[BASELINE], runs[CHOSEN]], 10)) != set(pool(runs.values(), 10))
+    queries, two = load_queries(v2.queries_path), [runs[BASELINE], runs[CHOSEN]]
+    assert judged_pairs(v2) == set(pool(two, 10, queries)) != set(pool(runs.values(), 10, queries))
+    assert {(query.id, query.source_document) for query in queries} <= judged_pairs(v2)
 
     assert "chosen is" in run(tmp_path)
     results = load_results(v2)

@@ -29,8 +29,8 @@ def test_the_pool_holds_every_pair_within_depth_of_any_run():
         run("a", {"q1": [("d1", 0, 5), ("d2", 0, 5), ("d3", 0, 5)], "q2": []}),
         run("b", {"q1": [("d3", 7, 9), ("d4", 0, 5), ("d5", 0, 1)], "q2": [("d1", 1, 2)]}),
     ]
-    assert pool(runs, 2) == [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d4"), ("q2", "d1")]
-    assert pool([], 30) == []
+    assert pool(runs, 2, []) == [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d4"), ("q2", "d1")]
+    assert pool([], 30, []) == []
 
 
 def test_evidence_comes_from_every_run_whatever_the_rank():
@@ -177,7 +177,7 @@ def test_a_batch_tells_nothing_about_the_cell_that_found_a_pair(version):
         run(cell, {query_id: [(doc_id, 0, 50 + n) for doc_id in doc_ids[n:]] for query_id in queries})
         for n, cell in enumerate(CELLS)
     ]
-    spans = evidence_spans(pool(runs, 30), runs)
+    spans = evidence_spans(pool(runs, 30, []), runs)
     paths = export_batches(version, spans, queries, documents)
     for row in rows(paths):
         assert sorted(row) == sorted(BatchRow.model_fields)
@@ -186,4 +186,4 @@ def test_a_batch_tells_nothing_about_the_cell_that_found_a_pair(version):
     for word in ("minilm", "bm25", "rrf", "fixed_token", "section_aware", "whole_doc", "rank", "score", "cell"):
         assert word not in written
     others = [Run(f"other {n}", one.hits) for n, one in enumerate(reversed(runs))]
-    assert evidence_spans(pool(others, 30), others) == spans
+    assert evidence_spans(pool(others, 30, []), others) == spans

@@ -11,7 +11,7 @@ from runner.eval_set.labels import load_labels
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import load_queries
 from runner.judge.prep_labels import export_batches
-from runner.judge.second_reading import chosen_pairs, export_doubles, moving_pairs
+from runner.judge.second_reading import chosen_pairs, export_doubles, moving_pairs, unread_twice
 from tests.support.graded_sets import run_of
 from tests.support.small_judging import answer, everything, give
 
@@ -19,34 +19,45 @@ PAIRS = [(f"q{q:02d}", f"d{d}") for q in range(25) for d in range(40)]
 GRADES = {pair: (0, 0, 0, 0, 1, 1, 2, 3)[number % 8] for number, pair in enumerate(PAIRS)}
 
 
-@given(st.dictionaries(st.tuples(st.text("q1", min_size=1), st.text("d2", min_size=1)), st.integers(0, 3)))
-def test_a_share_of_all_is_all_and_a_share_is_of_every_grade(grades):
-    assert chosen_pairs(grades, 1.0, seed=1) == sorted(grades)
-    chosen = chosen_pairs(grades, 0.5, seed=1)
-    assert abs(len(chosen) - len(grades) / 2) <= 1
-    of_grade, of_chosen = Counter(grades.values()), Counter(grades[pair] for pair in chosen)
-    assert all(abs(of_chosen[grade] - of_grade[grade] / 2) <= 1 for grade in of_grade)
+def drawn(grades, share, moving=(), seed=1):
+    return chosen_pairs(grades, share, moving, relevant_grade=2, seed=seed)
 
 
-def test_a_tenth_holds_a_tenth_of_every_grade_and_a_larger_share_holds_it():
-    chosen = chosen_pairs(GRADES, 0.1, seed=1)
-    assert Counter(GRADES[pair] for pair in chosen) == {0: 50, 1: 25, 2: 13, 3: 12}
-    assert set(chosen) <= set(chosen_pairs(GRADES, 0.3, seed=1))
+@given(
+    st.dictionaries(st.tuples(st.text("q1", min_size=1), st.text("d2", min_size=1)), st.integers(0, 3)), st.floats(0, 1)
+)
+def test_half_of_a_share_is_relevant_and_no_smaller_share_of_the_relevant_pairs_is_read(grades, share):
+    assert drawn(grades, 1.0) == sorted(grades)
+    chosen = drawn(grades, share)
+    assert len(chosen) == len(set(chosen)) <= len(grades)
+    assert share * len(grades) - 1e-6 <= len(chosen) <= share * len(grades) + 1
+    relevant = [pair for pair in grades if grades[pair] >= 2]
+    n_relevant = len(set(relevant) & set(chosen))
+    assert n_relevant >= min(len(relevant), len(chosen) / 2)
+    assert n_relevant >= share * len(relevant) - 1e-6
+    # More than half are relevant only if the others do not suffice, or if most pairs are relevant.
+    others = len(grades) - len(relevant)
+    assert n_relevant <= max(len(chosen) / 2, share * len(relevant), len(chosen) - others) + 1
+
+
+def test_a_tenth_holds_as_large_a_part_of_the_grades_of_either_half_and_a_larger_share_holds_it():
+    chosen = drawn(GRADES, 0.1)
+    assert Counter(GRADES[pair] for pair in chosen) == {0: 33, 1: 17, 2: 25, 3: 25}
+    assert set(chosen) <= set(drawn(GRADES, 0.3))
     assert len({query_id for query_id, _ in chosen}) > 20, "spread over the queries"
-    assert chosen_pairs(GRADES, 0.1, seed=1) == chosen != chosen_pairs(GRADES, 0.1, seed=2)
+    assert drawn(GRADES, 0.1) == chosen != drawn(GRADES, 0.1, seed=2)
 
 
 @given(st.integers(0, 99), st.floats(0, 1), st.integers(0, 1000))
-def test_pairs_that_move_a_difference_are_read_again_before_any_other(seed, share, n_moving):
+def test_pairs_that_move_a_difference_are_read_again_before_any_other_of_their_half(seed, share, n_moving):
     moving = set(PAIRS[:: max(1, 1000 // max(1, n_moving))][:n_moving])
-    chosen = chosen_pairs(GRADES, share, moving, seed=seed)
-    assert len(chosen) == len(set(chosen))
-    assert abs(len(chosen) - 1000 * share) <= 1
-    assert len(moving & set(chosen)) >= min(len(moving), len(chosen) - 1)
-    part = Counter(GRADES[pair] for pair in moving & set(chosen))
-    whole = Counter(GRADES[pair] for pair in moving)
-    for grade, n_pairs in whole.items():
-        assert abs(part[grade] / n_pairs - sum(part.values()) / len(moving)) * n_pairs <= 1.01
+    chosen = set(drawn(GRADES, share, moving, seed))
+    for relevant in (True, False):
+        half = {pair for pair in GRADES if (GRADES[pair] >= 2) is relevant}
+        assert len(moving & half & chosen) == min(len(moving & half), len(half & chosen))
+        part, whole = (Counter(GRADES[pair] for pair in pairs) for pairs in (moving & half & chosen, moving & half))
+        for grade, n_pairs in whole.items():
+            assert abs(part[grade] / n_pairs - part.total() / whole.total()) * n_pairs <= 1.01
 
 
 def test_a_pair_moves_a_difference_if_the_baseline_alone_or_the_cell_alone_has_it(version):
@@ -69,11 +80,12 @@ def _judged(version):
     missing, queries, documents = everything(version)
     (path, *_) = export_batches(version, dict(list(missing.items())[:100]), queries, documents)
     grades = (0, 0, 0, 1, 2, 3)
-    give(
-        version,
-        *(answer(row.query_id, row.doc_id, grades[number % 6]) for number, row in enumerate(read_batch(path))),
-        judge="first",
+    sources = {query.id: query.source_document for query in queries.values()}
+    given = (
+        answer(*row.pair, 3 if sources[row.query_id] == row.doc_id else grades[number % 6])
+        for number, row in enumerate(read_batch(path))
     )
+    give(version, *given, judge="first")
     return version
 
 
@@ -118,3 +130,21 @@ def test_without_labels_or_without_batches_it_is_said_what_is_missing(version, j
         path.unlink()
     with pytest.raises(InputError, match="no judged pair is in a batch"):
         export_doubles(judged, labels, 0.1)
+
+
+def test_source_documents_that_a_model_graded_too_low_are_read_again_whatever_the_share(version):
+    missing, queries, documents = everything(version)
+    sources = {(query.id, query.source_document) for query in queries.values()}
+    export_batches(version, {pair: missing[pair] for pair in sources}, queries, documents)
+    low = set(sorted(sources)[:3])
+    given = [answer(*pair, 1 if pair in low else 3) for pair in sorted(sources)]
+    plan = version.plan().model_copy(update={"judges": None})
+    give(version, *given, judge="first", model="")
+    assert unread_twice(version, plan) == [], "grades of people alone wait for nobody"
+    version.labels_path.unlink()
+    give(version, *given, judge="first")
+    (path,) = unread_twice(version, plan)
+    assert {row.pair for row in read_batch(path)} == low
+    assert unread_twice(version, plan) == [path]
+    give(version, *(answer(*pair, 1) for pair in low), name=f"{path.stem}.jsonl", judge="second")
+    assert unread_twice(version, plan) == []

@@ -113,6 +113,7 @@ def test_a_document_that_is_not_sampled_or_not_live_is_told(version):
     documents = [document("live"), document("dead", status="repealed")]
     report = checked(version, row("ferry", "gone"), row("harbor", "dead", id="x2"), documents=documents)
     assert [found[0] for found in flags(report)] == ["no document", "status"]
+    assert [found.queries for found in report.errors] == [["x1"]]
     assert (report.queries[0].overlap, report.queries[0].rank) == (None, None)
     assert flags(checked(version, row("ferry")))[0] == []
 

@@ -7,9 +7,12 @@ from runner.eval_set.shapes.judges import (
     JudgeDrift,
     JudgeNoise,
     Judging,
+    MissedByList,
+    MissedSource,
     NoisyCell,
     SecondJudge,
     SourceDocuments,
+    SourceFound,
 )
 from runner.eval_set.shapes.paired import Difference, SpanRecall, SpanResult
 from runner.eval_set.shapes.versions import Compared, Kept, PreviousVersion
@@ -68,16 +71,34 @@ def panel(cells, baseline):
         seconds=[second_judge(challengers, baseline)],
         drift=[drift()],
         noise=noise(challengers),
-        sources=[
-            SourceDocuments(cell=cell, cell_judged=77, cell_missed=2, baseline_judged=46, baseline_missed=5)
-            for cell in challengers
+    )
+
+
+def sources(cells, baseline):
+    """Cells level by the documents that queries were written from; two of them missed, one of those twice."""
+    return SourceDocuments(
+        topics=28,
+        cells=[
+            SourceFound(
+                cell=cell,
+                first_ten=Estimate(value=0.8214, low=0.6786, high=0.9643),
+                mrr=Estimate(value=0.6123 - place / 100, low=0.4512, high=0.7651),
+            )
+            for place, cell in enumerate(cells)
+        ],
+        tau=0.7143,
+        missed=[MissedSource(query_id="q03", grade=1, again=[2]), MissedSource(query_id="q07", grade=0, again=[])],
+        by_list=[
+            MissedByList(cell=cell, cell_judged=17, cell_missed=2, baseline_judged=9, baseline_missed=0)
+            for cell in cells
+            if cell != baseline
         ],
     )
 
 
 def panel_of_one(*, repeats=False):
     """Judged once, with or without repeats."""
-    return Judging(pairs=60, read_twice=0, seconds=[], drift=[drift()] if repeats else [], noise=None, sources=[])
+    return Judging(pairs=60, read_twice=0, seconds=[], drift=[drift()] if repeats else [], noise=None)
 
 
 NO_SPANS = SpanResult(queries=0, documents=0, unmarked=61, cells={})

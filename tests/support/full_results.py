@@ -104,6 +104,7 @@ def full_results(
             ],
             "noise_floor": NoiseFloor(difference=same, max_change=0.0),
             "judging": example_panel.panel(cells, cells[0]),
+            "sources": example_panel.sources(cells, cells[0]),
             "spans": example_panel.spans(cells, cells[0], n_queries),
             "previous": example_panel.previous(cells),
             "outcome": _outcome(cells[-1], "no decision" if unjudged else tier),

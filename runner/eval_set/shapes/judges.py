@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
+from runner.eval_set.shapes.labels import Grade
 
 
 class Estimate(FrozenModel):
@@ -90,10 +91,22 @@ class JudgeDrift(FrozenModel):
     p_shift: float
 
 
-class SourceDocuments(FrozenModel):
-    """Of the judged documents that queries were written from, how many the judge missed: graded less than relevant.
+class SourceFound(FrozenModel):
+    """How well a cell finds the documents that queries were written from, of which no judge has a say.
 
-    By which list ranks the document higher, the cell's or the baseline's; one that both rank alike is left out.
+    `first_ten` is the share of topics whose source document is among the first ten (success@10), `mrr` the mean of one
+    over its rank, 0 below RUN_DEPTH.
+    """
+
+    cell: str
+    first_ten: Estimate
+    mrr: Estimate
+
+
+class MissedByList(FrozenModel):
+    """Of the judged source documents that one of two lists ranks higher, how many the judge graded less than relevant.
+
+    By that list, the cell's or the baseline's; a document that both rank alike is left out.
     """
 
     cell: str
@@ -101,6 +114,28 @@ class SourceDocuments(FrozenModel):
     cell_missed: Count
     baseline_judged: Count
     baseline_missed: Count
+
+
+class MissedSource(FrozenModel):
+    """A source document that the judge graded less than relevant, and the grades of those who read it again."""
+
+    query_id: str
+    grade: Grade
+    again: list[Grade]
+
+
+class SourceDocuments(FrozenModel):
+    """The documents that queries were written from: how cells rank them, and which of them the judge missed.
+
+    `cells` are in the order of the ranking. `tau` is Kendall's tau-b between the cells' order by `mrr` and by nDCG@10,
+    null if one of the two puts all cells level. `by_list` has the cells for which some source document is told apart.
+    """
+
+    topics: Count
+    cells: list[SourceFound]
+    tau: float | None
+    missed: list[MissedSource]
+    by_list: list[MissedByList]
 
 
 class NoisyCell(FrozenModel):
@@ -137,7 +172,7 @@ class Judging(FrozenModel):
 
     `pairs` have a scored grade; `read_twice` of them were read by another judge too. The second judges with the most
     pairs come first, of equals by name. Intervals are percentile bootstraps over queries. `noise` is null if no pair
-    was read twice. `sources` has the cells for which some source document is told apart.
+    was read twice.
     """
 
     pairs: Count
@@ -145,4 +180,3 @@ class Judging(FrozenModel):
     seconds: list[SecondJudge]
     drift: list[JudgeDrift]
     noise: JudgeNoise | None
-    sources: list[SourceDocuments]

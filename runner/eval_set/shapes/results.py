@@ -6,7 +6,7 @@ from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict
-from runner.eval_set.shapes.judges import Judging
+from runner.eval_set.shapes.judges import Judging, SourceDocuments
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.paired import (
     Difference,
@@ -114,7 +114,8 @@ class Results(Sparse):
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
     `spans` is null if no reading lists are kept; `digests` are the SHA-256 of the files that it was made from, and of
-    lists.json, by file name; `previous` compares with the version before, null for a first one.
+    lists.json, by file name; `previous` compares with the version before, null for a first one. `sources` is null if no
+    query names the document that it was written from.
     """
 
     schema_version: Literal[1]
@@ -132,6 +133,7 @@ class Results(Sparse):
     spans: SpanResult | None
     previous: PreviousVersion | None
     outcome: Outcome
+    sources: SourceDocuments | None = None
 
     @property
     def source(self) -> str:

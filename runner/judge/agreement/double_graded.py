@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from runner.eval_set.batches import Pair
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import JudgeDrift
 from runner.eval_set.shapes.labels import Label
@@ -45,6 +46,14 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
         for (query_id, doc_id, judge), label in sorted(_first_readings(rows).items())
         if (first := earliest.get((query_id, doc_id))) and first.judge != judge
     )
+
+
+def second_grades(labels: Iterable[Label]) -> dict[Pair, list[int]]:
+    """Return what every judge but the first said of a pair that several read."""
+    grades: dict[Pair, list[int]] = defaultdict(list)
+    for double in doubles(labels):
+        grades[double.query_id, double.doc_id].append(double.second)
+    return grades
 
 
 def drifts(labels: Iterable[Label], *, seed: int) -> list[JudgeDrift]:

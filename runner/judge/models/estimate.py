@@ -53,8 +53,10 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
     """Return the plan's pool; None before queries are written and every cell is run."""
     if not version.queries_path.exists() or not all(version.run_path(cell).exists() for cell in plan.cells):
         return None
-    query_ids = [query.id for query in load_queries(version.queries_path)]
-    return pool((read_run(version.run_path(cell), cell, query_ids) for cell in plan.judged_cells), plan.pool_depth)
+    queries = load_queries(version.queries_path)
+    query_ids = [query.id for query in queries]
+    runs = (read_run(version.run_path(cell), cell, query_ids) for cell in plan.judged_cells)
+    return pool(runs, plan.pool_depth, queries)
 
 
 def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions) -> Estimate:
