@@ -7,14 +7,14 @@ from itertools import groupby
 
 from chunkers.tokens import count_tokens, tokenize
 
-TITLE_TOKENS = 48
-"""Most tokens of a title, the whole context of chunkers without structure."""
-
-LABEL_TOKENS = 40
-"""Most tokens of one heading in a path."""
-
 PATH_TOKENS = 96
 """Most tokens of a whole path."""
+
+TITLE_TOKENS = PATH_TOKENS // 2
+"""Most tokens of a title, the whole context of chunkers without structure."""
+
+LABEL_TOKENS = PATH_TOKENS * 5 // 12
+"""Most tokens of one heading in a path."""
 
 LONGEST_TOKEN = 128
 """Characters of cl100k_base's longest token: a text of so many times more characters need not be encoded to count."""
@@ -51,25 +51,26 @@ def title_context(title: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def path_context(title: str, labels: tuple[str, ...]) -> str:
-    """Return the title and the headings from the outermost to the innermost, within PATH_TOKENS.
+def path_context(title: str, labels: tuple[str, ...], most: int = PATH_TOKENS) -> str:
+    """Return the title and the headings from the outermost to the innermost, within `most` tokens.
 
     Empty headings and those that repeat the one before are left out.
 
-    If the path is too long, the title keeps its first 48 tokens, every heading its first 40, and the headings
-    between the title and the innermost one are replaced by "…", outermost first, as many as needed.
+    If the path is too long, the title keeps its first tokens, half of `most` (48), every heading its first, five
+    twelfths (40), and the headings between the title and the innermost one are replaced by "…", outermost first, as
+    many as needed.
     """
     # A heading that repeats the one above it says nothing.
     parts = [part for part, _ in groupby(filter(None, map(_on_one_line, (title, *labels))))]
     # A heading of megabytes is met once per section in it: it must not be copied each time.
-    is_countable = sum(map(len, parts)) <= PATH_TOKENS * LONGEST_TOKEN
-    if is_countable and count_tokens(whole := SEPARATOR.join(parts)) <= PATH_TOKENS:
+    is_countable = sum(map(len, parts)) <= most * LONGEST_TOKEN
+    if is_countable and count_tokens(whole := SEPARATOR.join(parts)) <= most:
         return whole
     # Too long: title and headings are shortened first, then the outer headings go.
-    head = shortened(parts[0], TITLE_TOKENS)
-    rest = [shortened(part, LABEL_TOKENS) for part in parts[1:]]
+    head = shortened(parts[0], most // 2)
+    rest = [shortened(part, most * 5 // 12) for part in parts[1:]]
     path = SEPARATOR.join((head, *rest))
-    while count_tokens(path) > PATH_TOKENS and len(rest) > 1:
+    while count_tokens(path) > most and len(rest) > 1:
         rest = rest[1:]
         path = SEPARATOR.join((head, ELLIPSIS, *rest))
     return path

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from chunkers.contexts import label_range, path_context
+from chunkers.contexts import PATH_TOKENS, label_range, path_context
 from chunkers.splitting import Piece, trimmed
 from runner.base.records import Document
 
@@ -94,8 +94,14 @@ def stands_nowhere(_: Node, __: Piece) -> bool:
     return False
 
 
-def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, Piece], bool] = stands_nowhere) -> str:
-    """Return the context of a piece: the document's title and the headings of the sections around it.
+def heading_path(
+    root: Node,
+    title: str,
+    piece: Piece,
+    stands: Callable[[Node, Piece], bool] = stands_nowhere,
+    most: int = PATH_TOKENS,
+) -> str:
+    """Return the context of a piece: the document's title and the headings of the sections around it, in `most` tokens.
 
     Headings of which `stands` says that they stand in the piece itself are left out, and a range whose two ends do.
 
@@ -118,7 +124,7 @@ def heading_path(root: Node, title: str, piece: Piece, stands: Callable[[Node, P
         is_range = len(touched) > 1 and (node.holds_sections or not whole)
         if is_range and not (stands(touched[0], piece) and stands(touched[-1], piece)):
             labels.append(label_range([child.label for child in touched]))
-        return path_context(title, tuple(labels))
+        return path_context(title, tuple(labels), most)
 
 
 def is_in_text(text: str, node: Node, piece: Piece) -> bool:

@@ -32,7 +32,10 @@ GOLDEN: dict[str, str] = json.loads((DATA / "golden.json").read_text(encoding="u
 OVERLAPS = {"fixed_token_256_25": 25, "fixed_token_512_50": 50, "fixed_token_1024_100": 100}
 """Tokens that each window shares with the one before it, exactly."""
 
-MAY_OVERLAP = {*OVERLAPS}
+PATHS = {"fixed_path_192_20": 20, "fixed_path_256_25": 25, "fixed_path_512_50": 50}
+"""The same of windows under a path, unless fewer fit."""
+
+MAY_OVERLAP = {*OVERLAPS, *PATHS}
 """Chunkers whose chunks may share text; those of every other one may not."""
 
 STRUCTURAL = "section_aware_bills_v1"
@@ -46,7 +49,7 @@ BY_SECTION = {
 }
 MINILM = encoder_for("minilm-l6-v2")
 ONE_PER_FAMILY = [*{name.partition("_256_")[0]: name for name in NARROWED if "_256_" in name}.values()]
-WITH_PATHS = {*BY_SECTION, *(name for name in CHUNKERS if name.startswith("speaker_"))}
+WITH_PATHS = {*BY_SECTION, *PATHS, *(name for name in CHUNKERS if name.startswith("speaker_"))}
 
 
 def document(text: str, sections: tuple[Section, ...] = (), title: str = "Harbors Act") -> Document:
@@ -185,13 +188,66 @@ def test_a_chunk_cut_further_keeps_the_boundaries_and_leaves_its_encoder_nothing
     check_narrow(source, name)
 
 
+HOSTILE = "".join(("q" * 900, " ." * 900, "." * 3000, "퀠" * 900, "漢" * 700, "😀" * 300, "⅚ﬃ" * 400, "[SEP]" * 300))
+COUNTED_OTHERWISE = document(
+    HOSTILE, (Section(Span(0, len(HOSTILE)), 1, "section", "." * 400 + "漢" * 60),), "." * 2000 + " Act " * 60
+)
+
+
 @pytest.mark.parametrize("name", ["recursive_256_v1", "speaker_turn_512_v1", "usc_uslm_section_512_v1"])
 def test_words_and_titles_that_an_encoder_counts_quite_otherwise_are_read_whole(name: str) -> None:
-    hostile = "".join(
-        ("q" * 900, " ." * 900, "." * 3000, "퀠" * 900, "漢" * 700, "😀" * 300, "⅚ﬃ" * 400, "[SEP]" * 300)
+    check_narrow(COUNTED_OTHERWISE, name)
+
+
+def check_path(source: Document, name: str) -> list[Chunk]:
+    """What windows under a path promise beside: all read by MiniLM itself, and a third for the path at most."""
+    chunks, limit = chunker(name)(source), limit_of(name)
+    check(source, name, chunks)
+    assert max(MINILM.token_counts([chunk.reading(source) for chunk in chunks], "document")) <= limit
+    assert max(MINILM.token_counts([chunk.context for chunk in chunks], "document")) <= limit // 3
+    assert max(count_tokens(chunk.context) for chunk in chunks) <= limit // 3
+    return chunks
+
+
+@pytest.mark.parametrize("name", PATHS)
+@given(source=documents())
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_a_window_under_a_path_is_read_whole_and_leaves_two_thirds_to_the_text(name: str, source: Document) -> None:
+    check_path(source, name)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_window_under_a_path_is_read_whole_whatever_an_encoder_counts(name: str) -> None:
+    check_path(COUNTED_OTHERWISE, name)
+
+
+@pytest.mark.parametrize(("name", "overlap"), PATHS.items())
+def test_windows_stand_under_the_headings_that_lead_to_them_or_under_the_title(name: str, overlap: int) -> None:
+    speech = Speech()
+    for n, heading in enumerate(("Lamps", "Ropes"), start=1):
+        words = "The keeper shall mend the quay and paint it. " * 300
+        speech.part(11, "section", f"Sec. {n}. {heading}", f"Sec. {n}. {heading}\n{words}".strip())
+    source = speech.document("Harbors Act")
+    chunks = check_path(source, name)
+    first, between, last = "Sec. 1. Lamps", "Sec. 1 – Sec. 2", "Sec. 2. Ropes"
+    assert list(dict.fromkeys(chunk.context for chunk in chunks)) == [
+        f"Harbors Act > {label}" for label in (first, between, last)
+    ]
+    shared = [tokenize(source.text).count(b.span.start, a.span.end) for a, b in pairwise(chunks)]
+    assert set(shared) == {overlap}
+    assert min(chunk.n_tokens for chunk in chunks[:-1]) > limit_of(name) * 0.95
+    assert {chunk.context for chunk in check_path(document(source.text), name)} == {"Harbors Act"}
+
+
+def test_a_path_too_long_for_a_third_keeps_the_title_and_the_innermost_heading() -> None:
+    text = "The keeper shall mend the quay and paint it. " * 20
+    words = ("Oversight of quays, lamps and ropes ", "Requirements for keepers of harbor lights ", "Annual painting ")
+    nested = tuple(
+        Section(Span(0, len(text)), n, "part", (label * 5).strip()) for n, label in enumerate(words, start=1)
     )
-    whole = (Section(Span(0, len(hostile)), 1, "section", "." * 400 + "漢" * 60),)
-    check_narrow(document(hostile, whole, "." * 2000 + " Act " * 60), name)
+    for chunk in check_path(document(text, nested), "fixed_path_192_20"):
+        assert chunk.context.startswith("Harbors Act > … > ")
+        assert chunk.context.endswith(" > " + (words[-1] * 5).strip())
 
 
 def test_a_chunk_is_cut_at_its_parts_before_its_lines_and_a_part_keeps_its_heading() -> None:
