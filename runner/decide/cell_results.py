@@ -38,11 +38,14 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
     unjudged, bounds = unjudged_hits(comparison, run)
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
-    eligible = test is not None and not comparison.published
+    loss = comparison.losses.get(cell)
+    eligible = test is not None and not comparison.published and loss is None
     if eligible and test is not None:
         tested, judged = comparison.gain_tests.get(cell), scores["judged@10"].mean
         figures = CellFigures(gain, recall, len(comparison.queries), tested, gate.verdict, judged)
         unmet = unmet_criteria(figures, plan.rule) or blockers(cell)
+    elif loss is not None and not comparison.published:
+        unmet = [f"copies {loss.of}, against which it is asked what it loses"]
     return CellResult(
         cell=cell,
         role=_role(cell, comparison),
@@ -60,6 +63,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         # A cell's file without its backend, which decides nothing, and without what only gate and explorations read.
         provenance=part(Provenance, comparison.facts[cell]),
         expected=comparison.expected_gains.get(cell),
+        loss=loss,
         tipping_point=tipping_point(
             run, comparison.runs[plan.baseline], comparison.query_ids, comparison.qrels, comparison.highest_grade
         ),

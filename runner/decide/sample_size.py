@@ -6,6 +6,7 @@ Every figure on the subject, in the dry run, on the page and in the terminal, is
 from collections.abc import Sequence
 
 from runner.decide.tiers import MIN_CONFIRMED, cell_in_question
+from runner.eval_set.kinds import near_copies
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult
 from runner.retrieve.pool import likely_pairs
@@ -19,7 +20,7 @@ def error_for(plan: ScoredPlan, cell: str) -> float:
     The first challengers share FIRST_SHARE of it, the others the rest: the bar before any cell is shown.
     """
     alpha, n_first = plan.significance.alpha, len(plan.first)
-    n_others = len(plan.judged_cells) - 1 - n_first
+    n_others = len(plan.judged_cells) - len(near_copies(plan.judged_cells)) - 1 - n_first
     # With one group alone there is nothing to share the error with.
     if not n_first or n_others < 1:
         return alpha / max(1, n_first + n_others)

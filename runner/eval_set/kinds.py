@@ -1,11 +1,37 @@
 """The kinds of challenger: what a cell changes of its baseline, which is what other sources' results can speak of."""
 
-from runner.base.records import IMPORTED, WITHOUT_VECTORS, BM25Cell, HybridCell, parse_cell
+from collections.abc import Collection
+
+from runner.base.errors import InputError
+from runner.base.records import IMPORTED, WITHOUT_VECTORS, BM25Cell, DenseCell, HybridCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.shapes.plan import Kind
 
 _WINDOWS = ("fixed_token", "recursive", "whole_doc")
 """How chunkers begin that cut without regard to a document's structure."""
+
+
+COPIES = ("int8", "bit")
+"""Ways to store vectors whose cell is a near-copy of the one that keeps them whole."""
+
+
+def near_copies(cells: Collection[str]) -> dict[str, str]:
+    """Return of each cell that stores as int8 codes or bits what another of the cells keeps whole: that other one.
+
+    A near-copy is not tested for a gain: it is asked what it loses.
+
+    >>> near_copies(["a x c", "a@int8 x c", "a@256 x c", "b@bit x c"])
+    {'a@int8 x c': 'a x c'}
+    """
+    whole = {}
+    for name in cells:
+        try:
+            cell = parse_cell(name)
+        except InputError:  # what another system returned
+            continue
+        if isinstance(cell, DenseCell) and cell.variant in COPIES:
+            whole[name] = str(DenseCell(cell.encoder, cell.chunker))
+    return {name: of for name, of in whole.items() if of in cells}
 
 
 def kind_of(name: str, baseline: str) -> Kind:

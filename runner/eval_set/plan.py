@@ -16,6 +16,7 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
+from runner.eval_set.kinds import near_copies
 from runner.eval_set.shapes.labels import APIS, Judges, undated
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Prior, Rule
 
@@ -231,10 +232,12 @@ def _cell_problems(plan: Plan, source: SourceSpec, *, rehearsal: bool) -> list[s
         for cell in cells
         if files[slug(str(cell))] != str(cell)
     ]
+    copies = near_copies(plan.cells)
     problems += [
-        f"first: {text!r} is no challenger; name cells of the plan beside the baseline, each once, or leave it out"
+        f"first: {text!r} is not a challenger; name cells of the plan beside the baseline, each once and none that "
+        "stores another's vectors as @int8 or @bit, or leave it out"
         for text in plan.first
-        if text not in plan.cells or text == plan.baseline or plan.first.count(text) > 1
+        if text not in plan.cells or text == plan.baseline or plan.first.count(text) > 1 or text in copies
     ]
     return problems + _criteria_problems(plan, cells, source, rehearsal=rehearsal)
 

@@ -78,6 +78,8 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
     p, bar = row.test.p_gain, row.test.bar
     claimed = "" if p is None or bar is None else " / ".join(p_and_bar(p, bar))
+    if row.loss is not None:
+        claimed = f"loses <= {row.loss.at_most}"
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, claimed, recalls, row.gate.verdict
 

@@ -8,17 +8,18 @@ import numpy as np
 
 from runner.base.errors import IntegrityError
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Run, Scores
+from runner.eval_set.kinds import near_copies
 from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound
+from runner.eval_set.shapes.paired import Difference, ExpectedGain, LossBound, MeasureResult, PairedTest, RecallBound
 from runner.eval_set.shapes.plan import Bootstrap, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.expected_gain import expected_gain
 from runner.score.false_alarm import false_alarm
-from runner.score.gain_test import GainTest, gain_tests
+from runner.score.gain_test import GainTest, gain_tests, most_lost
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import COMPARED, MEASURES, qrels, score
 from runner.score.sign_flip import paired_tests
@@ -67,10 +68,31 @@ class Comparison:
             return HIGHEST_GRADE
         return max((grade for grades in self.qrels.values() for grade in grades.values()), default=HIGHEST_GRADE)
 
+    @cached_property
+    def copies(self) -> dict[str, str]:
+        """The near-copies among the cells, each with the cell that it copies."""
+        return {cell: of for cell, of in near_copies(self.runs.keys()).items() if cell != self.plan.baseline}
+
     @property
     def challengers(self) -> list[str]:
-        """The cells beside the baseline."""
-        return [cell for cell in self.runs if cell != self.plan.baseline]
+        """The cells beside the baseline that may gain: near-copies are asked what they lose."""
+        return [cell for cell in self.runs if cell != self.plan.baseline and cell not in self.copies]
+
+    @property
+    def family(self) -> list[str]:
+        """The challengers that were preregistered, whose gains are tested at once."""
+        return [cell for cell in self.challengers if cell in self.registered]
+
+    @cached_property
+    def losses(self) -> dict[str, LossBound]:
+        """What each near-copy loses against the cell that it copies."""
+        bounds = {}
+        for cell, of in self.copies.items():
+            whole, copied = (self.scores[name].values["ndcg@10"] for name in (of, cell))
+            lost = [kept - left for kept, left in zip(whole, copied, strict=True)]
+            most = most_lost(lost, self.plan.significance.alpha)
+            bounds[cell] = LossBound(of=of, mean=sum(lost) / (len(lost) * SCORE_UNIT), most=most)
+        return bounds
 
     def paired(self, cells: Sequence[str], measure: str) -> Ints:
         """Return cell minus baseline, (cells, queries) in units of 1e-9."""
@@ -80,9 +102,9 @@ class Comparison:
 
     @cached_property
     def tests(self) -> dict[str, PairedTest]:
-        """Every challenger's test, adjusted over the preregistered cells; of any other what is of that cell alone."""
-        family = [cell for cell in self.challengers if cell in self.registered]
-        alone = [cell for cell in self.challengers if cell not in family]
+        """Every cell's test, adjusted over the tested family; of any other what is of that cell alone."""
+        family = self.family
+        alone = [cell for cell in self.runs if cell not in (*family, self.plan.baseline)]
         tests = self._two_sided(family) if family else {}
         for cell, gain in self.gain_tests.items():
             tests[cell] = tests[cell].model_copy(update={"p_gain": gain.p, "bar": gain.bar})
@@ -98,7 +120,7 @@ class Comparison:
     @cached_property
     def gain_tests(self) -> dict[str, GainTest]:
         """The test of every preregistered challenger's gain, those that the plan names first before the others."""
-        family = [cell for cell in self.challengers if cell in self.registered]
+        family = self.family
         first = [cell for cell in family if cell in self.plan.first]
         cells = first + [cell for cell in family if cell not in first]
         if not cells:
@@ -108,13 +130,14 @@ class Comparison:
 
     @cached_property
     def recall_bounds(self) -> dict[str, RecallBound]:
-        """How far every challenger's Recall@10 may have fallen."""
-        if not self.challengers:
+        """How far every other cell's Recall@10 may have fallen."""
+        cells = [cell for cell in self.runs if cell != self.plan.baseline]
+        if not cells:
             return {}
-        changes = self.paired(self.challengers, "recall@10")
+        changes = self.paired(cells, "recall@10")
         rule, alpha = self.plan.rule, self.plan.significance.alpha
         bounds = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
-        return dict(zip(self.challengers, bounds, strict=True))
+        return dict(zip(cells, bounds, strict=True))
 
     @cached_property
     def expected_gains(self) -> dict[str, ExpectedGain]:

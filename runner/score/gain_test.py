@@ -1,10 +1,11 @@
 """Whether a cell gains: each cell's own one-sided p, and the bar that weighted Holm gives it (docs/statistics.md)."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runner.base.records import Ints
+from runner.base.records import SCORE_UNIT, Ints
 from runner.score.student import t_tail
 
 FIRST_SHARE = 0.8
@@ -40,6 +41,17 @@ def phantom_t(differences: Sequence[int], weights: Sequence[float] | None = None
     # The mean over the root mean square, the phantom among the values; p falls as it rises.
     s = (n * total / math.sqrt(squares * math.fsum(weights)) - 1) / (n + 1)
     return t_tail(s * math.sqrt(n / (1 - s * s)), n) if s > -1 else 1.0
+
+
+def most_lost(losses: Sequence[int], alpha: float) -> float:
+    """Return the upper end of a one-sided interval of the mean loss at 1 - alpha, by the test of a gain turned round.
+
+    It is the least loss that is refuted: at which the queries, and the phantom, lose less with a p of at most alpha.
+    1 if none is. `losses` are in units of 1e-9.
+    """
+    units = range(min(losses), SCORE_UNIT)
+    place = bisect_left(units, True, key=lambda most: phantom_t([most - loss for loss in losses]) <= alpha)
+    return units[place] / SCORE_UNIT if place < len(units) else 1.0
 
 
 def effective_number(weights: Sequence[float]) -> float:

@@ -96,4 +96,6 @@ def _of_cell(row: CellResult, results: Results) -> str:
         f"; {row.differences['ndcg@10'].mean:+.4f} nDCG@10 to the baseline ({kind}{level:g} % interval {low:+.4f} "
         f"to {high:+.4f}, {claimed}); Recall@10: {fall}"
     )
+    if row.loss is not None:
+        sentence += f"; against {row.loss.of} it loses at most {row.loss.at_most} (one-sided, {level:g} %)"
     return f"{sentence}; confirmed." if row.confirmed else f"{sentence}; it {', '.join(row.short_of)}."

@@ -163,6 +163,28 @@ def test_roles_follow_the_preregistration(version):
     assert roles == {BASELINE: "baseline", OTHER: "preregistered", THIRD: "exploratory"}
 
 
+def test_a_near_copy_is_asked_what_it_loses_and_is_neither_candidate_nor_confirmed(version):
+    """What BM25 finds is given to a cell, the same to a copy of it that loses one query."""
+    copied = THIRD.replace(" x ", "@int8 x ")
+    queries = [query.id for query in load_queries(version.queries_path)]
+    judge(version, *(label(query_id, A, 3) for query_id in queries))
+    put(version, BASELINE, {})
+    put(version, THIRD, {query_id: [A] for query_id in queries})
+    put(version, copied, {query_id: [A] for query_id in queries[1:]})
+    for path in (version.cell_path, version.chunk_run_path):
+        path(copied).write_bytes(path(THIRD).read_bytes())
+    found, rows = scored(version, BASELINE, THIRD, copied, registered=(BASELINE, THIRD, copied))
+    loss = rows[copied]["loss"]
+    assert (loss["of"], loss["mean"]) == (THIRD, 1 / len(queries))
+    assert loss["mean"] < loss["most"] < 1
+    assert (rows[copied]["role"], rows[copied]["meets_criterion_5"]) == ("preregistered", False)
+    assert rows[copied]["short_of"]
+    assert "expected" not in rows[copied]
+    assert rows[THIRD]["meets_criterion_5"]
+    assert "loss" not in rows[THIRD]
+    assert found["outcome"]["recommended"] != copied
+
+
 def no_encoder(name):
     raise AssertionError(f"{name} was asked for: scores are made of runs and labels alone")
 

@@ -76,7 +76,7 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
         "'nonsense' is not a cell",
         "write 'minilm-l6-v2 x recursive_v1' for ' minilm-l6-v2 x recursive_v1'",
         "'minilm-l6-v2 x fixed_token_512_50' is listed twice",
-        "first: 'minilm-l6-v2 x section_aware_bills_v1' is no challenger",
+        "first: 'minilm-l6-v2 x section_aware_bills_v1' is not a challenger",
         "criterion 1: 3 model x chunker cells; at least 6 are needed",
         "criterion 1: no BM25 cell",
         "criterion 2: the baseline 'minilm-l6-v2 x fixed_token_1024_100' is not among the cells",

@@ -20,6 +20,7 @@ from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.results import Results
 from runner.report.page_frame import LONGEST_TEXT, TEMPLATES
 from runner.report.results_page import ranked, read_chunks
+from runner.report.summary import ranking_table
 from tests.support import example_panel, example_results
 from tests.support.full_results import NAMES, backend, full_receipt, full_results, page
 from tests.support.outline import Outline, section, words
@@ -268,6 +269,17 @@ def test_a_cell_outside_of_the_family_has_no_adjusted_figures():
     first = column(page_of(results), "tests-caption", 0)
     assert "this cell alone" in first[3]
     assert first[4] == "none"
+
+
+def test_a_near_copy_says_the_most_that_it_loses_and_against_which_cell():
+    found = synthetic_results()
+    row = found["cells"][1]
+    row |= {"loss": {"of": "a x b", "mean": 0.0012, "most": 0.00301}, "expected": None, "meets_criterion_5": False}
+    row["test"] |= {"p_gain": None, "bar": None, "simultaneous": None, "p_adjusted": None}
+    html = page_of(found)
+    assert "loses at most 0.004 against a x b (0.001 here)" in words(html)
+    assert row["cell"] not in html.split('id="choices-caption"')[1].split("</table>")[0]
+    assert "loses <= 0.004" in ranking_table(Results.model_validate(found), 200)
 
 
 def test_a_control_that_misbehaves_is_told_from_those_that_behave():

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from runner.base.records import SCORE_UNIT
-from runner.score.gain_test import FIRST_SHARE, effective_number, gain_tests, holm_bars, phantom_t
+from runner.score.gain_test import FIRST_SHARE, effective_number, gain_tests, holm_bars, most_lost, phantom_t
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -184,3 +184,19 @@ def test_many_small_gains_with_a_few_large_losses_convince_less_than_under_stude
     own = np.mean([phantom_t(row) <= 0.05 for row in rows])
     students = np.mean([stats.ttest_1samp(row, 0, alternative="greater").pvalue <= 0.05 for row in rows])
     assert own < 0.85 * students
+
+
+@given(SCATTERED.filter(lambda values: len(values) >= 15), st.sampled_from([0.05, 0.01]))
+def test_the_most_that_is_lost_is_the_mean_and_a_multiple_of_the_scatter_that_scipys_quantile_gives(values, alpha):
+    """The test solved for its bar: s at the bar, then the mean over the root mean square, then over the scatter."""
+    n, losses = len(values), np.array(values, float)
+    t = stats.t.ppf(1 - alpha, n)
+    ratio = (1 + t / math.sqrt(n + t * t) * (n + 1)) / n
+    expected = losses.mean() + losses.std() * ratio / math.sqrt(1 - ratio**2)
+    assert most_lost(values, alpha) == pytest.approx(min(expected / SCORE_UNIT, 1.0), abs=2e-9)
+
+
+def test_nothing_lost_in_any_query_is_told_as_such_and_few_queries_bound_nothing():
+    assert most_lost([0] * 25, 0.05) == pytest.approx(0, abs=1e-8)
+    assert most_lost([-TENTH] * 25, 0.05) == pytest.approx(-0.1, abs=1e-8)
+    assert most_lost([0, TENTH], 0.05) == 1.0

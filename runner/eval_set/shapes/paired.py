@@ -1,5 +1,7 @@
 """The shape of what `score` says of a cell, as results.json has it: measures, paired tests, marked passages."""
 
+import math
+
 from runner.base.records import RecallState
 from runner.base.schema import Count, Ends, FrozenModel, Sparse
 from runner.eval_set.shapes.plan import Kind, Normal
@@ -61,6 +63,19 @@ class RecallBound(FrozenModel):
     state: RecallState
     low: float
     high: float
+
+
+class LossBound(FrozenModel):
+    """What a near-copy loses in nDCG@10 against the cell that it copies; `most` is a one-sided bound at 1 - alpha."""
+
+    of: str
+    mean: float
+    most: float
+
+    @property
+    def at_most(self) -> str:
+        """The bound as it is said: three places, never rounded down."""
+        return f"{max(math.ceil(round(self.most * 1e6) / 1e3) / 1e3, 0):.3f}"
 
 
 class ExpectedGain(FrozenModel):

@@ -11,6 +11,7 @@ from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.paired import (
     Difference,
     ExpectedGain,
+    LossBound,
     MeasureResult,
     PairedTest,
     RecallBound,
@@ -32,8 +33,9 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `expected` is null for
-    the baseline and if the judgments are published. `tipping_point` is null if the cell's mean nDCG@10 is not above the
-    baseline's.
+    the baseline, a near-copy, and if the judgments are published; `loss` stands for a near-copy alone, which is not
+    tested for a gain (`runner.eval_set.kinds.near_copies`). `tipping_point` is null if the cell's mean nDCG@10 is not
+    above the baseline's.
     """
 
     cell: str
@@ -51,6 +53,7 @@ class CellResult(Sparse):
     bounds: Ends
     provenance: Provenance
     expected: ExpectedGain | None = None
+    loss: LossBound | None = None
     tipping_point: TippingPoint | None = None
 
     @property
