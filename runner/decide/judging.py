@@ -29,7 +29,7 @@ def agreement(labels: Sequence[Label], runs: Mapping[str, Run], query_ids: Seque
     n_read = Counter(double.second_judge for double in twice)
     judges = sorted(n_read, key=lambda judge: (-n_read[judge], judge))
     return Judging(
-        pairs=len({(label.query_id, label.doc_id) for label in rows if label.round == 1}),
+        pairs=len(scored(rows)),
         read_twice=len({(double.query_id, double.doc_id) for double in twice}),
         seconds=[_second([double for double in twice if double.second_judge == judge], runs, plan) for judge in judges],
         drift=drifts(rows, seed=plan.significance.seed),

@@ -90,7 +90,7 @@ def _wanted(query_id: str, runs: Mapping[str, Run], qrels: Qrels, depth: int, re
 
 
 def _pair(number: int, grade: int | None, readings: Sequence[Label]) -> PairShown:
-    first = [label for label in readings[:1] if label.round == 1]
+    first = readings[:1] if grade is not None else ()
     return PairShown(
         document=number,
         grade=grade,

@@ -18,7 +18,7 @@ from runner.decide.sample_size import detectable
 from runner.decide.tiers import bar, beside_baseline, recommendation, tier
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
-from runner.eval_set.labels import label_prefix, version_labels
+from runner.eval_set.labels import label_prefix, scored, version_labels
 from runner.eval_set.runs import read_reading, read_run
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
@@ -170,6 +170,7 @@ def _label_facts(version: Version, comparison: Comparison, labels: Sequence[Labe
     plan = comparison.plan
     pooled = pool((comparison.runs[cell] for cell in plan.judged_cells), plan.pool_depth, comparison.queries)
     grades = Counter(label.grade for label in labels)
+    fuller = [label for label in scored(labels).values() if label.is_fuller]
     return LabelFacts(
         lines=prefix.lines,
         sha256=prefix.sha256,
@@ -181,6 +182,8 @@ def _label_facts(version: Version, comparison: Comparison, labels: Sequence[Labe
             {f"{label.model} at {label.host}" if label.host else label.model for label in labels if label.model}
         ),
         grades={str(grade): grades[grade] for grade in range(HIGHEST_GRADE + 1)},
+        read_more=len(fuller),
+        doubts=sum(label.doubt for label in fuller),
     )
 
 

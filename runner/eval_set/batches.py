@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from runner.base.canonical import digest, jsonl_bytes, read_jsonl, write_atomic
 from runner.base.errors import InputError
@@ -14,8 +14,8 @@ from runner.eval_set.shapes.labels import BatchRow, Passage
 
 BATCH_PAIRS = 100
 
-Kind = Literal["batch", "double"]
-"""Pairs of the pool with some repeats, or pairs for a second judge."""
+Kind = Literal["batch", "fuller", "double"]
+"""Pairs of the pool with some repeats, those in doubt with more of their documents, or pairs for a second judge."""
 
 Pair = tuple[str, str]
 """Query id and document id."""
@@ -23,6 +23,20 @@ Pair = tuple[str, str]
 LONGEST_PIECE = 1_200
 SHORTEST_PIECE = 300
 """Characters of a numbered passage: long ones are cut at a word, short ones joined with what follows."""
+
+WHOLE_TEXT = "whole text"
+"""The rule by which a document is shown of which nothing is left out."""
+
+
+FULLER = 3
+"""Times as many characters are shown of a document that left a doubt."""
+
+
+class Shown(NamedTuple):
+    """What a judge is shown of a document, in text order, and the rule that chose it."""
+
+    spans: tuple[Span, ...]
+    rule: str = WHOLE_TEXT
 
 
 def batch_files(folder: Path, kind: Kind = "batch") -> list[Path]:
@@ -39,8 +53,8 @@ def read_batch(path: Path) -> list[BatchRow]:
     for number, fields in read_jsonl(path):
         row = checked(BatchRow, fields, f"{path}:{number}")
         # The row's digest binds all but the evidence, whose own digest is part of the row.
-        is_whole = row.row_sha256 == _binding(fields) and row.evidence_sha256 == digest(fields["evidence"])
-        if not is_whole or row.batch != path.stem:
+        is_sound = row.row_sha256 == _binding(fields) and row.evidence_sha256 == _evidence_digest(fields)
+        if not is_sound or row.batch != path.stem:
             raise InputError(
                 f"{path}:{number}: the row of query {row.query_id} and {row.doc_id} was edited after export, so nobody "
                 f"can say what was judged. Put the file back; where that cannot be, delete {path} and run the driver "
@@ -51,7 +65,7 @@ def read_batch(path: Path) -> list[BatchRow]:
 
 
 def all_rows(folder: Path) -> Iterator[BatchRow]:
-    """Yield every row of every batch: of the pool first, then of the second readings, by number."""
+    """Yield every row of every batch: of the pool first, then of fuller and of second readings, by number."""
     for kind in get_args(Kind):
         for path in batch_files(folder, kind):
             yield from read_batch(path)
@@ -66,15 +80,15 @@ def number_of(batch: str) -> int:
 def rounds(rows: Iterable[BatchRow]) -> dict[tuple[str, Pair], int]:
     """Return the round that an answer to each row belongs to, by batch and pair; rows in the order of the batches.
 
-    1, and one more for every batch of the pool before that held the pair: it was planted once more. A second judge's
-    first reading is of round 1 too.
+    1, and one more for every batch of the pool before that held the pair: it was planted once more. Fuller readings
+    and a second judge's first ones are of round 1 too.
     """
     by_row: dict[tuple[str, Pair], int] = {}
     seen: Counter[Pair] = Counter()
     for row in rows:
-        is_double = row.batch.startswith("double-")
-        by_row[row.batch, row.pair] = 1 if is_double else 1 + seen[row.pair]
-        seen[row.pair] += not is_double
+        is_pooled = row.batch.startswith("batch-")
+        by_row[row.batch, row.pair] = 1 + seen[row.pair] if is_pooled else 1
+        seen[row.pair] += is_pooled
     return by_row
 
 
@@ -96,13 +110,20 @@ def write_batches(folder: Path, rows: Sequence[BatchRow], kind: Kind = "batch", 
 
 
 def make_row(
-    version: str, prompt_sha256: str, query: tuple[str, str], document: Document, shown: Sequence[Span]
+    version: str,
+    prompt_sha256: str,
+    query: tuple[str, str],
+    document: Document,
+    shown: Shown,
 ) -> BatchRow:
     """Return a row without a batch yet, for a query's id and text and the parts of a document that are shown."""
-    evidence: list[dict[str, Any]] = [
-        {"number": number, "start": span.start, "end": span.end, "text": document.text[span.start : span.end]}
-        for number, span in enumerate(pieces(document.text, shown), start=1)
-    ]
+    evidence: list[dict[str, Any]] = []
+    end, n_shown = 0, 0
+    for number, span in enumerate(pieces(document.text, shown.spans), start=1):
+        place = {"number": number, "left_out": span.start - end, "start": span.start, "end": span.end}
+        evidence.append({**place, "text": document.text[span.start : span.end]})
+        end, n_shown = span.end, n_shown + span.end - span.start
+    left_out = len(document.text) - n_shown
     fields: dict[str, Any] = {
         "batch": "",
         "version": version,
@@ -111,8 +132,11 @@ def make_row(
         "query": query[1],
         "doc_id": document.doc_id,
         "title": document.title,
-        "evidence_sha256": digest(evidence),
+        "n_chars": len(document.text),
+        "left_out": left_out,
+        "shown_by": shown.rule if left_out else WHOLE_TEXT,
     }
+    fields["evidence_sha256"] = _evidence_digest({**fields, "evidence": evidence})
     # Made without validation: a pool has tens of thousands of rows, all from checked documents.
     shown_as = [Passage.model_construct(None, **passage) for passage in evidence]
     return BatchRow.model_construct(None, **fields, evidence=shown_as, row_sha256=_binding(fields))
@@ -126,6 +150,11 @@ def rebound(row: BatchRow, batch: str) -> BatchRow:
 
 def _fields(row: BatchRow) -> dict[str, Any]:
     return {**dict(row), "evidence": [dict(passage) for passage in row.evidence]}
+
+
+def _evidence_digest(fields: Mapping[str, Any]) -> str:
+    """Return the digest of what is shown of a document, of how much is not, and of the rule."""
+    return digest([fields["shown_by"], fields["n_chars"], fields["left_out"], fields["evidence"]])
 
 
 def _binding(fields: Mapping[str, Any]) -> str:

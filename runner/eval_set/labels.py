@@ -8,9 +8,9 @@ from pathlib import Path
 from runner.base.canonical import file_sha256, jsonl_bytes, read_jsonl, sha256, write_atomic
 from runner.base.errors import InputError
 from runner.base.schema import checked
-from runner.eval_set.batches import Pair, number_of
+from runner.eval_set.batches import Kind, Pair, number_of
 from runner.eval_set.door import LOCK_NAME, held
-from runner.eval_set.shapes.labels import Label, LabelPrefix
+from runner.eval_set.shapes.labels import Label, LabelKey, LabelPrefix
 from runner.eval_set.version import Version, load_corpus, load_queries
 
 
@@ -31,7 +31,7 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
             f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "
             "is there already is left out."
         )
-    labels: dict[tuple[str, str, str, int], Label] = {}
+    labels: dict[LabelKey, Label] = {}
     for number, row in islice(read_jsonl(path, content), n_lines):
         label = checked(Label, row, f"{path}:{number}")
         if label.void:  # takes its key back, which may be given anew further down
@@ -71,18 +71,29 @@ def version_labels(version: Version) -> tuple[Label, ...]:
     return labels
 
 
-def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
-    """Return the label of every pair that scores count: the earliest of its first round."""
-    counted: dict[Pair, Label] = {}
+def first_readings(labels: Iterable[Label], *, fuller: bool = False) -> dict[Pair, Label]:
+    """Return the earliest label of every pair's first round, or that of its fuller reading."""
+    earliest: dict[Pair, Label] = {}
     for label in labels:
-        if label.round == 1:
-            counted.setdefault(label.pair, label)
-    return counted
+        if label.round == 1 and label.is_fuller == fuller:
+            earliest.setdefault(label.pair, label)
+    return earliest
 
 
-def newest_batch(labels: Iterable[Label]) -> int:
-    """Return the highest number of a batch of the pool that labels name, 0 for none."""
-    return max((number_of(label.batch) for label in labels if label.batch.startswith("batch-")), default=0)
+def scored(labels: Iterable[Label]) -> dict[Pair, Label]:
+    """Return the label of every pair that scores count: its first reading, or if that is in doubt its fuller one.
+
+    A pair whose fuller reading is not in yet is left out.
+    """
+    rows = tuple(labels)
+    fuller = first_readings(rows, fuller=True)
+    counted = {pair: fuller.get(pair, label) for pair, label in first_readings(rows).items()}
+    return {pair: label for pair, label in counted.items() if label.is_fuller or not label.doubt}
+
+
+def newest_batch(labels: Iterable[Label], kind: Kind) -> int:
+    """Return the highest number of a batch of that kind that labels name, 0 for none: its file may be gone."""
+    return max((number_of(label.batch) for label in labels if label.batch.startswith(f"{kind}-")), default=0)
 
 
 def append_labels(path: Path, labels: Sequence[Label]) -> None:

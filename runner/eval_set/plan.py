@@ -45,6 +45,7 @@ judges:
 """
 """Whom `judge` asks: the models of the first phase's judges, which still take a temperature of 0."""
 
+EVIDENCE = "evidence: {chars: 12000, encoder: minilm-l6-v2}\n"
 SWITCHING = "switching_cost: 0.02\n"
 
 DEFAULT_PRIOR = Prior(kinds=catalog.PRIOR)
@@ -112,7 +113,7 @@ def default_plan_text(
     first = "" if external else f'first: ["{cells[1]}"]\n'
     # A comment, and so no part of what is frozen: the decision says what is known of the sibling by then.
     reuse = f"# {source.structural_chunker} is taken over from {source.reuses}; the decision has its result there.\n"
-    choice = "" if external else JUDGES + SWITCHING + prior_text(prior)
+    choice = "" if external else JUDGES + EVIDENCE + SWITCHING + prior_text(prior)
     return f"""\
 # {head}
 schema_version: 1

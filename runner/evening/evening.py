@@ -3,7 +3,7 @@
 It moves a version as far as it can go; where a person must do something, it stops with the open step of its status.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from runner.base.canonical import json_bytes, sha256, today, write_atomic
 from runner.base.errors import BackendError, EvalError, InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.base.git import ignored, untracked
 from runner.base.progress import say
-from runner.base.records import Run
 from runner.base.steps import Step, need_all
 from runner.decide.decide import RECOMMENDED, decide, decision_sentence, need_cell, needs_choice
 from runner.decide.receipt import remember_times
@@ -81,7 +80,7 @@ class Evening(Session):
                     (runs[cell] for cell in self.plan.judged_cells),
                     load_queries(self.version.queries_path),
                 )
-                self._need_labels(pool(judged, self.plan.pool_depth, queries), runs)
+                self._need_labels(pool(judged, self.plan.pool_depth, queries))
             with self.timed("score"):
                 scored = results_of(self.version, self.plan, verified_preregistration(self.version), runs)
             return self._decided(scored)
@@ -213,19 +212,19 @@ class Evening(Session):
     def _advised(self, error: BackendError, models: Iterable[str]) -> BackendError:
         return type(error)("\n".join([str(error), *(without_advice(self.version, model) for model in models)]))
 
-    def _need_labels(self, pooled: Sequence[Pair], runs: Mapping[str, Run]) -> None:
+    def _need_labels(self, pooled: Sequence[Pair]) -> None:
         """Have the whole pool judged, or stop with the batches that wait for a judge.
 
         InputError if pairs are missing and labels are final.
         """
         version, plan, final = self.version, self.plan, closed(self.version)
         first, second = (plan.judges.first, plan.judges.second) if plan.judges else (None, None)
-        missing = unjudged(pooled, version_labels(version))
-        if missing and final:
-            raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
-        if missing:
+        # The pairs, and once they are judged those that left a doubt, with more of their documents.
+        while missing := unjudged(pooled, version_labels(version)):
+            if final:
+                raise InputError(f"{len(missing)} of {len(pooled)} pairs of {version.name} are not judged. {final}")
             documents = {document.doc_id: document for document in self.documents}
-            export_missing(version, missing, [*runs.values(), self.runs.lexical_windows()], documents)
+            export_missing(version, missing, documents, self.passages.shown)
             if self.judge is None or first is None or first.by_file:
                 # Unjudged pairs have bounds, so that a page can be read before all grades are in.
                 if len(missing) < len(pooled):
@@ -233,7 +232,8 @@ class Evening(Session):
                     self.write(results_of(version, plan, verified_preregistration(version)), folder)
                     say(f"a provisional page, with {len(missing)} pairs unjudged: {folder / PAGE}")
                 raise self._stopped()
-            judge_missing(version, plan, set(missing), self.judge)
+            if not judge_missing(version, plan, set(missing), self.judge):
+                raise self._stopped()
         if final:
             return
         if self.judge is not None and second is not None and not second.by_file:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from runner.base.canonical import json_bytes, write_atomic
 from runner.base.places import DRIVER
 from runner.base.records import WITHOUT_VECTORS, Document, OwnCell, parse_cell
+from runner.base.store import Store
 from runner.decide.receipt import CellTimes, embedded_by, index_sizes, make_receipt, remember_times
 from runner.decide.results import Scored
 from runner.embed.backends import Backend, LocalBackend
@@ -21,6 +22,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version
+from runner.judge.evidence import Passages
 from runner.report.results_page import page
 from runner.retrieve.make_runs import CellRuns, Wanted
 
@@ -89,6 +91,13 @@ class Session(ABC):
     def runs(self) -> CellRuns:
         """The maker of this version's runs."""
         return CellRuns(self.version, lambda: self.documents, self.backend)
+
+    @cached_property
+    def passages(self) -> Passages:
+        """What judges are shown of documents; the encoder that finds it runs here, whatever embeds the cells."""
+        settings, here = self.plan.evidence, self.backend
+        encoder = (here if isinstance(here, LocalBackend) else LocalBackend()).encoder(settings.encoder)
+        return Passages(settings, encoder, Store(self.version.cache))
 
     def wanted(self, *, noise_floor: bool) -> list[Wanted]:
         """Return the runs of the plan's cells; with `noise_floor` also the A/A run, if the baseline has vectors."""

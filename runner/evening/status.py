@@ -23,7 +23,6 @@ from runner.decide.new_plan import new_plan_text
 from runner.decide.policy import HARD_ABOVE
 from runner.decide.roster import version_in_force
 from runner.decide.sample_size import shown_by, to_prove
-from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.catalog import ENCODERS, SourceSpec
 from runner.eval_set.corpus import archive_path
 from runner.eval_set.door import LOCK_NAME
@@ -38,7 +37,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
-from runner.judge.prep_labels import judging_step
+from runner.judge.prep_labels import judging_step, waiting_files
 from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_step
@@ -188,10 +187,7 @@ def _open(version: Version, run: str) -> Step:
     # The whole pool is judged once before anything is read twice.
     pooled, labels = pooled_pairs(version, plan) or [], version_labels(version)
     if missing := unjudged(pooled, labels):
-        wanted = set(missing)
-        files = batch_files(version.judging)
-        batches = [path for path in files if any((row.query_id, row.doc_id) in wanted for row in read_batch(path))]
-        if not batches:
+        if not (batches := waiting_files(version, missing)):
             waiting = f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written"
             return Step("labels", "open", waiting, (run,), "machine")
         return judging_step(version, len(pooled), missing, batches, run)

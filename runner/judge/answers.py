@@ -11,15 +11,15 @@ from runner.base.errors import InputError
 from runner.base.given_files import csv_rows, printable
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, all_rows, rounds
-from runner.eval_set.labels import append_labels, load_labels, scored
-from runner.eval_set.shapes.labels import Answer, BatchRow, Label, is_same_model
+from runner.eval_set.labels import append_labels, first_readings, load_labels
+from runner.eval_set.shapes.labels import Answer, BatchRow, Label, LabelKey, is_same_model
 from runner.eval_set.version import Version, load_corpus, load_queries
 
 LONGEST_NAME = 100
 LONGEST_REASON = 2_000
 """Characters of a judge's or a model's name, and of a reason."""
 
-_NAMED_AFTER_BATCH = re.compile(r"((?:batch|double)-\d+)\b.*")
+_NAMED_AFTER_BATCH = re.compile(r"((?:batch|fuller|double)-\d+)\b.*")
 _NOTHING = "Nothing of the file was imported."
 
 
@@ -36,7 +36,13 @@ def _csv_answers(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
         said: dict[str, JSON] = {name: value for name, value in row.items() if value}
         if re.fullmatch(r"[0-9]{1,9}", row["grade"]):
             said["grade"] = int(row["grade"])
+        if row.get("doubt") in ("true", "false"):
+            said["doubt"] = row["doubt"] == "true"
         yield number, said
+
+
+def _graded(label: Label) -> str:
+    return f"{label.grade}, in doubt" if label.doubt else str(label.grade)
 
 
 class Importer:
@@ -58,13 +64,13 @@ class Importer:
         for number, row in enumerate(rows):
             self._exported[row.pair].append(row)
             self._places[row.batch, row.pair] = number
-        self._known: dict[tuple[str, str, str, int], Label] = {}
+        self._known: dict[LabelKey, Label] = {}
         self._answered: dict[tuple[str, Pair, str], int] = {}
         self._first_judge: dict[Pair, str] = {}
         # What was answered before, which decides rounds, repeats and who is the first judge.
         self._know(load_labels(version.labels_path))
         judges = version.plan().judges
-        graded_by = (label.model for label in scored(self._known.values()).values() if label.model)
+        graded_by = (label.model for label in first_readings(self._known.values()).values() if label.model)
         self._model = judges.first.model if judges else next(graded_by, "")
         """The one language model whose first grades are taken, "" while that is open."""
 
@@ -73,7 +79,7 @@ class Importer:
         for label in labels:
             self._known[label.key] = label
             self._answered[label.batch, label.pair, label.judge] = label.round
-            if label.round == 1:
+            if label.round == 1 and not label.is_fuller:
                 self._first_judge.setdefault(label.pair, label.judge)
 
     def take_file(self, path: Path, *, judge: str, model: str, judged_on: str) -> Imported:
@@ -112,7 +118,7 @@ class Importer:
     def take(self, given: Iterable[tuple[str, Label]]) -> Imported:
         """Append labels, each with its place for messages, all of them or none, in the order of the batches' rows."""
         # All are checked before any is written.
-        fresh: dict[tuple[str, str, str, int], Label] = {}
+        fresh: dict[LabelKey, Label] = {}
         n_known = 0
         for where, answered in given:
             label = self._in_its_round(answered)
@@ -120,12 +126,12 @@ class Importer:
             earlier = self._known.get(label.key) or fresh.get(label.key)
             if earlier is None:
                 fresh[label.key] = label
-            elif earlier.grade == label.grade:
+            elif (earlier.grade, earlier.doubt) == (label.grade, label.doubt):
                 n_known += 1
             else:
                 raise InputError(
-                    f"{where}: query {label.query_id} and {label.doc_id} have grade {earlier.grade} by "
-                    f"{label.judge} already; this line says {label.grade}. {_NOTHING} A second reading is another "
+                    f"{where}: query {label.query_id} and {label.doc_id} have grade {_graded(earlier)} by "
+                    f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} A second reading is another "
                     "round, or another judge's."
                 )
         if fresh:
@@ -144,8 +150,16 @@ class Importer:
         return label.model_copy(update={"round": round_, "host": self._host})
 
     def _check_judge(self, label: Label, where: str) -> None:
-        """Raise InputError for a second reading by whoever read first, and for a first one by another model."""
+        """Raise InputError for a second reading by whoever read first, for a fuller one by anybody else, and for a
+        first one by another model.
+        """
         first = self._first_judge.get(label.pair, "")
+        if label.is_fuller and first != label.judge:
+            raise InputError(
+                f"{where}: {label.batch} shows more of what left {first or 'its first judge'} in doubt, and "
+                f"{label.judge} answers. {_NOTHING} Have it read by whoever read query {label.query_id} and "
+                f"{label.doc_id} first, and import that before it."
+            )
         if label.batch.startswith("double-") and first == label.judge:
             raise InputError(
                 f"{where}: {label.batch} is for a second judge, and {label.judge} graded query {label.query_id} and "
@@ -198,6 +212,11 @@ class Importer:
                 f"{where}: passage {unknown[0]} is none of the {len(shown)} that the batch shows of {answer.doc_id}. "
                 f"{_NOTHING}"
             )
+        if answer.doubt and not row.left_out:
+            raise InputError(
+                f"{where}: a doubt says that the deciding part may be in what is not shown, and {row.batch} shows the "
+                f"whole of {answer.doc_id}. {_NOTHING} Grade what is there, without the doubt."
+            )
         n_chars = self._n_chars[answer.doc_id]
         if any(not 0 <= start < end <= n_chars for start, end in answer.spans):
             raise InputError(f"{where}: a supporting span lies outside {answer.doc_id} (0 to {n_chars}).")
@@ -206,6 +225,7 @@ class Importer:
             row,
             grade=answer.grade,
             reason=printable(" ".join(answer.reason.split()), LONGEST_REASON),
+            doubt=answer.doubt,
             judge=judge,
             model=model,
             spans=sorted([*answer.spans, *spans]),

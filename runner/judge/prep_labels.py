@@ -1,101 +1,117 @@
 """Batches of the pool's pairs for a judge: what is shown of each document, and no word of which system found it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_line, write_atomic
 from runner.base.places import DRIVER
-from runner.base.progress import duration
-from runner.base.records import Document, Run, Span, merged
+from runner.base.progress import duration, watched
+from runner.base.records import Document
 from runner.base.steps import Step
-from runner.eval_set.batches import BATCH_PAIRS, Pair, batch_files, make_row, read_batch, write_batches
-from runner.eval_set.labels import newest_batch, version_labels
+from runner.eval_set.batches import (
+    BATCH_PAIRS,
+    FULLER,
+    Kind,
+    Pair,
+    Shown,
+    batch_files,
+    make_row,
+    read_batch,
+    write_batches,
+)
+from runner.eval_set.labels import first_readings, newest_batch, version_labels
 from runner.eval_set.shapes.labels import BatchRow, JudgeSpec
-from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_queries
 
 PERSON_SECONDS = 30
 """For a person to read and grade a pair: a round figure, since nobody was timed here."""
 
-EVIDENCE_CHARS = 5_000
-"""The most that a judge gets to read of one document, in characters."""
-
 REPEATS = 3
 """Pairs of earlier batches that every further batch holds once more, to see whether a judge repeats itself."""
 
-
-def evidence_spans(pairs: Iterable[Pair], runs: Iterable[Run]) -> dict[Pair, tuple[Span, ...]]:
-    """Return each pair's best chunks in text order, from every run that ranks the document at any depth."""
-    spans: dict[Pair, set[Span]] = {pair: set() for pair in pairs}
-    for run in runs:
-        for query_id, hits in run.hits.items():
-            for hit in hits:
-                if (query_id, hit.doc_id) in spans:
-                    spans[query_id, hit.doc_id].add(hit.span)
-    return {pair: tuple(sorted(pointed_at)) for pair, pointed_at in spans.items()}
+KINDS: tuple[Kind, ...] = ("batch", "fuller")
+"""Of batches for the first judge."""
 
 
-def passages(document: Document, spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return what a judge reads of a document: all of it if that fits, else its shortest spans, merged, in text order.
-
-    Shortest first, because a cell over whole documents points at everything. A single span that is too long is cut.
-    """
-    if len(document.text) <= EVIDENCE_CHARS:
-        return (Span(0, len(document.text)),)
-    chosen: tuple[Span, ...] = ()
-    for span in sorted(spans, key=lambda span: (span.end - span.start, span.start)):
-        more = merged([*chosen, span])
-        if sum(part.end - part.start for part in more) <= EVIDENCE_CHARS:
-            chosen = more
-        elif not chosen:
-            return (Span(span.start, span.start + EVIDENCE_CHARS),)
-    return chosen
+Show = Callable[[Document, Sequence[Sequence[str]], int], Sequence[Shown]]
+"""Says what is shown of a document for each topic, given as its wordings, in so many times the plan's characters."""
 
 
 def export_missing(
-    version: Version, missing: Sequence[Pair], runs: Iterable[Run], documents: Mapping[str, Document]
+    version: Version, missing: Sequence[Pair], documents: Mapping[str, Document], show: Show
 ) -> list[Path]:
-    """Return batch files for these pairs of a version, with what any of the runs points at as evidence."""
-    queries = {query.id: query for query in load_queries(version.queries_path)}
-    evidence = evidence_spans(missing, runs)
-    return export_batches(version, evidence, queries, documents, above=newest_batch(version_labels(version)))
+    """Return the files that hold these pairs of a version: in batches what nobody has read, in fuller ones doubts."""
+    labels = version_labels(version)
+    read = first_readings(labels)
+    paths: list[Path] = []
+    for kind in KINDS:
+        wanted = [pair for pair in missing if (pair in read) == (kind == "fuller")]
+        paths += export_batches(version, wanted, documents, show, kind, above=newest_batch(labels, kind))
+    return paths
 
 
 def export_batches(
     version: Version,
-    missing: Mapping[Pair, tuple[Span, ...]],
-    queries: Mapping[str, QueryRow],
+    wanted: Collection[Pair],
     documents: Mapping[str, Document],
+    show: Show,
+    kind: Kind = "batch",
     *,
     above: int = 0,
 ) -> list[Path]:
-    """Return batch files that together hold every missing pair, earlier ones included; new numbers exceed `above`.
+    """Return files of one kind that together hold every pair, earlier ones included; new numbers exceed `above`.
 
-    Order is by a digest of the pair, which tells nothing about rank or system. Every batch but the first holds REPEATS
-    pairs of earlier ones.
+    Order is by a digest of the pair, which tells nothing about rank or system. Every batch of the pool but the first
+    holds REPEATS pairs of earlier ones.
     """
+    if not wanted:
+        return []
     folder = version.judging
     waiting: dict[Pair, Path] = {}
-    shown: dict[Pair, list[BatchRow]] = {}
+    held: dict[Pair, list[BatchRow]] = {}
     n_before = 0
-    for path in batch_files(folder):
+    for path in batch_files(folder, kind):
         for row in read_batch(path):
             n_before += 1
-            shown.setdefault(row.pair, []).append(row)
+            held.setdefault(row.pair, []).append(row)
             waiting.setdefault(row.pair, path)
     # By a digest, so that neither rank nor system nor query shows in the order.
-    fresh = sorted((pair for pair in missing if pair not in waiting), key=digest)
-    once = [rows[0] for rows in shown.values() if len(rows) == 1]
-    prompt, name = file_sha256(version.judge_path), version.number_name
-    rows = [
-        make_row(name, prompt, (q, queries[q].text), documents[d], passages(documents[d], missing[q, d]))
-        for q, d in fresh
-    ]
-    paths = {waiting[pair] for pair in missing if pair in waiting}
-    paths.update(write_batches(folder, with_repeats(rows, once, n_before), above=above))
+    rows = _rows(version, sorted(set(wanted) - waiting.keys(), key=digest), documents, show, kind)
+    if kind == "batch":
+        rows = with_repeats(rows, [of_pair[0] for of_pair in held.values() if len(of_pair) == 1], n_before)
+    paths = {waiting[pair] for pair in wanted if pair in waiting}
+    paths.update(write_batches(folder, rows, kind, above=above))
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
     return sorted(paths)
+
+
+def _rows(
+    version: Version, pairs: Sequence[Pair], documents: Mapping[str, Document], show: Show, kind: Kind
+) -> list[BatchRow]:
+    """Return a row of every pair, in their order; a document's windows are ranked for all of its topics at once."""
+    queries = {query.id: query for query in load_queries(version.queries_path)}
+    topics: dict[str, list[str]] = {}
+    for query_id, doc_id in pairs:
+        topics.setdefault(doc_id, []).append(query_id)
+    shown: dict[Pair, Shown] = {}
+    for doc_id in watched(sorted(topics), len(topics), "passages for judges:", "documents"):
+        wordings = [[queries[query_id].text] for query_id in topics[doc_id]]
+        found = show(documents[doc_id], wordings, FULLER if kind == "fuller" else 1)
+        shown |= {(query_id, doc_id): each for query_id, each in zip(topics[doc_id], found, strict=True)}
+    prompt, name = file_sha256(version.judge_path), version.number_name
+    return [make_row(name, prompt, (q, queries[q].text), documents[d], shown[q, d]) for q, d in pairs]
+
+
+def waiting_files(version: Version, missing: Sequence[Pair]) -> list[Path]:
+    """Return the files in which these pairs wait: in batches what nobody has read, in fuller ones doubts."""
+    wanted, read = set(missing), first_readings(version_labels(version))
+    return [
+        path
+        for kind in KINDS
+        for path in batch_files(version.judging, kind)
+        if any(row.pair in wanted and (row.pair in read) == row.is_fuller for row in read_batch(path))
+    ]
 
 
 def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_before: int) -> list[BatchRow]:
@@ -132,8 +148,13 @@ def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME"
 
 def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str) -> Step:
     """Return what a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
-    wanted = set(missing)
-    row = next(row for path in batches for row in read_batch(path) if row.pair in wanted)
+    wanted, in_doubt = set(missing), first_readings(version_labels(version))
+    rows = [row for path in batches for row in read_batch(path) if row.pair in wanted]
+    row = next(row for row in rows if row.is_fuller == (row.pair in in_doubt))
+    n_doubts = sum(pair in in_doubt for pair in missing)
+    again_of = f", {n_doubts:,} of them in doubt and shown more fully" if n_doubts else ""
+    kinds = [kind for kind in KINDS if any(path.name.startswith(kind) for path in batches)]
+    named = " ".join(str(version.judging / f"{kind}-*.jsonl") for kind in kinds)
     example = json_line(
         {"batch": row.batch, "query_id": row.query_id, "doc_id": row.doc_id, "grade": 0, "reason": "why"}
     )
@@ -147,12 +168,13 @@ def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches
     return Step(
         "labels",
         "open",
-        f"{len(missing):,} of {pooled:,} pairs to judge, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
+        f"{len(missing):,} of {pooled:,} pairs to judge{again_of}, in {len(batches)} "
+        f"file{'s' if len(batches) > 1 else ''}",
         (
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"
             f"{'' if first and first.by_file else asks}\n"
-            f"{version.judging / 'batch-*.jsonl'}      any other way, by {version.judge_path.name} beside them",
+            f"{named}      any other way, by {version.judge_path.name} beside them",
             f"Import what was judged: one line per pair, such as\n{example}\n{import_command(version, first)}",
             again,
         ),

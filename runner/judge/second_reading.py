@@ -14,8 +14,8 @@ from runner.base.canonical import digest, write_atomic
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.steps import Step
-from runner.eval_set.batches import Pair, all_rows, batch_files, number_of, read_batch, write_batches
-from runner.eval_set.labels import scored, version_labels
+from runner.eval_set.batches import Pair, all_rows, batch_files, read_batch, write_batches
+from runner.eval_set.labels import newest_batch, scored, version_labels
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.shapes.plan import Plan
@@ -97,13 +97,16 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
     batch is here.
     """
     judges = judges_of(labels)
-    grades = {pair: label.grade for pair, label in scored(labels).items()}
+    counted = scored(labels)
+    grades = {pair: label.grade for pair, label in counted.items()}
     if not grades:
         raise InputError(f"{version.name} has no judged pairs yet; a second reading needs a first one.")
     folder = version.judging
+    # What the grade that counts was given on: of a pair that was in doubt, the fuller evidence.
     rows: dict[Pair, BatchRow] = {}
     for row in all_rows(folder):
-        rows.setdefault(row.pair, row)
+        if row.pair in counted and row.is_fuller == counted[row.pair].is_fuller:
+            rows.setdefault(row.pair, row)
     known = {pair: grade for pair, grade in grades.items() if pair in rows}
     if not known:
         raise InputError(
@@ -121,8 +124,7 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
     wanted = [pair for pair in drawn & rows.keys() if pair not in file_of and len(judges[pair]) < 2]
     fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
     # Numbers go on after those of labels, whose batches may be gone.
-    above = max((number_of(label.batch) for label in labels if label.batch.startswith("double-")), default=0)
-    for path in write_batches(folder, fresh, "double", above=above):
+    for path in write_batches(folder, fresh, "double", above=newest_batch(labels, "double")):
         file_of.update({row.pair: path for row in read_batch(path)})
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
     waiting = [pair for pair in file_of if len(judges[pair]) < 2]

@@ -86,7 +86,7 @@ def bm25_run(
         raise ValueError(f"{len(chunks)} chunks and {len(texts)} texts")
     table = chunk_table(chunks)
     _, _, code = variant.partition("@")
-    index = _lucene(texts, partial(terms_in, code)) if code else _INDEXES[variant](texts)
+    index = lucene(texts, partial(terms_in, code)) if code else _INDEXES[variant](texts)
 
     def scored() -> Iterator[tuple[str, Ints, Ints]]:
         for query_id, text in queries.items():
@@ -133,7 +133,8 @@ def _positive(table: ChunkTable, scores: Ints) -> tuple[Ints, Ints]:
     return rows, scores[rows]
 
 
-def _lucene(texts: Sequence[str], tokens: Callable[[str], list[str]] = stemmed_terms) -> Index:
+def lucene(texts: Sequence[str], tokens: Callable[[str], list[str]] = stemmed_terms) -> Index:
+    """Return the index of the variant `bm25`, or of another one by its tokens."""
     import bm25s
 
     corpus = [tokens(text) for text in texts]
@@ -199,7 +200,7 @@ def _okapi(texts: Sequence[str]) -> Index:
 
 
 _INDEXES: dict[str, Callable[[Sequence[str]], Index]] = {
-    "bm25": _lucene,
-    "bm25-plain": partial(_lucene, tokens=plain_tokens),
+    "bm25": lucene,
+    "bm25-plain": partial(lucene, tokens=plain_tokens),
     "bm25-okapi": _okapi,
 }

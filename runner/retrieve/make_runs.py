@@ -32,7 +32,7 @@ from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
 from runner.eval_set.collection import own_documents
-from runner.eval_set.runs import arms_bytes, read_run, reading_bytes, run_bytes
+from runner.eval_set.runs import arms_bytes, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
 from runner.retrieve.bm25 import bm25_description, bm25_run
@@ -47,9 +47,6 @@ FORMAT = 9
 
 SPARSE_CHUNKER = "whole_doc"
 """What BM25 reads for `bm25>E` and `rrf`; for a sum it reads the chunks that are embedded."""
-
-WINDOW_CHUNKER = "fixed_token_256_25"
-"""Passages for judges: a cell over whole documents has none to show, so BM25 finds them in windows of this chunker."""
 
 METHODS = {
     "dense": "exact cosine over all chunks; a document by its best chunk",
@@ -187,12 +184,6 @@ class CellRuns:
         self.chunk(missing)
         self.embed(missing)
         self.retrieve(missing)
-
-    def lexical_windows(self) -> Run:
-        """Return BM25's best window of every document, for judges to read; no cell and never scored."""
-        windows = Wanted(BM25Cell("bm25", WINDOW_CHUNKER))
-        query_ids = [query.id for query in self.queries]
-        return read_run(self._made(windows) / "run.tsv", windows.name, query_ids)
 
     def is_current(self, wanted: Wanted) -> bool:
         """Return whether the record holds the run for the present inputs; an IntegrityError if the run was edited."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.base.records import Run
 from runner.eval_set.batches import Pair
+from runner.eval_set.labels import scored
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.queries import QueryRow
 
@@ -24,6 +25,6 @@ def likely_pairs(depth: int, n_cells: int) -> float:
 
 
 def unjudged(pairs: Iterable[Pair], labels: Iterable[Label]) -> list[Pair]:
-    """Return the pairs without a grade of the first round, in order: those that scores have no grade for."""
-    judged = {label.pair for label in labels if label.round == 1}
+    """Return the pairs that scores have no grade for, in order: never read, or in doubt and not read more fully yet."""
+    judged = scored(labels)
     return [pair for pair in pairs if pair not in judged]

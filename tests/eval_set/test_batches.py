@@ -10,6 +10,7 @@ from runner.base.records import Document, Span
 from runner.eval_set.batches import (
     LONGEST_PIECE,
     SHORTEST_PIECE,
+    Shown,
     all_rows,
     batch_files,
     make_row,
@@ -25,7 +26,7 @@ DOCUMENT = Document("d1", "One line.\n" * 200, "A title", "", "", "")
 
 
 def row(query_id="q1"):
-    return make_row("bills v1", SHA, (query_id, "what?"), DOCUMENT, [Span(0, 500)])
+    return make_row("bills v1", SHA, (query_id, "what?"), DOCUMENT, Shown((Span(0, 500),)))
 
 
 @given(st.text(st.sampled_from("ab \n\u2028é"), min_size=1, max_size=6_000), st.data())

@@ -17,14 +17,13 @@ from runner.evening.evening import Evening
 from runner.judge.answers import Importer
 from runner.judge.models.api import JudgeOptions
 from runner.judge.models.estimate import judging_left
-from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import export_doubles
 from runner.tools.labels import import_files
 from tests.evening.test_judged_evening import CHOICE, FIRST, SECOND, give, hired, second_opinion, spoken
 from tests.evening.test_judged_evening import _corpus as _corpus
 from tests.evening.test_judged_evening import _opened as _opened
 from tests.support import anthropic_server as api
-from tests.support.small_judging import MODEL, answer, everything
+from tests.support.small_judging import MODEL, answer, everything, export
 from tests.support.small_set import fake_encoders, make_version
 
 
@@ -208,16 +207,16 @@ def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, c
 
 
 def test_an_export_that_was_killed_goes_on_as_if_it_had_not_been(version):
-    missing, queries, documents = everything(version)
-    whole = {path.name: path.read_bytes() for path in export_batches(version, missing, queries, documents)}
+    missing = everything(version)
+    whole = {path.name: path.read_bytes() for path in export(version, missing)}
     for path in batch_files(version.judging)[1:]:
         path.unlink()
-    assert {p.name: p.read_bytes() for p in export_batches(version, missing, queries, documents)} == whole
+    assert {p.name: p.read_bytes() for p in export(version, missing)} == whole
 
 
 def test_answers_imported_before_a_batch_was_deleted_stay_what_they_were(version):
-    missing, queries, documents = everything(version)
-    first, second, *_ = export_batches(version, missing, queries, documents)
+    missing = everything(version)
+    first, second, *_ = export(version, missing)
     rows = [answer(row.query_id, row.doc_id, 2) for row in read_batch(second)]
     path = second.with_name(f"{second.stem}.answers.jsonl")
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -11,17 +11,16 @@ from runner.eval_set.batches import all_rows, batch_files
 from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.labels import BatchRow
 from runner.judge.answers import Imported, Importer
-from runner.judge.prep_labels import export_batches
-from tests.support.small_judging import MODEL, answer, everything, give, rows
+from tests.support.small_judging import MODEL, answer, everything, export, give, rows
 from tests.support.small_set import make_version
 
 
 @pytest.fixture(name="judged")
 def _judged(version):
     """A version whose first batch waits for a judge, and a way to import an answer file."""
-    missing, queries, documents = everything(version)
+    missing = everything(version)
     pairs = [pair for pair in missing if pair != ("q25", "BILLS-117hr116ih")]
-    export_batches(version, {pair: missing[pair] for pair in pairs}, queries, documents)
+    export(version, pairs)
     return version
 
 
@@ -252,9 +251,9 @@ def _exported(ready, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     shutil.copytree(ready, folder, dirs_exist_ok=True)
     version = make_version(folder)
-    missing, queries, documents = everything(version)
+    missing = everything(version)
     pairs = [pair for pair in missing if pair[1] in ("BILLS-117hr101ih", "BILLS-117hr102ih")]
-    export_batches(version, {pair: missing[pair] for pair in pairs}, queries, documents)
+    export(version, pairs)
     return folder
 
 

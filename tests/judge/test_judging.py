@@ -1,14 +1,12 @@
 """What a judge gets to read of a document that is too long to be shown whole."""
 
-import json
-
 import pytest
 import yaml
 
 from runner.base.errors import InputNeeded
 from runner.embed.backends import LocalBackend
+from runner.eval_set.batches import all_rows
 from runner.evening.evening import Evening
-from runner.judge.prep_labels import EVIDENCE_CHARS
 from tests.support.small_set import fake_encoders, make_version, query_rows, write_corpus, write_plans, write_queries
 
 LONG = "BILLS-117hr200ih"
@@ -27,7 +25,7 @@ def _version(tmp_path_factory):
     version.queries_path.write_text(yaml.safe_dump(rows, sort_keys=False))
     corpus = write_corpus(folder / "corpus")
     filler = [
-        f"Clause {n} orders that ledger {n} of the county be kept, bound and shown to anybody." for n in range(150)
+        f"Clause {n} orders that ledger {n} of the county be kept, bound and shown to anybody." for n in range(300)
     ]
     body = "".join(
         f"<section><enum>{n}.</enum><text>{text}</text></section>" for n, text in enumerate([*filler, ANSWER])
@@ -50,26 +48,32 @@ def _evening(version):
     return evening
 
 
-def test_a_judge_reads_the_passage_that_answers_at_the_end_of_a_long_document(version, evening):
-    paths = sorted(version.work.rglob("batch-*.jsonl"))
-    exported = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
-    rows = {(row["query_id"], row["doc_id"]): row for row in exported}
-    whole = version.record / "runs" / "bm25-x-whole_doc.tsv"
-    [found] = [line.split("\t") for line in whole.read_text().splitlines() if line.startswith("q26\t1\t")]
-    assert found[2] == LONG
-    assert int(found[4]) == 0
-    assert int(found[5]) > EVIDENCE_CHARS, "this cell points at the whole document"
-    shown = rows["q26", LONG]["evidence"]
-    assert any(ANSWER in passage["text"] for passage in shown)
-    assert sum(len(passage["text"]) for passage in shown) <= EVIDENCE_CHARS
-    others = [row for (_, doc_id), row in rows.items() if doc_id == LONG]
-    assert all(sum(len(passage["text"]) for passage in row["evidence"]) <= EVIDENCE_CHARS for row in others)
+@pytest.fixture(name="rows", scope="module")
+def _rows(version, evening):
+    return {row.pair: row for row in all_rows(version.judging)}
 
 
-def test_passages_come_from_sparse_windows_too_which_are_no_cell_of_the_version(version, evening):
-    best = evening.runs.lexical_windows().hits["q26"][0]
-    document = next(document for document in evening.documents if document.doc_id == LONG)
-    assert best.doc_id == LONG
-    assert ANSWER in document.text[best.span.start : best.span.end]
-    assert best.span.end - best.span.start < EVIDENCE_CHARS
-    assert not list(version.record.rglob("bm25-x-fixed_token_256_25*"))
+def test_a_judge_reads_the_passage_that_answers_at_the_end_of_a_long_document(evening, rows):
+    most, row = evening.plan.evidence.chars, rows["q26", LONG]
+    assert any(ANSWER in passage.text for passage in row.evidence)
+    of_long = [row for (_, doc_id), row in rows.items() if doc_id == LONG]
+    assert {row.n_chars - row.left_out <= most < row.n_chars for row in of_long} == {True}
+    assert {row.left_out for (_, doc_id), row in rows.items() if doc_id != LONG} == {0}
+
+
+def test_another_plan_with_other_cells_shows_the_same_of_the_same_pairs(version, evening, rows, tmp_path):
+    other = make_version(tmp_path)
+    write_plans(other)
+    plan = yaml.safe_load(other.plan_path(rehearsal=False).read_text())
+    gone = [cell for cell in plan["cells"] if "fixed_token_256" in cell or "minilm-static" in cell]
+    plan["cells"] = [cell for cell in plan["cells"] if cell not in gone]
+    plan["cells"] += [f"minilm-static-384 x {name}" for name in ("recursive_v1", "fixed_token_1024_100", "whole_doc")]
+    other.plan_path(rehearsal=False).write_text(yaml.safe_dump(plan))
+    write_queries(other.folder)
+    other.queries_path.write_bytes(version.queries_path.read_bytes())
+    with pytest.raises(InputNeeded, match="to judge"):
+        Evening(other, version.cache.parent / "corpus", backend=LocalBackend(fake_encoders)).run()
+    found = {row.pair: row.evidence_sha256 for row in all_rows(other.judging)}
+    shared = found.keys() & rows.keys()
+    assert len([pair for pair in shared if pair[1] == LONG]) > 20
+    assert [pair for pair in shared if found[pair] != rows[pair].evidence_sha256] == []

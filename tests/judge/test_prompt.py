@@ -10,9 +10,19 @@ from hypothesis import strategies as st
 from runner.base.canonical import json_line
 from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
+from runner.base.records import Document, Span
+from runner.eval_set.batches import Shown, make_row
 from runner.eval_set.shapes.labels import Label
 from runner.judge.models.client import Reply
-from runner.judge.models.prompt import LONGEST_REASON, SCHEMA, UnreadableReply, asks_of, instructions, parse
+from runner.judge.models.prompt import (
+    LONGEST_REASON,
+    SCHEMA,
+    WHOLE_SCHEMA,
+    UnreadableReply,
+    asks_of,
+    instructions,
+    parse,
+)
 from tests.support.judge_rows import JUDGE, PROMPT, SERVED, row, said
 
 SYSTEM = "Grade it."
@@ -24,6 +34,13 @@ texts = st.text(characters, max_size=80)
 def ask_of(one):
     [ask] = asks_of([one], SYSTEM, JUDGE)
     return ask
+
+
+def parts():
+    """A row that shows two parts of a document, with 40 characters before, 7 between and 1,000 after them."""
+    text = f"{'x' * 40}The warden counts.{'y' * 7}Fees are paid.{'z' * 1000}"
+    shown = Shown((Span(40, 58), Span(65, 79)), "a rule")
+    return make_row("demo v1", PROMPT, ("q01", "who counts"), Document("d1", text, "An Act", "", "", ""), shown)
 
 
 def read(text, one=None, **more):
@@ -76,7 +93,23 @@ def test_an_ask_shows_query_title_and_numbered_passages_and_nothing_else():
     )
     for hidden in (one.batch, one.query_id, one.version, one.row_sha256, one.evidence_sha256):
         assert hidden not in ask.user
-    assert (ask.system, ask.schema) == (SYSTEM, SCHEMA)
+    assert (ask.system, ask.schema) == (SYSTEM, WHOLE_SCHEMA)
+
+
+def test_an_ask_says_where_text_is_left_out_and_only_then_asks_for_doubt():
+    one = parts()
+    ask = ask_of(one)
+    names = [name for name, _ in fenced(ask.user)[0]]
+    gaps = [f"{n} characters of the document are left out here" for n in (40, 7, "1,000")]
+    assert names == ["query", "title", gaps[0], "passage 1 of 2", gaps[1], "passage 2 of 2", gaps[2]]
+    assert (ask.schema, WHOLE_SCHEMA) == (SCHEMA, ask_of(row()).schema)
+    assert parse(Reply(key="k", text=said(doubt=True)), one, JUDGE, DAY).doubt
+    for text, of, why in (
+        (said(), one, "does not say whether the 1,047 characters left out leave a doubt"),
+        (said(doubt=True), row(), "the whole document was shown"),
+    ):
+        with pytest.raises(UnreadableReply, match=why):
+            parse(Reply(key="k", text=text), of, JUDGE, DAY)
 
 
 HOSTILE = (
@@ -166,6 +199,7 @@ def test_a_reply_becomes_a_label_bound_to_its_row_whose_round_is_still_to_be_fou
         "judged_on": DAY,
         "void": False,
         "host": "",
+        "doubt": False,
     }
 
 

@@ -10,10 +10,9 @@ from runner.eval_set.batches import all_rows, batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import load_queries
-from runner.judge.prep_labels import export_batches
 from runner.judge.second_reading import chosen_pairs, export_doubles, moving_pairs, unread_twice
 from tests.support.graded_sets import run_of
-from tests.support.small_judging import answer, everything, give
+from tests.support.small_judging import answer, everything, export, give
 
 PAIRS = [(f"q{q:02d}", f"d{d}") for q in range(25) for d in range(40)]
 GRADES = {pair: (0, 0, 0, 0, 1, 1, 2, 3)[number % 8] for number, pair in enumerate(PAIRS)}
@@ -77,10 +76,10 @@ def test_a_pair_moves_a_difference_if_the_baseline_alone_or_the_cell_alone_has_i
 @pytest.fixture(name="judged")
 def _judged(version):
     """A version whose first 100 pairs are judged."""
-    missing, queries, documents = everything(version)
-    (path, *_) = export_batches(version, dict(list(missing.items())[:100]), queries, documents)
+    missing = everything(version)
+    (path, *_) = export(version, missing[:100])
     grades = (0, 0, 0, 1, 2, 3)
-    sources = {query.id: query.source_document for query in queries.values()}
+    sources = {query.id: query.source_document for query in load_queries(version.queries_path)}
     given = (
         answer(*row.pair, 3 if sources[row.query_id] == row.doc_id else grades[number % 6])
         for number, row in enumerate(read_batch(path))
@@ -133,9 +132,8 @@ def test_without_labels_or_without_batches_it_is_said_what_is_missing(version, j
 
 
 def test_source_documents_that_a_model_graded_too_low_are_read_again_whatever_the_share(version):
-    missing, queries, documents = everything(version)
-    sources = {(query.id, query.source_document) for query in queries.values()}
-    export_batches(version, {pair: missing[pair] for pair in sources}, queries, documents)
+    sources = {(query.id, query.source_document) for query in load_queries(version.queries_path)}
+    export(version, sources)
     low = set(sorted(sources)[:3])
     given = [answer(*pair, 1 if pair in low else 3) for pair in sorted(sources)]
     plan = version.plan().model_copy(update={"judges": None})

@@ -6,7 +6,7 @@ import pytest
 from runner.base.canonical import file_sha256, read_jsonl, sha256
 from runner.base.errors import InputError
 from runner.base.records import Document, Span
-from runner.eval_set.batches import make_row, read_batch, rebound, write_batches
+from runner.eval_set.batches import Shown, make_row, read_batch, rebound, write_batches
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.labels import append_labels, load_labels
 from runner.eval_set.lock import write_lock
@@ -30,7 +30,9 @@ HOSTILE = (
 
 def row(text="One section.\n", *, query="a need", query_id="q01", doc_id="d1", title="An Act", batch="batch-0001"):
     document = Document(doc_id, text, title, "", "", "")
-    return rebound(make_row("demo v1", sha256(PROMPT), (query_id, query), document, [Span(0, len(text))]), batch)
+    return rebound(
+        make_row("demo v1", sha256(PROMPT), (query_id, query), document, Shown((Span(0, len(text)),))), batch
+    )
 
 
 def made(rows, **named):
@@ -50,7 +52,7 @@ def _batch(version):
     documents = sorted(corpus_documents(version, None), key=lambda document: -len(document.text))
     queries, prompt = load_queries(version.queries_path), file_sha256(version.judge_path)
     rows = [
-        make_row(version.number_name, prompt, (query.id, query.text), document, [Span(0, len(document.text))])
+        make_row(version.number_name, prompt, (query.id, query.text), document, Shown((Span(0, len(document.text)),)))
         for query, document in zip(queries[:5], documents, strict=False)
     ]
     (path,) = write_batches(version.judging, rows)

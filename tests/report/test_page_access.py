@@ -6,7 +6,7 @@ import pytest
 
 from runner.base.canonical import sha256
 from runner.base.records import Document, Span
-from runner.eval_set.batches import make_row, rebound
+from runner.eval_set.batches import Shown, make_row, rebound
 from runner.report.labels_page import page as labels_page
 from runner.report.page_frame import TEMPLATES
 from runner.report.playground import page as playground
@@ -31,7 +31,7 @@ def results_page():
 
 def judging():
     document = Document("d1", "Section 1. A bridge is mended.\n\nSection 2. A ferry waits.\n", "An Act", "", "", "")
-    spans = [Span(0, 30), Span(32, 58)]
+    spans = Shown((Span(0, 30), Span(32, 58)))
     rows = [make_row("demo v1", sha256(PROMPT), (f"q{n}", "who mends bridges?"), document, spans) for n in (1, 2)]
     return labels_page([rebound(one, "batch-0001") for one in rows], PROMPT, title="demo v1", judge="Ann")
 

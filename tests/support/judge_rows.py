@@ -8,7 +8,7 @@ from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError
 from runner.base.records import Document, Span
 from runner.embed.cost.prices import Usage
-from runner.eval_set.batches import batch_files, make_row, read_batch, rebound, write_batches
+from runner.eval_set.batches import Shown, batch_files, make_row, read_batch, rebound, write_batches
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.shapes.labels import BatchRow
 from runner.eval_set.version import Version, load_queries
@@ -27,10 +27,10 @@ def row(
     query_id: str = "q01",
 ) -> BatchRow:
     """A row whose passages are these texts; its digests are real."""
-    made = make_row("demo v1", PROMPT, (query_id, query), Document("d1", "x", title, "", "", ""), [Span(0, 1)])
+    made = make_row("demo v1", PROMPT, (query_id, query), Document("d1", "x", title, "", "", ""), Shown((Span(0, 1),)))
     start, evidence = 0, []
     for number, text in enumerate(texts, start=1):
-        evidence.append({"number": number, "start": start, "end": start + len(text), "text": text})
+        evidence.append({"number": number, "left_out": 0, "start": start, "end": start + len(text), "text": text})
         start += len(text) + 1
     return rebound(BatchRow.model_validate({**made.model_dump(), "evidence": evidence}), batch)
 
@@ -45,7 +45,7 @@ def small_batches(version: Version, pairs: int, at_once: int) -> dict[str, list[
     documents = sorted(corpus_documents(version, None), key=lambda document: document.doc_id)
     prompt = file_sha256(version.judge_path)
     rows = [
-        make_row(version.number_name, prompt, (query.id, query.text), document, [Span(0, len(document.text))])
+        make_row(version.number_name, prompt, (query.id, query.text), document, Shown((Span(0, len(document.text)),)))
         for query in load_queries(version.queries_path)
         for document in documents
     ][:pairs]

@@ -3,20 +3,36 @@
 import json
 
 from runner.base.records import Span
+from runner.eval_set.batches import Shown
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.version import load_queries
 from runner.judge.answers import Importer
+from runner.judge.prep_labels import export_batches
 
 MODEL = "claude-sonnet-4-6"
 """The first judge of the small set's plan."""
 
 
 def everything(version):
-    """Every query against every document of the small set, the first hundred characters as evidence."""
-    queries = {query.id: query for query in load_queries(version.queries_path)}
+    """Every query against every document of the small set."""
+    queries = [query.id for query in load_queries(version.queries_path)]
+    return [(query_id, document.doc_id) for query_id in queries for document in corpus_documents(version, None)]
+
+
+def show_whole(document, topics, times):
+    """What is shown of a short document."""
+    return [Shown((Span(0, len(document.text)),))] * len(topics)
+
+
+def show_part(document, topics, times):
+    """Fifty characters of a document, or three times as many."""
+    return [Shown((Span(0, 50 * times),), f"the first {50 * times}")] * len(topics)
+
+
+def export(version, pairs, kind="batch", show=show_whole):
+    """Batches of these pairs, whole documents unless told otherwise."""
     documents = {document.doc_id: document for document in corpus_documents(version, None)}
-    missing = {(query_id, doc_id): (Span(0, 100),) for query_id in queries for doc_id in documents}
-    return missing, queries, documents
+    return export_batches(version, pairs, documents, show, kind)
 
 
 def rows(paths):

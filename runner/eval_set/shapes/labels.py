@@ -62,10 +62,18 @@ class Judges(Sparse):
         return [self.first, *([self.second] if self.second else [])]
 
 
+FULLER_BATCH = "fuller-"
+"""What the names of batches of fuller readings begin with."""
+
+
 class Passage(FrozenModel):
-    """A part of a document that a judge is shown; `number` counts from 1 within its row."""
+    """A part of a document that a judge is shown; `number` counts from 1 within its row.
+
+    `left_out` are the characters right before it that are not shown.
+    """
 
     number: Annotated[int, Field(ge=1)]
+    left_out: Count
     start: Count
     end: Count
     text: str
@@ -74,7 +82,9 @@ class Passage(FrozenModel):
 class BatchRow(FrozenModel):
     """One pair to be judged, as a batch file has it: all that a judge needs, and what binds the answer to it.
 
-    `evidence_sha256` is the digest of the evidence, `row_sha256` that of all other fields: an edited row is refused.
+    Of the document's `n_chars` characters `left_out` are not shown; `shown_by` says by which rule the others were
+    chosen. `evidence_sha256` is the digest of these and of the evidence, `row_sha256` that of all other fields: an
+    edited row is refused.
     """
 
     batch: str
@@ -84,9 +94,17 @@ class BatchRow(FrozenModel):
     query: str
     doc_id: str
     title: str
+    n_chars: Count
+    left_out: Count
+    shown_by: str
     evidence: list[Passage]
     evidence_sha256: Sha256
     row_sha256: Sha256
+
+    @property
+    def is_fuller(self) -> bool:
+        """Whether it shows more of a document that left a doubt."""
+        return self.batch.startswith(FULLER_BATCH)
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -98,14 +116,15 @@ class Answer(FrozenModel):
     """A row of a judge's answer file: what a label says, as far as the judge says it.
 
     Supporting passages are named by their numbers in the batch (`passages`), or as characters of the document
-    (`spans`). `batch`, `version`, `prompt_sha256` and `evidence_sha256` may repeat what the batch says; then they are
-    held against it.
+    (`spans`). `doubt` says that the deciding part may be in what is not shown. `batch`, `version`, `prompt_sha256` and
+    `evidence_sha256` may repeat what the batch says; then they are held against it.
     """
 
     query_id: str
     doc_id: str
     grade: Grade
     reason: str = ""
+    doubt: bool = False
     judge: str = ""
     model: str = ""
     round: Annotated[int, Field(ge=1, le=9)] | None = None
@@ -117,11 +136,15 @@ class Answer(FrozenModel):
     evidence_sha256: str = ""
 
 
-class Label(Sparse):
-    """A row of labels.jsonl; (query_id, doc_id, judge, round) is its key. `model` is empty if a person judged.
+LabelKey = tuple[str, str, str, int, bool]
 
-    A row that is `void` takes back the one before it of the same key; its `reason` says why. `host` is where the model
-    was asked, if not at its service's own address.
+
+class Label(Sparse):
+    """A row of labels.jsonl; query, document, judge, round and whether it is of a fuller reading are its key.
+
+    `model` is empty if a person judged. `doubt`: the deciding part may be in what was not shown. A row that is `void`
+    takes back the one before it of the same key; its `reason` says why. `host` is where the model was asked, if not at
+    its service's own address.
     """
 
     query_id: str
@@ -138,11 +161,17 @@ class Label(Sparse):
     judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     void: bool = False
     host: str = ""
+    doubt: bool = False
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
+    def is_fuller(self) -> bool:
+        """Whether it is of a pair that was in doubt, read again with more of its document."""
+        return self.batch.startswith(FULLER_BATCH)
+
+    @property
+    def key(self) -> "LabelKey":
         """What may occur once in a version."""
-        return (self.query_id, self.doc_id, self.judge, self.round)
+        return (self.query_id, self.doc_id, self.judge, self.round, self.is_fuller)
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -159,7 +188,7 @@ class Label(Sparse):
         return cls.model_construct(None, **bound, **fields)
 
 
-class LabelPrefix(FrozenModel):
+class LabelPrefix(Sparse):
     """Which lines of labels.jsonl are meant: how many from the first on, and their digest."""
 
     lines: Count

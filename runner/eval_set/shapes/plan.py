@@ -107,6 +107,13 @@ class Confirms(FrozenModel):
     results_sha256: Sha256
 
 
+class Evidence(FrozenModel):
+    """What judges are shown of a document that is longer: so many characters, found by words and by this encoder."""
+
+    chars: Annotated[int, Field(ge=2_000, le=200_000)] = 12_000
+    encoder: Literal["minilm-l6-v2"] = "minilm-l6-v2"
+
+
 class ScoredPlan(Sparse):
     """What scoring reads of a plan, as results.json has it.
 
@@ -147,6 +154,7 @@ class Plan(ScoredPlan):
 
     schema_version: Literal[1]
     judges: Judges | None = None
+    evidence: Evidence = Evidence()
     encoders: dict[str, EncoderSpec] = Field(default_factory=dict)
 
     @field_validator("encoders", mode="before")

@@ -78,7 +78,11 @@ class CorpusFacts(FrozenModel):
 
 
 class LabelFacts(LabelPrefix):
-    """The labels that were scored with; `judges` and `grades` count lines, the others pairs of query and document."""
+    """The labels that were scored with; `judges` and `grades` count lines, the others pairs of query and document.
+
+    `read_more` are scored pairs that were in doubt and read again with more of their documents; `doubts` those of them
+    that were in doubt even then, and count with their grade.
+    """
 
     pairs: Count
     pool_pairs: Count
@@ -86,6 +90,8 @@ class LabelFacts(LabelPrefix):
     judges: dict[str, Count]
     models: list[str]
     grades: dict[str, Count]
+    read_more: Count = 0
+    doubts: Count = 0
 
 
 class NoiseFloor(FrozenModel):

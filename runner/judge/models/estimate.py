@@ -1,24 +1,24 @@
 """What judging through an API would cost, before anything is exported: from counts and the dated prices."""
 
 from collections.abc import Sequence
-from statistics import mean
+from typing import get_args
 
 from runner.embed.cost.estimate import Estimate
 from runner.embed.cost.prices import Usage, shown
-from runner.eval_set.batches import batch_files
+from runner.eval_set.batches import Kind, batch_files
 from runner.eval_set.labels import version_labels
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_queries
+from runner.judge.evidence import expected_chars
 from runner.judge.models.api import RECORDS, JudgeOptions, model_price
 from runner.judge.models.claude_batches import FEWEST_REQUESTS, under_way
 from runner.judge.models.client import FORM_TOKENS, Way
 from runner.judge.models.kept_replies import ReplyFiles
 from runner.judge.models.prompt import MAX_TOKENS
 from runner.judge.models.run_judges import named_judges
-from runner.judge.prep_labels import EVIDENCE_CHARS
 from runner.judge.second_reading import judges_of
 from runner.retrieve.pool import likely_pairs, pool, unjudged
 
@@ -36,7 +36,7 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
     `documents` are the characters of each, none if nothing is sampled. InputError for a plan without judges, or for a
     model whose price is not known.
     """
-    judges, tokens = named_judges(version, plan), _tokens_read(version, documents)
+    judges, tokens = named_judges(version, plan), _tokens_read(version, plan, documents)
     n_pairs, n_pooled, of_what = _pairs(version, plan, len(documents))
     n_first = max(0, n_pairs - _paid(version, judges.first.model))
     first = _of_one(judges.first, n_first, of_what, tokens, options)
@@ -71,17 +71,16 @@ def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: 
     return Estimate([line], usd, at_once * (worst - likely))
 
 
-def _tokens_read(version: Version, documents: Sequence[int]) -> int:
+def _tokens_read(version: Version, plan: Plan, documents: Sequence[int]) -> int:
     """Return the tokens of a request: the judge's instructions, the row, as much of a document as may be shown."""
     prompt = version.judge_prompt.stat().st_size
-    evidence = mean(min(n_chars, EVIDENCE_CHARS) for n_chars in documents) if documents else EVIDENCE_CHARS
-    return round((prompt + ROW_CHARS + evidence) / LIKELY_BYTES)
+    return round((prompt + ROW_CHARS + expected_chars(documents, plan.evidence)) / LIKELY_BYTES)
 
 
 def _paid(version: Version, model: str) -> int:
     """Return how many pairs a model was paid for and has no label of yet: kept replies, and batches under way."""
     files = ReplyFiles(version.judging, model)
-    names = [path.stem for kind in ("batch", "double") for path in batch_files(version.judging, kind)]
+    names = [path.stem for kind in get_args(Kind) for path in batch_files(version.judging, kind)]
     replied = {(kept.query_id, kept.doc_id) for name in names for kept in files.read(name) if not kept.problem}
     if replied:
         replied -= {label.pair for label in version_labels(version) if label.judge == model}

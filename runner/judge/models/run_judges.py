@@ -8,8 +8,8 @@ from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.progress import bars, say
 from runner.base.records import Document, Span
-from runner.eval_set.batches import Pair, all_rows, batch_files, make_row, rounds
-from runner.eval_set.labels import version_labels
+from runner.eval_set.batches import Pair, Shown, all_rows, batch_files, make_row, rounds
+from runner.eval_set.labels import first_readings, version_labels
 from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
@@ -68,7 +68,7 @@ def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
     """
     prompt = version.judge_prompt
     document = Document("trial", TRIAL_TEXT, "Rural Bridges Act", "", "trial", "")
-    row = make_row(version.number_name, file_sha256(prompt), TRIAL_QUERY, document, [Span(0, len(TRIAL_TEXT))])
+    row = make_row(version.number_name, file_sha256(prompt), TRIAL_QUERY, document, Shown((Span(0, len(TRIAL_TEXT)),)))
     (ask,) = asks_of([row], instructions(prompt), judge.model)
     with open_model(judge, replace(options, how="messages"), version.work) as model:
         (reply,) = model.replies([ask])
@@ -78,18 +78,26 @@ def ask_once(version: Version, judge: JudgeSpec, options: JudgeOptions) -> int:
 EXAMPLE = "judges: {first: {api: anthropic, model: ID}, second: {api: anthropic, model: ID, share: 0.1}}"
 
 
-def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions) -> None:
+def judge_missing(version: Version, plan: Plan, missing: Collection[Pair], options: JudgeOptions) -> int:
     """Have the first judge grade the exported pairs of `missing`, and planted repeats of pairs that it grades.
 
-    A BackendError names pairs that could not be had.
+    Return how many rows it graded: 0 if all that is exported waits for somebody else, who was in doubt. A BackendError
+    names pairs that could not be had.
     """
     judge = named_judges(version, plan).first
     # Planted repeats of what it has graded are asked about too, to see whether it repeats itself.
-    mine = {label.pair for label in version_labels(version) if label.judge == judge.model}
-    rows = [row for row in all_rows(version.judging) if row.batch.startswith("batch-")]
+    labels = version_labels(version)
+    mine = {label.pair for label in labels if label.judge == judge.model}
+    doubted = {pair for pair, label in first_readings(labels).items() if label.doubt and label.judge == judge.model}
+    rows = [row for row in all_rows(version.judging) if not row.batch.startswith("double-")]
     rounds_of = rounds(rows)
-    wanted = [row for row in rows if row.pair in missing or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)]
-    _judge(version, judge, wanted, rounds_of, options)
+    wanted = [
+        row
+        for row in rows
+        if (row.pair in missing and (row.pair in doubted or not row.is_fuller))
+        or (row.pair in mine and rounds_of[row.batch, row.pair] > 1)
+    ]
+    return _judge(version, judge, wanted, rounds_of, options)
 
 
 def judge_again(version: Version, plan: Plan, options: JudgeOptions) -> None:
@@ -110,18 +118,19 @@ def _judge(
     rows: Iterable[BatchRow],
     rounds_of: Mapping[tuple[str, Pair], int],
     options: JudgeOptions,
-) -> None:
-    """Have the judge grade the rows that it has not graded yet."""
+) -> int:
+    """Have the judge grade the rows that it has not graded yet; return how many these are."""
     # Known by round or by batch: a batch may be exported anew, and an answer given by file.
     own = [label for label in version_labels(version) if label.judge == judge.model]
-    known = {(label.pair, label.round) for label in own}
+    known = {(label.pair, label.round, label.is_fuller) for label in own}
     answered = {(label.pair, label.batch) for label in own}
     batches: dict[str, list[BatchRow]] = {}
     for row in rows:
-        if (row.pair, rounds_of[row.batch, row.pair]) not in known and (row.pair, row.batch) not in answered:
+        is_known = (row.pair, rounds_of[row.batch, row.pair], row.is_fuller) in known
+        if not is_known and (row.pair, row.batch) not in answered:
             batches.setdefault(row.batch, []).append(row)
     if not batches:
-        return
+        return 0
     n_pairs = sum(map(len, batches.values()))
     say(f"{judge.model} judges {n_pairs} pairs, with planted repeats (batches: {len(batches)})")
 
@@ -133,3 +142,4 @@ def _judge(
     with open_model(judge, options, version.work) as model, bars("pairs") as bar:
         report = bar(judge.model, lambda: model.budget.spent(judge.model))
         Judging(version, batches, model, take, report=report).run()
+    return n_pairs
