@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from runner.base.canonical import file_sha256
 from runner.base.records import Qrels, Run
+from runner.eval_set.asked import asked_ids
 from runner.eval_set.history import earlier
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.lock import verify_lock
@@ -36,7 +37,7 @@ class Recorded:
 
     def run(self, cell: str, version: Version | None = None) -> Run:
         """Return the run of a cell, of the version or of another folder, over the queries that were scored."""
-        return read_run((version or self.version).run_path(cell), cell, [query.id for query in self.queries])
+        return read_run((version or self.version).run_path(cell), cell, asked_ids(self.queries))
 
     def comparison(self, runs: Mapping[str, Run], baseline: str) -> Comparison:
         """Compare runs with the one named; they are no family, so that every p stands alone."""
@@ -59,8 +60,8 @@ def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) ->
     are the same, so that a difference means something, is for the caller to know.
     """
     before, after = ({row.cell: row for row in results.cells} for results in (old, new))
-    asked = {query.id: query.text for query in old.queries}
-    common = [query.id for query in new.queries if asked.get(query.id) == query.text]
+    asked = {query.id: query.wordings for query in old.queries}
+    common = [query.id for query in new.queries if asked.get(query.id) == query.wordings]
     if old.plan.relevant_grade != new.plan.relevant_grade:
         measures = [measure for measure in measures if measure == "ndcg@10"]
 

@@ -16,6 +16,7 @@ from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.sample_size import detectable
 from runner.decide.tiers import bar, beside_baseline, recommendation, tier
+from runner.eval_set.asked import asked
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, scored, version_labels
@@ -137,10 +138,10 @@ def _lists(
         relevant_grade=plan.relevant_grade,
         unread={cell: facts.unread or {} for cell, facts in comparison.facts.items()},
     )
-    asked = {query.id: query.text for query in comparison.queries}
+    texts_asked = {one.id: one.text for one in asked(comparison.queries)}
     if not texts:
         return lists
-    return with_scores(with_passages(lists, texts, asked, cells), comparison.runs, comparison.qrels, cells, SEEN)
+    return with_scores(with_passages(lists, texts, texts_asked, cells), comparison.runs, comparison.qrels, cells, SEEN)
 
 
 def _readings(version: Version, comparison: Comparison) -> dict[str, Reading]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
 from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
+from runner.eval_set.asked import asked
 from runner.eval_set.door import held
 from runner.eval_set.history import earlier
 from runner.eval_set.plan import MIN_QUERIES, plan_digest, read_plan
@@ -55,8 +56,8 @@ def check_cited(version: Version) -> None:
         chosen = load_decision(before).chosen.cell
         if (chosen, file_sha256(before.results_path)) != (confirms.cell, confirms.results_sha256):
             raise InputError(f"{path}: confirms is not what {before.name} decided: it chose {chosen}. Open it anew.")
-        asked = {query.text: query.id for query in load_queries(before.queries_path)}
-        if again := [query.id for query in load_queries(version.queries_path) if query.text in asked]:
+        known = {one.text for one in asked(load_queries(before.queries_path))}
+        if again := [one.id for one in asked(load_queries(version.queries_path)) if one.text in known]:
             raise InputError(
                 f"{version.queries_path}: {', '.join(again[:5])}{', ...' if len(again) > 5 else ''} stood in "
                 f"{before.number_name}, which chose the cell. A confirm version asks new queries: write others."

@@ -22,6 +22,7 @@ from runner.base.progress import say
 from runner.base.schema import Model, checked
 from runner.base.store import disk_errors, exclusive
 from runner.eval_set import catalog
+from runner.eval_set.asked import asked
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.plan import load_plan
@@ -341,13 +342,13 @@ def collection_folder(source: SourceSpec, corpus_path: Path) -> Path:
 
 
 def load_queries(path: Path) -> tuple[QueryRow, ...]:
-    """Return the queries in file order; an InputError names duplicate ids and texts."""
+    """Return the queries in file order; an InputError names duplicate ids and texts, those of all wordings compared."""
     # Ids are compared as they stand, texts without regard to case and spacing.
     rows = checked(Queries, read_yaml(held(path)), path).queries
-    for field in ("id", "text"):
-        # A published set may ask the same twice; who writes queries should not.
-        written = [row for row in rows if field == "id" or row.origin != "harvested"]
-        values = [row.id if field == "id" else " ".join(row.text.casefold().split()) for row in written]
+    # A published set may ask the same twice; who writes queries should not.
+    written = asked(row for row in rows if row.origin != "harvested")
+    texts = [" ".join(one.text.casefold().split()) for one in written]
+    for field, values in (("id", [row.id for row in rows]), ("text", texts)):
         if repeated := sorted(value for value, count in Counter(values).items() if count > 1):
             raise InputError(f"{path}: the same {field} twice: {', '.join(map(repr, repeated))}.")
     return tuple(rows)

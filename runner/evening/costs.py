@@ -22,6 +22,7 @@ from runner.embed.cost.estimate import (
 )
 from runner.embed.cost.ledger import SPEND, Ledger, all_entries
 from runner.embed.cost.prices import RemoteOptions
+from runner.eval_set.asked import asked
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_queries
 
@@ -124,7 +125,7 @@ def current(version: Version, cells: Iterable[str]) -> list[str]:
 
 def _texts(version: Version, documents: Sequence[int]) -> Corpus:
     """Return what is known of the texts that encoders and re-rankers read."""
-    queries = load_queries(version.queries_path) if version.queries_path.exists() else ()
+    queries = asked(load_queries(version.queries_path)) if version.queries_path.exists() else []
     counted = (
         cache(partial(stored_chunk_tokens, version)) if version.corpus_path.exists() else lambda chunker, limit: None
     )

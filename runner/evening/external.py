@@ -15,6 +15,7 @@ from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import IMPORTED, Run
 from runner.decide.results import make_results
+from runner.eval_set.asked import asked_ids
 from runner.eval_set.collection import (
     check_same_collection,
     collection_facts,
@@ -104,7 +105,7 @@ class ExternalEvaluation(Session):
     def _export(self, results: Results) -> None:
         """Write every run and the qrels as TREC files, for any other tool to score."""
         version = self.version
-        query_ids = [query.id for query in load_queries(version.queries_path)]
+        query_ids = asked_ids(load_queries(version.queries_path))
         for row in results.cells:
             run = read_run(version.run_path(row.cell), row.cell, query_ids)
             write_atomic(version.trec_path(row.cell), trec_run_bytes(run))

@@ -95,9 +95,9 @@ def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str
 
 
 def texts(version: Version) -> dict[str, str]:
-    """Return queries' texts by id; none if the version has no queries."""
+    """Return what is asked of each topic, a line a wording, by id; none if the version has no queries."""
     path = version.queries_path
-    return {query.id: query.text for query in load_queries(path)} if path.exists() else {}
+    return {query.id: "\n".join(query.wordings.values()) for query in load_queries(path)} if path.exists() else {}
 
 
 def digests(version: Version) -> dict[str, str]:

@@ -96,11 +96,11 @@ def _rows(
         topics.setdefault(doc_id, []).append(query_id)
     shown: dict[Pair, Shown] = {}
     for doc_id in watched(sorted(topics), len(topics), "passages for judges:", "documents"):
-        wordings = [[queries[query_id].text] for query_id in topics[doc_id]]
+        wordings = [[*queries[query_id].wordings.values()] for query_id in topics[doc_id]]
         found = show(documents[doc_id], wordings, FULLER if kind == "fuller" else 1)
         shown |= {(query_id, doc_id): each for query_id, each in zip(topics[doc_id], found, strict=True)}
     prompt, name = file_sha256(version.judge_path), version.number_name
-    return [make_row(name, prompt, (q, queries[q].text), documents[d], shown[q, d]) for q, d in pairs]
+    return [make_row(name, prompt, (q, queries[q].in_full), documents[d], shown[q, d]) for q, d in pairs]
 
 
 def waiting_files(version: Version, missing: Sequence[Pair]) -> list[Path]:

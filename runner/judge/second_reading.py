@@ -14,6 +14,7 @@ from runner.base.canonical import digest, write_atomic
 from runner.base.errors import InputError
 from runner.base.places import DRIVER
 from runner.base.steps import Step
+from runner.eval_set.asked import asked_ids
 from runner.eval_set.batches import Pair, all_rows, batch_files, read_batch, write_batches
 from runner.eval_set.labels import newest_batch, scored, version_labels
 from runner.eval_set.runs import read_run
@@ -21,6 +22,7 @@ from runner.eval_set.shapes.labels import BatchRow, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_queries
 from runner.judge.prep_labels import import_command
+from runner.retrieve.pool import pooled
 from runner.score.source_documents import missed_sources
 
 SHARE = 0.1
@@ -71,9 +73,9 @@ def moving_pairs(version: Version, plan: Plan) -> set[Pair]:
     """
     cells = plan.first or [cell for cell in plan.cells if cell != plan.baseline]
     known = [cell for cell in (plan.baseline, *cells) if version.run_path(cell).exists()]
-    query_ids = [query.id for query in load_queries(version.queries_path)]
+    query_ids = asked_ids(load_queries(version.queries_path))
     runs = [read_run(version.run_path(cell), cell, query_ids) for cell in known]
-    tops = [{(query_id, hit.doc_id) for query_id, hits in run.hits.items() for hit in hits[:10]} for run in runs]
+    tops = [pooled([run], 10) for run in runs]
     return set().union(*(tops[0] ^ top for top in tops[1:])) if plan.baseline in known else set()
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from runner.base.errors import InputError
+from runner.eval_set.asked import asked
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
 from runner.queries.checks import named, refuse_errors, repeats
@@ -22,8 +23,8 @@ def add_queries(version: Version, path: Path) -> str:
     if not given:
         raise InputError(f"{path} has no queries. Write some in the form of queries.yaml.")
     earlier = read_queries(own) if own.exists() else []
-    texts = {plain(row.text) for row in earlier}
-    fresh = [row for row in given if plain(row.text) not in texts]
+    texts = {plain(one.text) for one in asked(earlier)}
+    fresh = [row for row in given if not all(plain(text) in texts for text in row.wordings.values())]
     if not fresh:
         return f"{path}: already there: nothing added. {own} has {count_line(earlier)}"
     # Errors that the new file brings; those of the version's own file are the business of `queries check`.

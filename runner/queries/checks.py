@@ -9,10 +9,11 @@ from typing import NamedTuple
 from runner.base.errors import InputError
 from runner.base.records import PERSON, Chunk, Document, Run, Span, by_model
 from runner.eval_set import catalog
+from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
-from runner.queries.kinds import KINDS, LITERAL_KINDS, WANTED_HAND, expected
+from runner.queries.kinds import KINDS, WANTED_HAND, expected
 from runner.queries.query_file import counted, origin_counts, read_queries, shown
 from runner.queries.wording import (
     MOST_CHARS,
@@ -49,9 +50,10 @@ class Finding(NamedTuple):
 
 
 class CheckedQuery(NamedTuple):
-    """One query beside its source document; None if that cannot be said. A rank of 0 is below BM25's first 100."""
+    """A wording beside its source document; None if that cannot be said. A rank of 0 is below BM25's first 100."""
 
     row: QueryRow
+    asked: AskedWording
     title: str = ""
     overlap: float | None = None
     rank: int | None = None
@@ -99,16 +101,17 @@ def check(
     """Return the report on some queries; those `beside` them are counted alone."""
     # One BM25 index for all queries, then each query beside its document, then the set as a whole.
     source, by_id = version.source.name, {document.doc_id: document for document in documents}
-    lexical = lexical_run(documents, [row.text for row in rows])
+    wordings = [(row, one) for row in rows for one in asked([row])]
+    lexical = lexical_run(documents, [one.text for _, one in wordings])
     queries: list[CheckedQuery] = []
     findings = repeats(rows)
-    for number, row in enumerate(rows):
+    for number, (row, one) in enumerate(wordings):
         document = by_id.get(row.source_document)
-        query = _beside_its_document(row, document, lexical, number)
+        query = _beside_its_document(row, one, document, lexical, number)
         queries.append(query)
         # The run stops at a document that it cannot have judged.
         findings += [
-            Finding(rule, [row.id], f"{row.id}: {what}.", rule == "no document")
+            Finding(rule, [row.id], f"{one.id}: {what}.", rule == "no document")
             for rule, what in _oddities(query, document)
         ]
     findings += [*_counts([*rows, *beside]), *_leaning(queries), *_spread(source, rows)]
@@ -124,15 +127,17 @@ def lexical_run(documents: Sequence[Document], texts: Sequence[str]) -> Run:
 
 def repeats(rows: Sequence[QueryRow]) -> list[Finding]:
     """Return errors for queries that say the same, warnings for those that share most of their words."""
-    findings = []
-    for pair in alike_in_words([row.text for row in rows]):
-        first, second = rows[pair.first], rows[pair.second]
+    findings, wordings = [], asked(rows)
+    for pair in alike_in_words([one.text for one in wordings]):
+        first, second = wordings[pair.first], wordings[pair.second]
+        if first.topic == second.topic and not pair.is_same:  # two wordings of one need may share most words
+            continue
         rule, says = ("same words", "say the same") if pair.is_same else ("similar words", "share most words")
         message = (
             f"{first.id} and {second.id} {says} ({pair.score:.0f} of 100): {shown(first.text)!r}, "
             f"{shown(second.text)!r}."
         )
-        findings.append(Finding(rule, [first.id, second.id], message, pair.is_same))
+        findings.append(Finding(rule, [first.topic, second.topic], message, pair.is_same))
     return findings
 
 
@@ -143,25 +148,27 @@ def refuse_errors(findings: Iterable[Finding], what: str) -> None:
         raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")
 
 
-def _beside_its_document(row: QueryRow, document: Document | None, lexical: Run, number: int) -> CheckedQuery:
-    """Return the query's figures; `number` is its query id in the run."""
+def _beside_its_document(
+    row: QueryRow, one: AskedWording, document: Document | None, lexical: Run, number: int
+) -> CheckedQuery:
+    """Return the figures of one wording; `number` is its query id in the run."""
     if document is None:
-        return CheckedQuery(row)
+        return CheckedQuery(row, one)
     ranked = [hit.doc_id for hit in lexical.hits[str(number)]]
     rank = ranked.index(document.doc_id) + 1 if document.doc_id in ranked else 0
-    return CheckedQuery(row, document.title, overlap(stems(row.text), stems(reading(document))), rank)
+    return CheckedQuery(row, one, document.title, overlap(stems(one.text), stems(reading(document))), rank)
 
 
 def _oddities(query: CheckedQuery, document: Document | None) -> Iterator[tuple[str, str]]:
     """Yield what is odd about a query, alone and beside its document: rule and words."""
     # The wording alone.
-    row = query.row
-    asked = stems(row.text)
-    if not row.text.isprintable():
+    row, text = query.row, query.asked.text
+    held = stems(text)
+    if not text.isprintable():
         yield "wording", "has a line break or a character that is not shown"
-    if len(row.text) > MOST_CHARS:
-        yield "wording", f"has {len(row.text)} characters; nobody types more than {MOST_CHARS}"
-    if not asked:
+    if len(text) > MOST_CHARS:
+        yield "wording", f"has {len(text)} characters; nobody types more than {MOST_CHARS}"
+    if not held:
         yield "wording", "has no word with content"
     if document is None:
         if row.source_document:
@@ -171,7 +178,7 @@ def _oddities(query: CheckedQuery, document: Document | None) -> Iterator[tuple[
     if document.status:
         yield "status", f"was written from {document.doc_id}, which is {document.status}"
     if row.kind == "quote":
-        for phrase in quotations(row.text):
+        for phrase in quotations(text):
             if not _stands_in(phrase, document):
                 yield "quotation", f"{phrase!r} does not stand in {document.doc_id}"
     # Whoever cites or quotes knows the document's own words.
@@ -179,12 +186,12 @@ def _oddities(query: CheckedQuery, document: Document | None) -> Iterator[tuple[
         return
     # Its title, its words or its word order gives the document away.
     title = stems(document.title)
-    if len(title) > 1 and title <= asked:
+    if len(title) > 1 and title <= held:
         yield "too easy", f"holds the title of {document.doc_id}; ask without it, or make it a citation"
     elif query.rank == 1 and query.overlap is not None and query.overlap >= EASY_OVERLAP:
         what = f"{query.overlap:.2f} of its words are in {document.doc_id}, which BM25 ranks first"
         yield "too easy", f"{what}; say it in words that the document does not use"
-    if (run := longest_run(row.text, document.text)) >= COPIED_WORDS:
+    if (run := longest_run(text, document.text)) >= COPIED_WORDS:
         yield "copied", f"has {run} words in a row from {document.doc_id}"
 
 

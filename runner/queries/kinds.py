@@ -22,9 +22,6 @@ KINDS: Mapping[str, str] = {
 }
 """The known kinds and what each is; another kind is allowed and reported."""
 
-LITERAL_KINDS = frozenset({"citation", "quote", "attribution"})
-"""Kinds whose askers know words of the document. All others are written without its distinctive words."""
-
 
 def expected(source: str, n_queries: int) -> dict[str, float]:
     """Return how many of `n_queries` would be of each kind, were they spread as the source's weights say."""

@@ -120,9 +120,9 @@ def _indent(content: bytes) -> str:
 
 def _lines(row: QueryRow, indent: str) -> list[str]:
     # Plain where YAML can take it for nothing else ("no" is false), quoted otherwise.
-    fields = {
+    fields: dict[str, str] = {
         "id": row.id if re.fullmatch(r"[a-z]\d+", row.id) else quoted(row.id),
-        "text": quoted(row.text),
+        **{str(wording or "text"): quoted(text) for wording, text in row.wordings.items()},
         "kind": row.kind if row.kind in KINDS else quoted(row.kind),
         "origin": row.origin,
         "source_document": quoted(row.source_document),

@@ -182,7 +182,7 @@ class _Panel:
         self.hits = {cell: self.lists.hits.get(cell, [])[:TOP] for cell in cells}
         # Where each list has a document, by its place among the query's pairs.
         self.ranks = [{hit[0]: rank for rank, hit in enumerate(hits, 1)} for hits in self.hits.values()]
-        self.asked = query_terms(query.text) - ASKING if ranked.texts else frozenset[str]()
+        self.asked = query_terms(query.said) - ASKING if ranked.texts else frozenset[str]()
         self.terms: Terms = self.asked
 
     def row(self, scores: Sequence[int]) -> MatrixRow:

@@ -8,6 +8,7 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.records import Document
 from runner.decide.passages import with_passages
 from runner.decide.tiers import beside_baseline
+from runner.eval_set.asked import asked
 from runner.eval_set.corpus import archive_fault, archived_documents, manifest_row
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, load_corpus, load_decision, load_lists, load_receipt, load_results
@@ -35,7 +36,7 @@ def write_local_copy(version: Version, output: Path | None = None) -> Path:
             f"The documents of {version.name} are ours to show, so {version.record / 'results.html'} has its passages "
             "already. Leave out --passages to open it."
         )
-    queries = {query.id: query.text for query in results.queries}
+    queries = {one.id: one.text for one in asked(results.queries)}
     cells = beside_baseline(results.cells, results.plan)
     lists = json_bytes(with_passages(bare, _documents(version, results), queries, cells).model_dump())
     decision = load_decision(version) if (version.record / "decision.json").exists() else None

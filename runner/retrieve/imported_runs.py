@@ -9,6 +9,7 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import STDIN, display, printable
 from runner.base.progress import say
 from runner.base.records import IMPORTED, RUN_DEPTH, Hit, ImportedCell, Run
+from runner.eval_set.asked import asked_ids
 from runner.eval_set.collection import own_documents
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.cell import CellFile, ImportedRun
@@ -92,7 +93,7 @@ def _ground(version: Version) -> _Ground:
     # sample leaves most of a run's documents out.
     whole = header.n_documents == header.n_read
     return _Ground(
-        query_ids=[query.id for query in load_queries(version.queries_path)],
+        query_ids=asked_ids(load_queries(version.queries_path)),
         documents=frozenset(row.doc_id for row in rows),
         strangers=len(header.quarantined) if whole else None,
         own=own_documents(version),

@@ -31,6 +31,7 @@ from runner.embed.chunk_health import chunk_health, unread_spans
 from runner.embed.cost.estimate import Total
 from runner.embed.probe import probed
 from runner.embed.reranker import pair_scores, reranker_for
+from runner.eval_set.asked import asked
 from runner.eval_set.collection import own_documents
 from runner.eval_set.runs import arms_bytes, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
@@ -110,7 +111,7 @@ class CellRuns:
     def __init__(self, version: Version, documents: Callable[[], Sequence[Document]], backend: Backend) -> None:
         self.version = version
         self.store = Store(version.cache)
-        self.queries = load_queries(version.queries_path)
+        self.queries = asked(load_queries(version.queries_path))
         self.corpus_sha256 = file_sha256(version.corpus_path)
         self.queries_sha256 = file_sha256(version.queries_path)
         self.documents = cache(documents)

@@ -19,7 +19,7 @@ from runner.embed.cost.estimate import Total, size
 from runner.embed.cost.ledger import BudgetError
 from runner.embed.embed_chunks import Embeddable
 from runner.embed.vectors import described
-from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.asked import AskedWording
 from runner.retrieve.ranking import chunk_table
 
 
@@ -39,7 +39,7 @@ class CellVectors:
         store: Store,
         corpus_sha256: str,
         documents: Callable[[], Sequence[Document]],
-        queries: Sequence[QueryRow],
+        queries: Sequence[AskedWording],
         backend: Backend,
     ) -> None:
         self.store = store

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from runner.base.records import Run
+from runner.eval_set.asked import topic_of
 from runner.eval_set.batches import Pair
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.labels import Label
@@ -10,9 +11,16 @@ from runner.eval_set.shapes.queries import QueryRow
 
 
 def pool(runs: Iterable[Run], depth: int, queries: Sequence[QueryRow]) -> list[Pair]:
-    """Return every (query, document) within `depth` of any run, and every query's source document, sorted."""
-    found = {(query_id, hit.doc_id) for run in runs for query_id, hits in run.hits.items() for hit in hits[:depth]}
-    return sorted(found | {(query.id, query.source_document) for query in queries if query.source_document})
+    """Return every (topic, document) within `depth` of any run, and every topic's source document, sorted."""
+    return sorted(
+        pooled(runs, depth) | {(query.id, query.source_document) for query in queries if query.source_document}
+    )
+
+
+def pooled(runs: Iterable[Run], depth: int) -> set[Pair]:
+    """Return every (topic, document) within `depth` of any run in some wording."""
+    listed = (each for run in runs for each in run.hits.items())
+    return {(topic_of(asked_id), hit.doc_id) for asked_id, hits in listed for hit in hits[:depth]}
 
 
 def likely_pairs(depth: int, n_cells: int) -> float:

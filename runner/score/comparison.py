@@ -8,6 +8,7 @@ import numpy as np
 
 from runner.base.errors import IntegrityError
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Run, Scores
+from runner.eval_set.asked import asked_ids
 from runner.eval_set.kinds import near_copies
 from runner.eval_set.labels import version_labels
 from runner.eval_set.runs import read_run
@@ -197,7 +198,7 @@ class Comparison:
 
 def load_runs(version: Version, plan: ScoredPlan) -> dict[str, Run]:
     """Return the recorded runs of the plan's cells, in its order."""
-    query_ids = [query.id for query in load_queries(version.queries_path)]
+    query_ids = asked_ids(load_queries(version.queries_path))
     return {cell: read_run(version.run_path(cell), cell, query_ids) for cell in plan.cells}
 
 

@@ -19,6 +19,7 @@ from runner.decide.compared import Recorded
 from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
+from runner.eval_set.asked import asked
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.runs import run_bytes
@@ -78,7 +79,7 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         expected = Expected(model.model_id, model.revision, known.chunker, chunks, version_before)
         findings, coverage = check_substrate(substrate, sample, expected, embed=vectors)
     with _timed(seconds, "queries"):
-        texts = {query.id: query.text for query in record.queries}
+        texts = {one.id: one.text for one in asked(record.queries)}
         doc_ids = [document.doc_id for document in sample]
         within = Searches(substrate, texts, vectors(list(texts.values()), "query"), doc_ids)
     everywhere = replace(within, restricted=False)

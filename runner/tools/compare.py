@@ -174,7 +174,7 @@ def scores_of_cell(results: Results, cell: str | None, where: str, measure: str 
         query_values(
             ((query.id, unit / SCORE_UNIT) for query, unit in zip(results.queries, units, strict=True)), where
         ),
-        texts={query.id: query.text for query in results.queries},
+        texts={query.id: query.said for query in results.queries},
         provisional=results.provisional,
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from runner.base.errors import InputError
 from runner.base.progress import say
 from runner.decide.judging import agreement
+from runner.eval_set.asked import asked_ids
 from runner.eval_set.labels import append_labels, closed, load_labels, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
@@ -60,7 +61,7 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     if not labels:
         raise InputError(f"{version.name} has no labels yet. Judge its batches, import the answers, and ask again.")
     plan = version.plan()
-    query_ids = [query.id for query in load_queries(version.queries_path)]
+    query_ids = asked_ids(load_queries(version.queries_path))
     cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
     panel = agreement(
         labels, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan

@@ -9,6 +9,7 @@ from pathlib import Path
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.base.records import Document
+from runner.eval_set.asked import asked
 from runner.eval_set.corpus import corpus_documents, need_corpus
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
@@ -79,10 +80,10 @@ class Desk:
         """
         refuse_frozen(self.version)
         target, own = reading_folder(self.version) / TRAFFIC_FILE, self.version.queries_path
-        known = {plain(row.text) for row in (read_queries(own) if own.exists() else [])}
+        known = {plain(one.text) for one in asked(read_queries(own) if own.exists() else [])}
         # What the version asks already is not drawn again.
-        asked = [row for row in read_counts(path) if plain(row.text) not in known]
-        if not (rows := drawn(asked, size, self.seed)):
+        fresh = [row for row in read_counts(path) if plain(row.text) not in known]
+        if not (rows := drawn(fresh, size, self.seed)):
             raise InputError(f"{path} has no query that the version has not.")
         if target.exists() and read_queries(target) != rows:
             raise InputError(f"{target} has another draw. Add it or delete it, then run again.")
@@ -90,10 +91,10 @@ class Desk:
             append_queries(target, rows, self.version.number_name)
         by_band = ", ".join(
             f"{band} {sum(row.stratum == band for row in rows)} of {len(group):,}"
-            for band, group in bands(asked).items()
+            for band, group in bands(fresh).items()
         )
         return (
-            f"{len(rows)} of {len(asked):,} queries drawn ({by_band}): {target}\n"
+            f"{len(rows)} of {len(fresh):,} queries drawn ({by_band}): {target}\n"
             "Read every one: delete what names a person, and mend each kind.\n"
             f"Then: {self.again('check', target)}\nThen: {self.again('add', target)}"
         )
@@ -118,7 +119,7 @@ HEAD = ("id", "origin", "kind", "overlap", "BM25 rank", "query", "source documen
 def report_text(report: QueryReport) -> str:
     """Return the report in Markdown: a table of the queries, their overlap by origin, all findings, errors first."""
     lines = [table(HEAD, (_row(query, report) for query in report.queries))] if report.queries else []
-    lines.append(f"{report.name}: {count_line([query.row for query in report.queries])}")
+    lines.append(f"{report.name}: {count_line([*{query.row.id: query.row for query in report.queries}.values()])}")
     for origin in dict.fromkeys(query.row.origin for query in report.queries):
         mean = mean_overlap(query for query in report.queries if query.row.origin == origin)
         if mean is not None:
@@ -131,12 +132,12 @@ def report_text(report: QueryReport) -> str:
 def _row(query: CheckedQuery, report: QueryReport) -> tuple[str, ...]:
     row, rank = query.row, query.rank
     return (
-        escaped(row.id),
+        escaped(query.asked.id),
         escaped(row.origin),
         escaped(row.kind),
         "-" if query.overlap is None else f"{query.overlap:.2f}",
         "-" if rank is None else str(rank or ">100"),
-        escaped(row.text),
+        escaped(query.asked.text),
         escaped(query.title),
         ", ".join(report.flags(row.id)),
     )

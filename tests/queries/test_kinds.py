@@ -1,7 +1,8 @@
 import pytest
 
 from runner.eval_set.catalog import SOURCES
-from runner.queries.kinds import KINDS, LITERAL_KINDS, expected, whole_shares
+from runner.eval_set.shapes.queries import LITERAL_KINDS
+from runner.queries.kinds import KINDS, expected, whole_shares
 
 WITH_KINDS = [name for name, row in SOURCES.items() if row.queries]
 

@@ -5,6 +5,7 @@ from typing import get_args
 
 from runner.embed.cost.estimate import Estimate
 from runner.embed.cost.prices import Usage, shown
+from runner.eval_set.asked import asked_ids
 from runner.eval_set.batches import Kind, batch_files
 from runner.eval_set.labels import version_labels
 from runner.eval_set.plan import MIN_QUERIES
@@ -54,8 +55,7 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
     if not version.queries_path.exists() or not all(version.run_path(cell).exists() for cell in plan.cells):
         return None
     queries = load_queries(version.queries_path)
-    query_ids = [query.id for query in queries]
-    runs = (read_run(version.run_path(cell), cell, query_ids) for cell in plan.judged_cells)
+    runs = (read_run(version.run_path(cell), cell, asked_ids(queries)) for cell in plan.judged_cells)
     return pool(runs, plan.pool_depth, queries)
 
 
