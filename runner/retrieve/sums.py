@@ -29,7 +29,7 @@ def summed(words: Sequence[Hit], bound: float, meaning: Sequence[Hit]) -> Summed
     The evidence is the best chunk by meaning, or by words if they alone found the document.
     """
     floor = meaning[-1].score if meaning else 1.0
-    shares = _halves(words, [min(1.0, hit.score / bound) if bound > 0 else 0.0 for hit in words])
+    shares = _halves(words, [min(1.0, max(0.0, hit.score / bound)) if bound > 0 else 0.0 for hit in words])
     rooms = _halves(meaning, [max(0.0, (hit.score - floor) / (1 - floor)) if floor < 1 else 0.0 for hit in meaning])
     found = [Arms(doc_id, shares.get(doc_id), rooms.get(doc_id)) for doc_id in {**rooms, **shares}]
     scored = sorted(((_steps(arms.words) + _steps(arms.meaning)) // 2, arms.doc_id, arms) for arms in found)

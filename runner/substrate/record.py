@@ -13,7 +13,7 @@ from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.version import Version, load_decision
-from runner.substrate.search import BINARY, EXACT, FUSED, KEYWORD
+from runner.substrate.search import BINARY, EXACT, KEYWORD, SUM
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = ""
     """Return the cell that stands beside each arm, if one of `cells` (best first) resembles it.
 
     For vectors: the dense cell of this encoder and chunker, else the best of this encoder, with `cut` as its variant;
-    the binary arm has the cell of bits first. The fused arm: rank fusion likewise. Full text: BM25 over whole
+    the binary arm has the cell of bits first. The sum: a sum likewise. Full text: BM25 over whole
     documents.
     """
     parsed = {cell: parse_cell(cell) for cell in cells}
@@ -83,6 +83,6 @@ def counterparts(cells: Sequence[str], encoder: str, chunker: str, cut: str = ""
         EXACT: dense,
         BINARY: [*bits, *dense],
         KEYWORD: [cell for cell in cells if cell == str(BM25Cell("bm25", "whole_doc"))],
-        FUSED: [cell for cell, parts in own.items() if isinstance(parts, HybridCell) and parts.method == "rrf"],
+        SUM: [cell for cell, parts in own.items() if isinstance(parts, HybridCell) and parts.method == "sum"],
     }
     return {arm: candidates[0] for arm, candidates in wanted.items() if candidates}

@@ -1,5 +1,6 @@
 """The eval set's queries through the substrate's own indexes, ranked as everywhere, timed, and held to exact search."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 
 from runner.base.errors import InputError
 from runner.base.given_files import printable
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
 from runner.retrieve.ranking import SCORE_STEPS, rank
-from runner.retrieve.retrieve import fused_ids
+from runner.retrieve.sums import summed
 from runner.retrieve.variants import OVERSAMPLE
 from runner.substrate.database import AMONG_DOCUMENTS, Substrate, json_array
 from runner.substrate.shapes import Metric
@@ -23,8 +24,14 @@ from runner.substrate.shapes import Metric
 EXACT = "vec0 exact"
 BINARY = "vec0 bq + rescore"
 KEYWORD = "fts5 bm25"
-FUSED = "rrf(fts5 bm25, vec0 bq + rescore)"
-ARMS = (EXACT, BINARY, KEYWORD, FUSED)
+SUM = "sum(fts5 bm25, vec0 bq + rescore)"
+ARMS = (EXACT, BINARY, KEYWORD, SUM)
+
+FTS5_K1 = 1.2
+"""Fixed in FTS5, whose bm25() has k1 + 1 as a factor."""
+
+LEAST_IDF = 1e-6
+"""What FTS5 takes for the idf of a phrase that half of the rows have or more."""
 
 MOST_NEAREST = 4096
 """sqlite-vec's limit for the k of one search."""
@@ -144,8 +151,7 @@ class Searches:
     def latencies(self) -> dict[str, list[float]]:
         """Return the seconds of every call of every arm, from embedded query to ranked documents, in REPEATS rounds.
 
-        The first query is answered once before, untimed; pages stay cached. The fused arm's seconds include its two
-        arms'.
+        The first query is answered once before, untimed; pages stay cached. The sum's seconds include its two arms'.
         """
         seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
         for _, text, vector in self._queries[:1]:
@@ -169,14 +175,46 @@ class Searches:
             EXACT: lambda: self._documents(self._by_distance(vector)),
             BINARY: lambda: self._documents([self._rescored(vector)]),
             KEYWORD: lambda: self._documents(self._matching(match_expression(text))),
-            FUSED: lambda: fused(answers[KEYWORD], answers[BINARY]),
+            SUM: lambda: summed(answers[KEYWORD], self.bound(text), self._deep_enough(vector, answers[BINARY])).hits,
         }
         for arm, call in calls.items():
             started = time.perf_counter()
             answers[arm] = call()
             seconds[arm] = time.perf_counter() - started
-        seconds[FUSED] += seconds[KEYWORD] + seconds[BINARY]
+        seconds[SUM] += seconds[KEYWORD] + seconds[BINARY]
         return answers, seconds
+
+    def bound(self, text: str) -> float:
+        """Return the most that FTS5's bm25() could give any chunk for a query: (k1 + 1) times the sum of idf.
+
+        The rows that have a phrase are counted as bm25() counts them, by a search for it: fts5vocab knows single terms,
+        and "78dd-1" is a phrase of two. Phrases that no row has are left out, as they are of runner.retrieve.bm25's.
+        """
+        counts = (self._count("{fts} WHERE {fts} MATCH ?", phrase) for phrase in phrases(text))
+        odds = ((self._n_rows - n + 0.5) / (n + 0.5) for n in counts if n)
+        return (FTS5_K1 + 1) * math.fsum(max(math.log(each), LEAST_IDF) for each in odds)
+
+    @cached_property
+    def _n_rows(self) -> int:
+        return self._count("{docsize}")
+
+    def _count(self, rows: str, *bindings: str) -> int:
+        ((count,),) = self.substrate.rows(f"SELECT count(*) FROM {rows}", bindings)
+        return int(count)
+
+    def _deep_enough(self, vector: bytes, found: Hits) -> Hits:
+        """Return the binary arm's documents, of more candidates while they are fewer than RUN_DEPTH.
+
+        The floor of a sum is the last document's cosine: that of a shorter list would be higher.
+        """
+        candidates = self.oversample * RUN_DEPTH
+        while len(found) < RUN_DEPTH and candidates < MOST_NEAREST:
+            candidates = min(2 * candidates, MOST_NEAREST)
+            ranked = self._rescored(vector, candidates)
+            found = self._documents([ranked])
+            if len(ranked.ids) < candidates:
+                break  # there are no more chunks
+        return found
 
     def _documents(self, batches: Iterable[RankedChunks]) -> Hits:
         """Return the documents of the batches, which are asked for as long as more chunks could change them."""
@@ -226,10 +264,13 @@ class Searches:
         query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + clause
         return self._by_score(self.substrate.rows(query, (vector, count, *bindings)))
 
-    def _rescored(self, vector: bytes) -> RankedChunks:
-        """Return the candidates nearest by Hamming distance of bits, by the declared distance of their floats."""
+    def _rescored(self, vector: bytes, candidates: int = 0) -> RankedChunks:
+        """Return the candidates nearest by Hamming distance of bits, by the declared distance of their floats.
+
+        They are `oversample` times RUN_DEPTH unless more are asked for.
+        """
         among, allowed = self._among
-        candidates = self.oversample * RUN_DEPTH
+        candidates = candidates or self.oversample * RUN_DEPTH
         query = (
             f"SELECT chunk_id, vec_distance_{self.substrate.facts.metric}(embedding, ?) FROM {{vectors}} "
             "WHERE embedding_bq MATCH vec_quantize_binary(?) AND k = ?" + among
@@ -295,20 +336,18 @@ class Searches:
 
 
 def match_expression(text: str) -> str:
-    """Return an FTS5 MATCH expression that no text can break: its words quoted and joined by OR, or "".
+    """Return an FTS5 MATCH expression that no text can break: its phrases joined by OR, or ""."""
+    return " OR ".join(phrases(text))
+
+
+def phrases(text: str) -> list[str]:
+    """Return the words of a text, each once, quoted as FTS5's phrases, which no text can break.
 
     Stop words stay. FTS5's tokenizer cuts what is quoted: "78dd-1" becomes the phrase 78dd 1.
     """
     encodable = text.encode("utf-8", "ignore").decode().replace("\0", " ")  # SQLite's strings end at the first NUL
     words = dict.fromkeys(word for word in encodable.split() if re.search(r"[^\W_]", word))
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-
-
-def fused(keyword: Sequence[Hit], dense: Sequence[Hit]) -> Hits:
-    """Fuse two rankings by reciprocal rank, as the harness does; a document's span is the dense arm's if it has it."""
-    spans = {hit.doc_id: hit.span for hit in (*keyword, *dense)}
-    ranking = fused_ids([[hit.doc_id for hit in hits] for hits in (keyword, dense)])
-    return tuple(Hit(doc_id, score / SCORE_UNIT, spans[doc_id]) for doc_id, score in ranking)
+    return ['"' + word.replace('"', '""') + '"' for word in words]
 
 
 def _steps(score: float) -> int:

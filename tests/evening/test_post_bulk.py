@@ -33,7 +33,7 @@ from runner.substrate.database import open_substrate
 from runner.substrate.measure import INDEX_RECALL_FLOORS, arm_result, compared_findings, measured
 from runner.substrate.record import counterparts
 from runner.substrate.record import decided as decided_record
-from runner.substrate.search import ARMS, BINARY, EXACT, FUSED, KEYWORD
+from runner.substrate.search import ARMS, BINARY, EXACT, KEYWORD, SUM
 from runner.substrate.shapes import ArmResult, FindingResult, IndexRecallResult, PostBulk, Quantisation
 from tests.support.evening_process import run
 from tests.support.outline import Outline
@@ -41,7 +41,6 @@ from tests.support.small_set import fake_encoders, make_version
 from tests.support.substrate_builder import MODEL, Build, build, edit
 
 CHOSEN = "minilm-l6-v2 x fixed_token_512_50"
-RRF = "rrf(bm25,minilm-l6-v2) x section_aware_bills_v1"
 FILLERS = 1500
 """Documents outside the eval set: only among more chunks than the binary index proposes can it miss one."""
 
@@ -134,7 +133,7 @@ def test_a_healthy_substrate_has_no_fault_and_scores_as_the_record_does_query_by
         assert rows[arm].beside.cell == CHOSEN
         assert rows[arm].scores == rows[arm].beside.scores
         assert rows[arm].beside.test.p == 1
-    assert (rows[KEYWORD].beside.cell, rows[FUSED].beside.cell) == ("bm25 x whole_doc", RRF)
+    assert rows[KEYWORD].beside.cell == "bm25 x whole_doc"
     results = read_json(decided.record / "results.json")
     recorded = next(row for row in results["cells"] if row["cell"] == CHOSEN)
     assert rows[EXACT].scores["ndcg@10"].per_query == recorded["scores"]["ndcg@10"]["per_query"]
@@ -395,8 +394,8 @@ def test_a_chosen_cell_without_an_encoder_has_its_vectors_held_to_the_baselines(
 
 
 CELLS = [
-    *("bm25 x whole_doc", "b x one", "rrf(bm25,a) x two", "bm25>a x one", "a x two", "a x one"),
-    *("rrf(bm25,a) x one", "bm25-okapi x whole_doc"),
+    *("bm25 x whole_doc", "b x one", "sum(bm25,a) x two", "bm25>a x one", "a x two", "a x one"),
+    *("sum(bm25,a) x one", "bm25-okapi x whole_doc"),
 ]
 STORED = [*CELLS, "a@bit x one", "a@256 x one"]
 
@@ -404,17 +403,17 @@ STORED = [*CELLS, "a@bit x one", "a@256 x one"]
 @pytest.mark.parametrize(
     ("given", "exact", "binary", "fused"),
     [
-        ((CELLS, "a", "one"), "a x one", "a x one", "rrf(bm25,a) x one"),
-        ((CELLS, "a", "three"), "a x two", "a x two", "rrf(bm25,a) x two"),
+        ((CELLS, "a", "one"), "a x one", "a x one", "sum(bm25,a) x one"),
+        ((CELLS, "a", "three"), "a x two", "a x two", "sum(bm25,a) x two"),
         ((CELLS, "b", "one"), "b x one", "b x one", None),
         ((["b x one"], "a", "one"), None, None, None),
-        ((STORED, "a", "one"), "a x one", "a@bit x one", "rrf(bm25,a) x one"),
-        ((STORED, "a", "one", "256"), "a@256 x one", "a@256 x one", "rrf(bm25,a) x one"),
+        ((STORED, "a", "one"), "a x one", "a@bit x one", "sum(bm25,a) x one"),
+        ((STORED, "a", "one", "256"), "a@256 x one", "a@256 x one", "sum(bm25,a) x one"),
     ],
 )
 def test_an_arm_stands_beside_the_cell_of_its_encoder_chunker_and_vectors(given, exact, binary, fused):
     keyword = "bm25 x whole_doc" if "bm25 x whole_doc" in given[0] else None
-    wanted = {EXACT: exact, BINARY: binary, KEYWORD: keyword, FUSED: fused}
+    wanted = {EXACT: exact, BINARY: binary, KEYWORD: keyword, SUM: fused}
     assert counterparts(*given) == {arm: cell for arm, cell in wanted.items() if cell}
 
 
@@ -454,7 +453,7 @@ def test_a_lower_score_that_unjudged_hits_could_explain_is_no_fault(monkeypatch,
 
 
 def test_full_text_is_never_held_to_the_records_score(monkeypatch, version):
-    rows, alpha = hand_made(monkeypatch, version, {KEYWORD: ["bad"], FUSED: ["bad"]}, {"good": 3, "bad": 0})
+    rows, alpha = hand_made(monkeypatch, version, {KEYWORD: ["bad"], SUM: ["bad"]}, {"good": 3, "bad": 0})
     assert rows[0].beside.differences["ndcg@10"].mean == -1
     assert not any(finding.fault for finding in compared_findings(rows, NOTHING_LOST, alpha))
 

@@ -1,3 +1,4 @@
+import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,20 +10,20 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, Chunk, Document, Hit, Run, Span
 from runner.retrieve.ranking import SCORE_STEPS, chunk_table, rank
-from runner.retrieve.retrieve import DenseArm, dense_run, fused_ids
+from runner.retrieve.retrieve import DenseArm, dense_run
+from runner.retrieve.sums import summed
 from runner.substrate.database import open_substrate
 from runner.substrate.measure import milliseconds
 from runner.substrate.search import (
     ARMS,
     BINARY,
     EXACT,
-    FUSED,
     KEYWORD,
     MOST_NEAREST,
+    SUM,
     Searches,
-    fused,
     match_expression,
 )
 from tests.support.substrate_builder import Build, build, edit, fictional, unit_rows
@@ -235,20 +236,55 @@ def test_a_rank_function_that_makes_no_number_is_refused(tmp_path):
             runs(path, IDS[:1], restricted=restricted)
 
 
-def test_fusion_is_the_harness_fusion_of_both_arms_with_the_spans_of_vectors(path):
-    found = runs(path)
-    for query_id, hits in found[FUSED].hits.items():
+@pytest.mark.parametrize("doc_ids", [IDS, SAMPLE])
+def test_the_sum_is_the_harness_sum_of_both_arms(path, doc_ids):
+    with searches(path, doc_ids) as asked:
+        found, bounds = asked.runs(), {query_id: asked.bound(text) for query_id, text in QUERIES.items()}
+    for query_id, hits in found[SUM].hits.items():
         keyword, dense = (found[arm].hits[query_id] for arm in (KEYWORD, BINARY))
-        wanted = fused_ids([[hit.doc_id for hit in side] for side in (keyword, dense)])
-        assert [(hit.doc_id, round(hit.score * SCORE_UNIT)) for hit in hits] == wanted
-        spans = {hit.doc_id: hit.span for hit in (*keyword, *dense)}
-        assert all(hit.span == spans[hit.doc_id] for hit in hits)
+        assert len(dense) == RUN_DEPTH
+        assert hits == summed(keyword, bounds[query_id], dense).hits
+        assert all(hit.score <= bounds[query_id] for hit in keyword)
+    assert bounds["q4"] == 0 < bounds["q3"]
 
 
-def test_fusing_nothing_with_nothing_is_nothing():
-    assert fused((), ()) == ()
-    only = (Hit("d", 1.0, Span(0, 1)),)
-    assert [hit.doc_id for hit in fused((), only)] == [hit.doc_id for hit in fused(only, ())] == ["d"]
+def test_the_bound_is_fts5s_own_idf_by_its_vocabulary_and_no_chunk_of_that_word_alone_passes_it(tmp_path):
+    words = ["bramonl " * n for n in (1, 2, 40, 900)] + ["clotine ficlo", "Section"]
+    documents = [Document(f"BILLS-118hr{n}ih", text, "", "118", f"f{n}", "") for n, text in enumerate(words, start=1)]
+    chunks = [Chunk(each.doc_id, 0, Span(0, len(each.text)), "", 1) for each in documents]
+    path = build(tmp_path / "s.db", Build(documents, chunks, VECTORS[: len(chunks)]))
+    asked = {
+        "rare": "clotine",
+        "half": "bramonl",
+        "both": "bramonl clotine zebra",
+        "phrase": "clotine-ficlo ficlo-clotine",
+    }
+    ids = [each.doc_id for each in documents]
+    with searches(path, ids, asked, QUERY_VECTORS) as found:
+        counts = dict(found.substrate.rows("SELECT term, doc FROM {terms}"))
+        # FTS5's source: log((N - n + 0.5) / (n + 0.5)), and 1e-6 where that is not above 0.
+        idf = {word: max(1e-6, math.log((6 - n + 0.5) / (n + 0.5))) for word, n in counts.items()}
+        bounds = {query_id: found.bound(text) for query_id, text in asked.items()}
+        keyword = found.runs()[KEYWORD].hits
+    assert bounds["rare"] == pytest.approx(2.2 * idf["clotin"])
+    assert bounds["half"] == pytest.approx(2.2 * 1e-6)
+    assert bounds["both"] == pytest.approx(bounds["rare"] + bounds["half"])
+    assert bounds["phrase"] == pytest.approx(bounds["rare"])  # "ficlo clotine" stands nowhere
+    for query_id, hits in keyword.items():
+        assert all(hit.score <= bounds[query_id] + 1e-5 for hit in hits)
+
+
+def test_the_sum_takes_100_documents_of_vectors_where_the_binary_arms_candidates_are_of_fewer(tmp_path):
+    n_chunks = 20
+    documents = [Document(f"BILLS-118hr{n}ih", "law " * n_chunks, "", "118", f"f{n}", "") for n in range(120)]
+    chunks = [Chunk(d.doc_id, n, Span(4 * n, 4 * n + 3), "", 1) for d in documents for n in range(n_chunks)]
+    vectors = np.repeat(unit_rows(len(documents), DIM, seed=4), n_chunks, axis=0)
+    path = build(tmp_path / "s.db", Build(documents, chunks, vectors))
+    ids = [document.doc_id for document in documents]
+    found = runs(path, ids, {"q": "nothing"}, QUERY_VECTORS[:1])
+    exact, binary, both = (found[arm].hits["q"] for arm in (EXACT, BINARY, SUM))
+    assert len(binary) < RUN_DEPTH
+    assert [hit.doc_id for hit in both] == [hit.doc_id for hit in summed((), 0.0, exact).hits]
 
 
 def test_vectors_whose_signs_are_all_alike_lose_the_binary_index_and_not_exact_search(tmp_path):
@@ -285,7 +321,7 @@ def test_every_call_of_every_arm_is_timed(path):
         seconds = asked.latencies()
     assert list(seconds) == list(ARMS)
     assert {len(spent) for spent in seconds.values()} == {8}
-    for keyword, binary, both in zip(seconds[KEYWORD], seconds[BINARY], seconds[FUSED], strict=True):
+    for keyword, binary, both in zip(seconds[KEYWORD], seconds[BINARY], seconds[SUM], strict=True):
         assert both >= keyword + binary > 0
 
 
