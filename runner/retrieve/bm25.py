@@ -64,8 +64,8 @@ POSTING_BYTES = 8
 class Index(NamedTuple):
     """The scores of all texts for a query, the number of distinct (text, term) pairs, and the most a text could score.
 
-    `bound` is the sum of idf over the query's terms, each as often as the query repeats it, since it scores as often;
-    terms that no text has are left out, since nothing can be scored by them. (Okapi's k1 + 1 is a factor of it.)
+    `bound` is the sum of idf over the query's terms: one that is repeated as often as it is, since it scores as often,
+    and one that no text has as the rarest of all, since what nobody says is left unsaid. (Okapi has k1 + 1 in it.)
     """
 
     scores: Callable[[str], NDArray[np.float64]]
@@ -79,8 +79,7 @@ def bm25_run(
     """Return the RUN_DEPTH documents whose best chunk scores highest for each query, and their reading lists.
 
     `texts` are the chunks' readings in the order of `chunks`. Only scores above 0, after rounding to 1e-5, make a hit:
-    Okapi's floor can turn negative if most terms are in most chunks. A query without a known term has no hits, and a
-    bound of 0.
+    Okapi's floor can turn negative if most terms are in most chunks. A query without a known term has no hits.
     """
     if len(chunks) != len(texts):
         raise ValueError(f"{len(chunks)} chunks and {len(texts)} texts")
@@ -149,7 +148,9 @@ def lucene(texts: Sequence[str], tokens: Callable[[str], list[str]] = stemmed_te
 
     def bound(query: str) -> float:
         # A term's postings are as many as the texts that have it.
-        having = np.diff(index.scores["indptr"])[index.get_tokens_ids(tokens(query))].tolist()
+        asked = tokens(query)
+        known = np.diff(index.scores["indptr"])[index.get_tokens_ids(asked)].tolist()
+        having = known + [0] * (len(asked) - len(known))
         return math.fsum(math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for n in having)
 
     return Index(scores, sum(len(set(terms)) for terms in corpus), bound)
@@ -193,8 +194,8 @@ def _okapi(texts: Sequence[str]) -> Index:
         return sums
 
     def bound(query: str) -> float:
-        known = (index.idf[term] for term in plain_tokens(query) if term in numbers)
-        return (K1 + 1) * math.fsum(max(0.0, idf) for idf in known)
+        unknown = math.log(2 * len(texts) + 1)
+        return (K1 + 1) * math.fsum(max(0.0, index.idf.get(term, unknown)) for term in plain_tokens(query))
 
     return Index(scores, len(terms), bound)
 

@@ -188,10 +188,10 @@ class Searches:
         """Return the most that FTS5's bm25() could give any chunk for a query: (k1 + 1) times the sum of idf.
 
         The rows that have a phrase are counted as bm25() counts them, by a search for it: fts5vocab knows single terms,
-        and "78dd-1" is a phrase of two. Phrases that no row has are left out, as they are of runner.retrieve.bm25's.
+        and "78dd-1" is a phrase of two.
         """
         counts = (self._count("{fts} WHERE {fts} MATCH ?", phrase) for phrase in phrases(text))
-        odds = ((self._n_rows - n + 0.5) / (n + 0.5) for n in counts if n)
+        odds = ((self._n_rows - n + 0.5) / (n + 0.5) for n in counts)
         return (FTS5_K1 + 1) * math.fsum(max(math.log(each), LEAST_IDF) for each in odds)
 
     @cached_property

@@ -31,10 +31,10 @@ CELL = "sum(bm25,minilm-l6-v2) x section_aware_bills_v1"
 
 
 def lucene_bound(corpus_tokens, query_tokens):
-    """The sum of idf over the terms that some text has, a repeated one as often as it is repeated."""
+    """The sum of idf over the query's terms, repeated and unknown ones too."""
     n = len(corpus_tokens)
     having = [sum(term in tokens for tokens in corpus_tokens) for term in query_tokens]
-    return sum(math.log(1 + (n - df + 0.5) / (df + 0.5)) for df in having if df)
+    return sum(math.log(1 + (n - df + 0.5) / (df + 0.5)) for df in having)
 
 
 def written_out(chunks, texts, vectors, text, query):
@@ -205,18 +205,18 @@ def test_no_text_scores_above_the_bound_whatever_is_asked_and_however_often(vari
     for query_id, hits in found.run.hits.items():
         assert all(hit.score <= found.bounds[query_id] + 1e-5 for hit in hits)
     assert found.bounds["twice"] == pytest.approx(2 * found.bounds["q"])
-    nothing = bm25_run("cell", variant, {"q": "zebra"}, chunks, texts)
-    assert nothing.bounds == {"q": 0.0}
 
 
-def test_an_unknown_term_takes_nothing_from_the_share_and_a_repeated_one_weighs_as_often():
+def test_an_unknown_term_counts_as_the_rarest_and_a_repeated_one_as_often_as_it_is():
     chunks, texts = corpus()
     queries = {"known": "water grants", "unknown": "water zebra grants", "again": "water water grants"}
     found = bm25_run("cell", "bm25", queries, chunks, texts)
     tokens = [stemmed_terms(text) for text in texts]
     for query_id, text in queries.items():
         assert found.bounds[query_id] == pytest.approx(lucene_bound(tokens, stemmed_terms(text)))
-    assert found.bounds["unknown"] == found.bounds["known"] < found.bounds["again"]
+    assert found.bounds["unknown"] == pytest.approx(found.bounds["known"] + math.log(2 * (len(texts) + 1)))
+    assert bm25_run("cell", "bm25", {"q": "zebra"}, chunks, texts).run.hits == {"q": ()}
+    assert bm25_run("cell", "bm25", {"q": "zebra"}, chunks, [""] * len(chunks)).bounds == {"q": 0.0}
 
 
 # In a version's record, and with errors put into the code.
