@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.base.canonical import file_sha256
 from runner.base.errors import IntegrityError
 from runner.eval_set.history import earlier, opened
-from runner.eval_set.labels import append_labels, load_labels, scored
+from runner.eval_set.labels import append_labels, first_readings, load_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.labels import Label, is_same_model
 from runner.eval_set.version import Version, load_corpus, load_queries
@@ -72,7 +72,9 @@ def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str
     """Return why each label of one version does not hold for another: the first reason that applies, "" if it holds."""
     then_queries, queries, then_documents, documents = texts(before), texts(now), digests(before), digests(now)
     prompt, judges = file_sha256(now.judge_path), now.plan().judges
-    graded_by = {pair: label.model for pair, label in scored(labels).items()}
+    graded_by = {pair: label.model for pair, label in first_readings(labels).items()}
+    shown_then, shown = before.plan().evidence, now.plan().evidence
+    lengths = {row.doc_id: row.n_chars for row in load_corpus(now.corpus_path)[1]}
 
     # The scale, then the prompt, then what was asked and shown: any of them makes it another grade.
     def reason(label: Label) -> str:
@@ -89,6 +91,8 @@ def _reasons(labels: Sequence[Label], before: Version, now: Version) -> list[str
                 return f"whose {what} is gone"
             if then.get(name) != current[name]:
                 return f"whose {what} changed"
+        if shown_then != shown and lengths[label.doc_id] > min(shown_then.chars, shown.chars):
+            return "given on other passages than the plan's"
         return ""
 
     return [reason(label) for label in labels]

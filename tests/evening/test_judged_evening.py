@@ -12,7 +12,8 @@ from runner.embed.backends import LocalBackend
 from runner.embed.cost.ledger import BudgetError
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.batches import batch_files, read_batch
-from runner.eval_set.labels import load_labels
+from runner.eval_set.labels import load_labels, scored
+from runner.eval_set.version import load_results
 from runner.evening.costs import Asked, costs
 from runner.evening.evening import Evening
 from runner.evening.status import describe
@@ -41,7 +42,10 @@ def second_opinion(row):
 
 
 class Grader:
-    """Answers the requests that judges of a version get; what is exported is read again where a request is new."""
+    """Answers the requests that judges of a version get; what is exported is read again where a request is new.
+
+    A document that is shown in part leaves a doubt.
+    """
 
     def __init__(self, version):
         self.version = version
@@ -50,12 +54,15 @@ class Grader:
     def __call__(self, user):
         if user not in self.answers:
             system = instructions(self.version.judge_path)
-            for path in (*batch_files(self.version.judging), *batch_files(self.version.judging, "double")):
+            for path in (
+                path for kind in ("batch", "fuller", "double") for path in batch_files(self.version.judging, kind)
+            ):
                 is_double = path.stem.startswith("double-")
                 rows = read_batch(path)
                 for row, ask in zip(rows, asks_of(rows, system, SECOND if is_double else FIRST), strict=True):
                     said = second_opinion(row) if is_double else spoken(row)
-                    self.answers[ask.user] = {name: said[name] for name in ("passages", "reason", "grade")}
+                    doubt = {"doubt": True} if row.left_out else {}
+                    self.answers[ask.user] = {name: said[name] for name in ("passages", "reason", "grade")} | doubt
         return self.answers[user]
 
 
@@ -183,3 +190,17 @@ def test_a_plan_without_judges_says_how_to_name_them(opened, corpus):
     evening.plan = version.plan().model_copy(update={"judges": None})
     with pytest.raises(InputError, match="names no judges"):
         evening.run()
+
+
+def test_a_model_reads_what_it_doubts_again_in_the_same_run_and_the_page_counts_it(opened, corpus):
+    version, server = opened
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("chars: 12000", "chars: 2000"))
+    hired(version, corpus, server).run()
+    counted = scored(load_labels(version.labels_path))
+    doubted = {label.pair for label in load_labels(version.labels_path) if label.doubt}
+    assert doubted
+    assert {pair for pair, label in counted.items() if label.is_fuller} == doubted
+    assert not any(label.doubt for label in counted.values()), "three times as much is all of these bills"
+    facts = load_results(version).labels
+    assert (facts.read_more, facts.doubts, facts.unjudged_pairs) == (len(doubted), 0, 0)

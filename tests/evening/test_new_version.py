@@ -355,6 +355,10 @@ def fewer(version):
             lambda version: edit(version.plan_path(rehearsal=False), FIRST, "another-model"),
             {"first graded by another model than the plan's": 5},
         ),
+        (
+            lambda version: edit(version.plan_path(rehearsal=False), "chars: 12000", "chars: 2000"),
+            {"given on other passages than the plan's": 2},
+        ),
     ],
 )
 def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path, change, left):
@@ -368,7 +372,8 @@ def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path, 
     carried = carry_labels(following)
     assert (carried.left, carried.carried) == (left, 5 - sum(left.values()))
     kept = load_labels(following.labels_path) if carried.carried else []
-    assert [(row.query_id, row.doc_id) for row in kept] == [("q01", "BILLS-117hr102ih")] * carried.carried
+    assert {row.doc_id for row in kept} <= {"BILLS-117hr102ih"}, "the other one is changed, or longer than is shown"
+    assert len(kept) == carried.carried
     assert following.labels_path.exists() == bool(carried.carried)
 
 

@@ -14,7 +14,7 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_queries
 from runner.judge.answers import Importer
 from runner.judge.second_reading import export_doubles
-from runner.report.labels_page import page, write_labels_page
+from runner.report.labels_page import _wholes, page, write_labels_page
 from runner.report.page_frame import TEMPLATES
 
 pytest_plugins = ["tests.support.browser"]
@@ -223,6 +223,7 @@ def test_answers_given_by_keyboard_alone_become_labels(begun, version, batch, tm
     assert written[0] == {
         "batch": "batch-0001",
         "doc_id": rows[0].doc_id,
+        "doubt": False,
         "evidence_sha256": rows[0].evidence_sha256,
         "grade": 3,
         "judge": "Ann",
@@ -515,3 +516,51 @@ def test_names_and_live_regions_are_there_for_screen_readers(begun):
     assert begun.get_by_role("status").inner_text() == "Grade 2 for pair 1. 1 of 5 graded."
     assert begun.evaluate("document.activeElement.id") == "query"
     assert Path(begun.url.removeprefix("file://")).name == "batch-0001.html"
+
+
+LONG = f"The beginning.\n{'Filler about ledgers. ' * 900}\nThe warden decides it <b>here</b>.\n"
+
+
+@pytest.fixture(name="long")
+def _long():
+    """A row that shows the first and the last words of a document, and one that shows a document whole."""
+    shown = Shown((Span(0, 15), Span(len(LONG) - 30, len(LONG) - 10)), "a rule")
+    cut = make_row("demo v1", sha256(PROMPT), ("q01", "who decides"), Document("d1", LONG, "An Act", "", "", ""), shown)
+    return [rebound(cut, "batch-0001"), row(query_id="q02", doc_id="d2")]
+
+
+def test_the_whole_document_stands_on_a_key_and_a_doubt_is_taken_where_text_is_left_out(long, opened, tmp_path):
+    path = tmp_path / "cut.html"
+    path.write_bytes(made(long, judge="Ann", documents={"d1": LONG, "d2": "One section.\n"}))
+    shown = opened(path)
+    assert shown.text("#n-left-out") == f"{len(LONG) - 35:,}"
+    shown.press("w")
+    shown.wait_for_selector("#whole[open]")
+    assert shown.text_content("#whole-text") == LONG
+    shown.press("3", "Escape", "d", "1")
+    assert shown.is_hidden("#left-out")
+    shown.press("d", "w")
+    assert shown.text("#status") == "All of the document is shown."
+    shown.press("2")
+    given = lines(downloaded(shown, tmp_path))
+    assert [(one["grade"], one["doubt"]) for one in given] == [(1, True), (2, False)]
+    shown.reload()
+    shown.press("k")
+    assert shown.text("#grade-now") == "grade 1, in doubt"
+    assert shown.complaints == []
+
+
+@pytest.mark.parametrize(("documents", "why"), [(None, "its archive was missing"), ({}, "too large for this page")])
+def test_a_page_without_a_whole_document_says_why(long, opened, tmp_path, documents, why):
+    path = tmp_path / "cut.html"
+    path.write_bytes(made(long, judge="Ann", documents=documents))
+    shown = opened(path)
+    shown.press("w")
+    assert why in shown.text("#status")
+
+
+def test_whole_documents_beyond_the_limit_are_left_out_of_a_page(long, monkeypatch):
+    texts = {"d1": LONG}
+    assert set(_wholes(long, texts)) == {"d1"}
+    monkeypatch.setattr("runner.report.labels_page.LARGEST_WHOLES", 50)
+    assert _wholes(long, texts) == {}
