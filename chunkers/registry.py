@@ -18,7 +18,7 @@ from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
 from chunkers.tokens import count_tokens
 from chunkers.whole_doc import whole_doc
 from runner.base.errors import InputError
-from runner.base.plug_ins import PlugIn, plug_in
+from runner.base.plug_ins import Lent, PlugIn, plug_in
 from runner.base.records import Chunk, Document
 
 Chunker = Callable[[Document], list[Chunk]]
@@ -103,6 +103,8 @@ def _row(name: str) -> Row:
         row = found.load()
         if not isinstance(row, Row):
             raise found.wrong("is not a Row of chunkers.registry")
+        if isinstance(found, Lent):  # what it cuts was looked at when it was lent
+            return row
         return row._replace(cut=partial(held_to_contract, of=found, cut=row.cut, limit=row.limit))
     # A typing error is the usual cause.
     near = get_close_matches(base, BUILT_IN, n=1)

@@ -4,18 +4,19 @@ In come a source's documents, its queries and judges' grades; out come the files
 The fourteen rooms are layers: `commands` at the top, `base` at the bottom, and a room imports only those below it.
 pyproject.toml holds the order, and each room's docstring says what it takes, returns and must not know.
 
-`evaluate` is the way in from Python.
+`evaluate` is the way in from Python, and `cohens_d` and `needed_n` stand beside it.
 """
 
-__all__ = ["Evaluation", "__version__", "evaluate"]
+__all__ = ["Evaluation", "__version__", "cohens_d", "evaluate", "needed_n"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """`evaluate` and its `Evaluation`, imported when they are asked for: every room imports this package."""
+    """What the package offers, imported when it is asked for: every room imports this package."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module("runner.tools.evaluate"), name)
+    room = "runner.tools.evaluate" if name in ("Evaluation", "evaluate") else "runner.score.power"
+    return getattr(import_module(room), name)

@@ -1,10 +1,12 @@
-"""Chunkers and encoders of other distributions, by their entry points; looked for when a name is none of this tool's.
+"""Chunkers and encoders that are none of this tool's: those of other distributions, and those that a program lends.
 
 A group is `per_source_eval.chunkers` or `per_source_eval.encoders`. Nothing of a plug-in is imported before its name is
 asked for.
 """
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,8 +54,42 @@ class PlugIn:
         )
 
 
+@dataclass(frozen=True)
+class Lent(PlugIn):
+    """A part that a running program lends for one evaluation; `sha256` is the digest of all that it makes there."""
+
+    part: Any
+    sha256: str
+    origin = "this program"
+
+    @property
+    def state(self) -> str:
+        """The digest: what another function made under the same name is never taken for this one's."""
+        return f"lent sha256:{self.sha256}"
+
+    def load(self) -> Any:  # noqa: ANN401
+        """Return the part."""
+        return self.part
+
+
+_lent: list[Lent] = []
+
+
+@contextmanager
+def lent(parts: Sequence[Lent]) -> Iterator[None]:
+    """Let the names of these parts be found inside the block."""
+    _lent.extend(parts)
+    try:
+        yield
+    finally:
+        del _lent[-len(parts) or len(_lent) :]
+
+
 def plug_in(group: Group, name: str) -> PlugIn | None:
     """Return the plug-in of that name, nothing of it imported, or None; raise InputError if two have the name."""
+    for part in _lent:
+        if (part.entry.group, part.entry.name) == (group, name):
+            return part
     plug_ins = [PlugIn(entry) for entry in _entries(group) if entry.name == name]
     if len(plug_ins) > 1:
         both = " and ".join(sorted(each.origin for each in plug_ins))

@@ -127,7 +127,8 @@ class Embeddable:
 
         def build(folder: Path) -> None:
             # A model that changed since its probe is refused before a text is sent.
-            refuse_changed(self.store, self.encoder)
+            if self.encoder.probes:
+                refuse_changed(self.store, self.encoder)
             with (folder / ROWS).open("wb") as stream:
                 facts = _Attempt(self, folder / PIECES, stream, report).run()
             save_array(folder / "tokens.npy", self.counts)

@@ -77,6 +77,8 @@ class Encoder(ABC):
 
     spec: EncoderSpec
 
+    probes = True
+    """Whether it can be asked for vectors of the probe's sentences, and says how far it reads."""
     resubmissions = 0
     """How often a batch that came back wrong, or not at all, is sent again."""
 

@@ -1,19 +1,21 @@
-"""Documents, queries, judgments and rankings as a Python program has them: dicts, rows, pandas' tables, callables.
+"""Documents, queries, judgments and rankings as a person or a program has them: files, dicts, rows, pandas' tables.
 
 What is wrong is one InputError that names the id or the row.
 """
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from runner.base.canonical import digest, slug
+from runner.base.canonical import JSON, digest, read_jsonl, slug
 from runner.base.errors import InputError
-from runner.base.given_files import printable
+from runner.base.given_files import csv_rows, decoded, display, numbered_lines, printable
+from runner.base.progress import say
 from runner.base.records import RUN_DEPTH, Document, Hit, Run
 from runner.base.schema import FrozenModel, checked
 from runner.eval_set.corpus import title_fits
@@ -21,13 +23,17 @@ from runner.eval_set.trec import WHOLE, read_trec_qrels, read_trec_run
 from samplers.sources import beir
 
 Table = Any
-"""A mapping from id to text (of a document also to its title and text), rows as mappings, or a pandas DataFrame."""
+"""A mapping from id to text (of a document also to its title and text), rows as mappings, or a pandas DataFrame.
+
+Documents may also be `Document` records, or the path of a folder or file; queries may be the path of a file.
+"""
 
 Retriever = Callable[[str], Sequence[str]] | Mapping[str, Sequence[str]] | str | Path
 """Ids of documents, best first: by a query's text, by its id, or as a TREC run file."""
 
 LONGEST_NAME = 100
 HIGHEST_GRADE = 1000
+MOST_NAMED = 5
 
 
 def _id(value: object) -> str:
@@ -69,6 +75,7 @@ class _Row(FrozenModel):
     id: _Id
     title: _Text = ""
     text: _Text = ""
+    document: Annotated[str, BeforeValidator(lambda value: _text(str(value) if isinstance(value, int) else value))] = ""
 
 
 class _Judgment(FrozenModel):
@@ -84,32 +91,118 @@ class _Judgment(FrozenModel):
 _Model = TypeVar("_Model", bound=FrozenModel)
 
 
-def given_queries(given: Table) -> dict[str, str]:
-    """Return what is asked, by id."""
-    asked = {row.id: row.text.strip() for row in _texts(given, "queries")}
-    if empty := [query_id for query_id, text in asked.items() if not text]:
-        raise InputError(f"queries: {printable(empty[0])} has no text. Leave it out, or write what is asked.")
-    return asked
+class GivenQueries(NamedTuple):
+    """What is asked, by id; and where in what was given somebody wants which documents for it."""
+
+    texts: dict[str, str]
+    wanted: dict[str, list[tuple[str, str]]]
 
 
-def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table, name: str) -> beir.Collection:
-    """Return what was given as a public collection is read: queries without judgments are left out.
+def given_queries(given: Table) -> GivenQueries:
+    """Return what is asked: of a file a query a line, a CSV file with `query` and perhaps `document`, or JSON lines.
 
-    `qrels` are a mapping query -> document -> grade, rows, a DataFrame or a TREC file.
+    A query that stands in several rows of a file wants the documents of all of them.
     """
-    texts: dict[str, Document] = {}
-    n_renormalised = 0
-    for row in _texts(documents, "documents"):
+    texts: dict[str, str] = {}
+    wanted: dict[str, list[tuple[str, str]]] = {}
+    if isinstance(given, str | Path):
+        ids: dict[str, str] = {}
+        for where, fields in _query_rows(Path(given)):
+            row = checked(_Row, fields, where)
+            text = " ".join(row.text.split())
+            if not text:
+                raise InputError(f"{where}: no text. Leave the row out, or write what is asked.")
+            own = ids.setdefault(text, row.id)
+            texts[own] = text
+            wanted.setdefault(own, []).extend([(where, row.document.strip())] if row.document.strip() else [])
+    else:
+        for row in _texts(given, "queries"):
+            texts[row.id] = row.text.strip()
+            wanted[row.id] = [(f"queries: {printable(row.id)}", row.document.strip())] if row.document.strip() else []
+            if not texts[row.id]:
+                raise InputError(f"queries: {printable(row.id)} has no text. Leave it out, or write what is asked.")
+    if not texts:
+        raise InputError(f"{display(given)} has no queries. Write one a line, or a CSV file: query,document.")
+    return GivenQueries(texts, wanted)
+
+
+def _query_rows(path: Path) -> Iterator[tuple[str, dict[str, JSON]]]:
+    """Yield place and fields of each query in a file, its row's number as its id if it has none."""
+    kind = path.suffix.lower()
+    rows: Iterator[tuple[int, Mapping[str, Any]]]
+    if kind == ".csv":
+        rows = csv_rows(path, "query")
+    elif kind in (".jsonl", ".ndjson"):
+        rows = read_jsonl(path)
+    else:
+        rows = ((number, {"text": decoded(line, f"{display(path)}:{number}")}) for number, line in numbered_lines(path))
+    for number, row in rows:
+        text = row.get("query", row.get("text", ""))
+        yield f"{display(path)}:{number}", {"id": row.get("id") or f"q{number}", **row, "text": text}
+
+
+def wanted_documents(asked: GivenQueries, documents: Iterable[Document]) -> dict[str, dict[str, int]]:
+    """Return qrels in which each query has the documents that it wants; InputError names rows whose document is none.
+
+    A document is named by its id, or by the path of the file that was read.
+    """
+    from samplers.formats.documents import places_of
+
+    known = {document.doc_id for document in documents}
+    qrels: dict[str, dict[str, int]] = {}
+    faults = []
+    for query_id, pairs in asked.wanted.items():
+        for where, name in pairs:
+            found = next((each for each in (name, places_of(name)[0]["place"]) if each in known), None)
+            if found is None:
+                near = get_close_matches(name, sorted(known), n=1)
+                faults.append(f"{where}: no document {printable(name)!r}" + (f"; is it {near[0]!r}?" if near else "."))
+            else:
+                qrels.setdefault(query_id, {})[found] = 1
+    if faults:
+        more = f"\nand {len(faults) - MOST_NAMED} more" if len(faults) > MOST_NAMED else ""
+        raise InputError("\n".join(faults[:MOST_NAMED]) + more)
+    return qrels
+
+
+def given_documents(given: Table) -> tuple[Document, ...]:
+    """Return the documents in id order; those of a place on the disk as the reader of anybody's documents reads them.
+
+    Files there that cannot be read are said.
+    """
+    if isinstance(given, str | Path):
+        from samplers.corpus.parse import read_corpus
+        from samplers.registry import DOCUMENTS
+
+        reading = read_corpus(Path(given), DOCUMENTS.name)
+        for place, reason in reading.quarantined:
+            say(f"not read: {place}: {reason}")
+        return reading.documents
+    records = [each for each in given if isinstance(each, Document)] if isinstance(given, list | tuple) else []
+    texts = {document.doc_id: document for document in records}
+    if len(texts) < len(records):
+        raise InputError("documents: an id is there twice. Keep one document of each id.")
+    for row in _texts(given, "documents") if not records else ():
         if not (row.title.strip() or row.text.strip()):
             raise InputError(f"documents: {printable(row.id)} has no text. Leave it out: nothing can find it.")
         # Documents are kept in NFC, as readers make them.
         title, text = (unicodedata.normalize("NFC", each) for each in (row.title, row.text.strip()))
         texts[row.id] = beir.collection_document(row.id, " ".join(title.split()), text, title_fits)
-        n_renormalised += not unicodedata.is_normalized("NFC", row.title + row.text)
+    return tuple(texts[doc_id] for doc_id in sorted(texts))
+
+
+def given_collection(
+    documents: Sequence[Document], asked: Mapping[str, str], qrels: Table, name: str
+) -> beir.Collection:
+    """Return what was given as a public collection is read: queries without judgments are left out.
+
+    `qrels` are a mapping query -> document -> grade, rows, a DataFrame or a TREC file.
+    """
     # Whatever the qrels name has to be there: a mistyped id would lower every score in silence.
     judged = read_trec_qrels(qrels) if isinstance(qrels, str | Path) else _qrels(qrels)
     _check_known("queries", judged, asked)
-    _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), texts)
+    ids = {document.doc_id for document in documents}
+    _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), ids)
     judged_queries = {
         query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged
     }
@@ -118,19 +211,19 @@ def given_collection(documents: Table, asked: Mapping[str, str], qrels: Table, n
             f"{len(judged_queries)} queries are judged; at least 2 are needed, and 25 or more to see anything."
         )
     # There are no files to take digests of; those of the content stand in their place.
-    rows = [[document.doc_id, document.title, document.text] for document in texts.values()]
+    rows = [[document.doc_id, document.sha256] for document in documents]
     return beir.Collection(
         name=name,
-        documents=tuple(texts[doc_id] for doc_id in sorted(texts)),
+        documents=tuple(documents),
         empty={},
         n_duplicates=0,
         queries=judged_queries,
         n_unjudged_queries=len(asked) - len(judged_queries),
-        n_renormalised=n_renormalised + sum(judged_queries[query_id] != asked[query_id] for query_id in judged_queries),
+        n_renormalised=sum(judged_queries[query_id] != asked[query_id] for query_id in judged_queries),
         qrels={query_id: judged[query_id] for query_id in judged_queries},
         missing_documents=(),
         split=name,
-        sha256=beir.CollectionDigests(digest(sorted(rows)), digest(judged_queries), digest(judged)),
+        sha256=beir.CollectionDigests(digest(rows), digest(judged_queries), digest(judged)),
     )
 
 

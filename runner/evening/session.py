@@ -102,9 +102,9 @@ class Session(ABC):
     def wanted(self, *, noise_floor: bool) -> list[Wanted]:
         """Return the runs of the plan's cells; with `noise_floor` also the A/A run, if the baseline has vectors."""
         cells: list[OwnCell] = [parse_cell(cell) for cell in self.plan.cells]
-        baseline = parse_cell(self.plan.baseline)
-        again = [Wanted(baseline, True)] if noise_floor and not isinstance(baseline, WITHOUT_VECTORS) else []
-        return [*map(Wanted, cells), *again]
+        # An imported baseline, of an evaluation from Python, is no cell to make.
+        again = [Wanted(cell, True) for cell in cells if noise_floor and str(cell) == self.plan.baseline]
+        return [*map(Wanted, cells), *(each for each in again if not isinstance(each.cell, WITHOUT_VECTORS))]
 
     def make_runs(self) -> None:
         """Make the runs of the plan's cells that the record lacks, and keep what was measured of them."""

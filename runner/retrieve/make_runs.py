@@ -318,11 +318,13 @@ class CellRuns:
         n_chunks = Counter(chunk.doc_id for chunk in chunks)
         encoder = None if isinstance(cell, WITHOUT_VECTORS) else self.vectors.encoder(cell.encoder)
         identity = self._identity(cell)
+        # Of what cannot be probed nobody knows how far it reads.
+        read = vectors if encoder is None or encoder.probes else None
         backend = truncation = None
         if identity is not None and vectors is not None:
             fixed = identity["backend"]
             backend = BackendRecord(name=fixed["name"], identity=fixed, served=dict(vectors.facts))
-            truncation = _truncation(vectors)
+            truncation = None if read is None else _truncation(read)
         return CellFile(
             schema_version=1,
             cell=str(cell),
@@ -335,10 +337,10 @@ class CellRuns:
             chunkers_sha256=chunkers_sha256(cell.chunker),
             index_bytes=retrieved.index_bytes,
             chunks_per_document=[n_chunks[document.doc_id] for document in self.documents()],
-            unread=None if vectors is None or isinstance(cell, CrossCell) else unread_spans(chunks, vectors),
+            unread=None if read is None or isinstance(cell, CrossCell) else unread_spans(chunks, read),
             encoder=None if identity is None else {name: fact for name, fact in identity.items() if name != "backend"},
             backend=backend,
-            probe=None if encoder is None else probed(self.store, encoder),
+            probe=None if encoder is None or not encoder.probes else probed(self.store, encoder),
             truncation=truncation,
             bm25=sparse_description(cell),
             imported=None,

@@ -5,20 +5,30 @@ The records and figures are those of `run beir`: an evaluation compares, and dec
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
-from runner.base.canonical import slug, write_atomic
+from runner.base.canonical import json_bytes, slug, write_atomic
 from runner.base.errors import InputError, NegativeVerdict
 from runner.base.given_files import printable
-from runner.base.records import ImportedCell
+from runner.base.plug_ins import lent
+from runner.base.progress import say
+from runner.base.records import Document, ImportedCell, parse_cell
 from runner.eval_set import catalog
-from runner.eval_set.given import Retriever, Table, given_collection, given_queries, given_run
-from runner.eval_set.plan import default_plan_text, plan_of, plan_problems
+from runner.eval_set.given import (
+    Retriever,
+    Table,
+    given_collection,
+    given_documents,
+    given_queries,
+    given_run,
+    wanted_documents,
+)
+from runner.eval_set.plan import check_cell, default_plan_text, plan_of, plan_problems
 from runner.eval_set.shapes.decision import Receipt
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.plan import Plan
@@ -29,11 +39,15 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from runner.tools.compare import Compared
+    from runner.tools.lent import Cut, Encode
+    from samplers.sources.beir import Collection
 
 SOURCE = "beir"
 """The source of the catalog whose versions are compared and never decided."""
 
 CELLS = ("bm25 x whole_doc",)
+SHOWN = 10
+"""Queries without a grade that a line names."""
 
 RANKING = (
     "cell",
@@ -55,13 +69,16 @@ class Evaluation:
     results: Results
     lists: RankedLists
     receipt: Receipt
+    unjudged: Mapping[str, str]
+    """Queries without a grade, by id: none of the figures has them."""
+    documents: tuple[Document, ...] = field(repr=False)
     _page: bytes = field(repr=False)
 
     def __repr__(self) -> str:
         """Return the verdict, the table of cells and what they do not show, as the terminal has them."""
         from runner.report.summary import run_summary
 
-        return run_summary(self.results)
+        return "\n".join([run_summary(self.results), *_left_out(self.unjudged)])
 
     @property
     def verdict(self) -> str:
@@ -99,10 +116,25 @@ class Evaluation:
 
         return Drawing(forest_svg(self.results))
 
-    def html(self, path: str | Path) -> Path:
-        """Write the results page, one file that needs no network, and return where it lies."""
-        write_atomic(Path(path), self._page)
+    def html(self, path: str | Path, *, passages: bool = False) -> Path:
+        """Write the results page, one file that needs no network, and return where it lies.
+
+        With `passages` it shows titles and what was found of the documents, for the reader's own machine.
+        """
+        write_atomic(Path(path), self._with_passages() if passages else self._page)
         return Path(path)
+
+    def _with_passages(self) -> bytes:
+        from runner.decide.passages import with_passages
+        from runner.decide.tiers import beside_baseline
+        from runner.eval_set.asked import asked
+        from runner.report.results_page import page
+
+        known = {document.doc_id: document for document in self.documents}
+        queries = {one.id: one.text for one in asked(self.results.queries)}
+        lists = with_passages(self.lists, known, queries, beside_baseline(self.results.cells, self.results.plan))
+        written, listed = (json_bytes(each.model_dump()) for each in (self.results, lists))
+        return page(written, listed, self.receipt, local_copy=True)
 
     def _cell(self, name: str) -> str:
         imported = str(ImportedCell(slug(name)))
@@ -122,20 +154,29 @@ class Drawing:
 def evaluate(
     documents: Table,
     queries: Table,
-    qrels: Table,
+    qrels: Table | None = None,
     cells: str | Sequence[str] = CELLS,
     *,
+    baseline: str = "",
+    chunkers: "Mapping[str, Cut] | None" = None,
+    encoders: "Mapping[str, Encode | tuple[Encode, Encode]] | None" = None,
     retrievers: Mapping[str, Retriever] | None = None,
     relevant_grade: int = 1,
     name: str = "these documents",
     folder: str | Path | None = None,
 ) -> Evaluation:
-    """Score cells and your own retrievers on your documents and queries; the first cell is the baseline.
+    """Score cells and your own retrievers on your documents and queries, beside the `baseline`, by default the first.
 
     Documents and queries are dicts by id, rows as dicts, or DataFrames (columns `id`, `text`, of documents also
-    `title`). `qrels` are query -> document -> grade, a DataFrame of `query_id`, `doc_id`, `grade`, or a TREC file;
-    queries without judgments are left out. `retrievers` are functions from a query's text to document ids, best first,
-    or such lists by query id, or TREC run files; each becomes a cell `trec:NAME`. Recall and MRR count grades from
+    `title`); or paths: of a folder of Markdown, text, HTML, PDF or JSON, and of a file with a query a line, or with the
+    columns `query` and `document`. `qrels` are query -> document -> grade, a DataFrame of `query_id`, `doc_id`,
+    `grade`, or a TREC file; without them a query's `document` is the one that it wants. Queries without either are not
+    scored, and named.
+
+    `chunkers` and `encoders` are functions by the names that cells have for them: from a text to pieces of it or spans
+    (from a Document, if the parameter is called `document`), and from a list of texts to an array, or a pair of those
+    for queries and documents. `retrievers` are functions from a query's text to document ids, best first, or such
+    lists by query id, or TREC run files; each becomes a cell `trec:NAME`. Recall and MRR count grades from
     `relevant_grade` on. With `folder` the record is kept there. Raises InputError for whatever is wrong with what was
     given.
     """
@@ -143,34 +184,88 @@ def evaluate(
 
     if not name.strip():
         raise InputError("The name is empty: say in a few words what the documents are.")
-    plan = _plan([cells] if isinstance(cells, str) else list(cells), relevant_grade)
+    listed = [cells] if isinstance(cells, str) else list(cells)
     # Each input is held to its form before anything is searched.
-    asked = given_queries(queries)
-    collection = given_collection(documents, asked, qrels, name)
-    ids = frozenset(document.doc_id for document in collection.documents)
-    runs = [given_run(cell, given, collection.queries, asked, ids) for cell, given in (retrievers or {}).items()]
+    asked, texts = given_queries(queries), given_documents(documents)
+    if qrels is None and not (qrels := wanted_documents(asked, texts)):
+        raise InputError("No query has a grade. Give qrels, or queries with the document that each wants.")
+    collection = given_collection(texts, asked.texts, qrels, name)
+    ids = frozenset(document.doc_id for document in texts)
+    runs = [given_run(cell, given, collection.queries, asked.texts, ids) for cell, given in (retrievers or {}).items()]
     if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):
         raise InputError(f"Two retrievers have the name {repeated[0]}. Give each one of its own.")
+    unjudged = {query_id: text for query_id, text in asked.texts.items() if query_id not in collection.queries}
+    for line in _left_out(unjudged):
+        say(line)
     # The record is that of `run beir`, so that both give the same figures.
-    with tempfile.TemporaryDirectory() if folder is None else nullcontext(str(folder)) as parent:
+    with ExitStack() as stack:
+        _lend(stack, listed, chunkers or {}, encoders or {}, collection)
+        plan = _plan(listed, relevant_grade)
+        if baseline:
+            known = {cell: cell for cell in listed} | {name: str(ImportedCell(slug(name))) for name in retrievers or {}}
+            if baseline not in {**known, **dict.fromkeys(known.values())}:
+                raise InputError(f"baseline: {printable(baseline)!r} is neither a cell nor a retriever that was given.")
+            plan = plan.model_copy(update={"baseline": known.get(baseline, baseline)})
+        parent = stack.enter_context(tempfile.TemporaryDirectory()) if folder is None else str(folder)
         version = newest_version(SOURCE, Path(parent))
         session = GivenEvaluation(version, given=Given(collection, plan, runs))
         with suppress(NegativeVerdict):  # the verdict says so itself
             session.run()
-        results = load_results(version)
         return Evaluation(
-            results=results,
+            results=load_results(version),
             lists=load_lists(version),
             receipt=load_receipt(version.record / "receipt.json"),
+            unjudged=unjudged,
+            documents=texts,
             _page=(version.record / "results.html").read_bytes(),
         )
+
+
+def _left_out(unjudged: Mapping[str, str]) -> list[str]:
+    """Return the line that names the queries without a grade, none if all have one."""
+    if not unjudged:
+        return []
+    named = ", ".join(printable(query_id, 40) for query_id in list(unjudged)[:SHOWN])
+    more = f" and {len(unjudged) - SHOWN} more" if len(unjudged) > SHOWN else ""
+    return [f"not scored, as nothing says which document is right: {named}{more}"]
+
+
+def _lend(
+    stack: ExitStack,
+    cells: Sequence[str],
+    chunkers: "Mapping[str, Cut]",
+    encoders: "Mapping[str, Encode | tuple[Encode, Encode]]",
+    collection: "Collection",
+) -> None:
+    """Lend the functions that cells name; InputError for one that no cell does, and for a cell that cannot be run."""
+    from runner.embed.chunk_corpus import chunk_corpus
+    from runner.tools.lent import lent_chunker, lent_encoder
+
+    named = [parse_cell(cell) for cell in cells]
+    for part, given in (("chunker", chunkers), ("encoder", encoders)):
+        if idle := [name for name in given if name not in {getattr(cell, part, None) for cell in named}]:
+            raise InputError(f"No cell names the {part} {printable(str(idle[0]), 40)}: ENCODER x CHUNKER is a cell.")
+    documents = {document.doc_id: document for document in collection.documents}
+    stack.enter_context(lent([lent_chunker(name, cut, documents.values()) for name, cut in chunkers.items()]))
+    # Functions that embed may take long: what else is wrong is said before.
+    for cell in named:
+        if getattr(cell, "encoder", None) not in encoders:
+            check_cell(cell)
+    asked = list(collection.queries.values())
+    parts = []
+    for name, encode in encoders.items():
+        own = {cell.chunker for cell in named if getattr(cell, "encoder", None) == name}
+        chunks = [chunk for chunker in sorted(own) for chunk in chunk_corpus([*documents.values()], chunker)]
+        readings = [chunk.reading(documents[chunk.doc_id]) for chunk in chunks]
+        parts.append(lent_encoder(name, encode, {"query": asked, "document": readings}))
+    stack.enter_context(lent(parts))
 
 
 def _plan(cells: Sequence[str], relevant_grade: int) -> Plan:
     """Return the plan of a collection with these cells; an InputError names every one that cannot be run."""
     source = catalog.source(SOURCE)
     if not cells:
-        raise InputError(f"No cells: name at least one, such as {CELLS[0]!r}. The first is the baseline.")
+        raise InputError(f"No cells: name at least one, such as {CELLS[0]!r}.")
     if relevant_grade not in (1, 2, 3):
         raise InputError(f"relevant_grade is {relevant_grade!r}, not 1, 2 or 3.")
     default = plan_of(yaml.safe_load(default_plan_text(source, rehearsal=False)))

@@ -14,7 +14,7 @@ import runner
 from runner import evaluate
 from runner.base.errors import InputError
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
-from runner.eval_set.given import given_collection, given_queries
+from runner.eval_set.given import given_collection, given_documents
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.version import load_results, newest_version
 from tests.support.loopback import Loopback, Request, Wire, as_json, served
@@ -126,7 +126,7 @@ GOLD = {"q1": {"a": 2}, "q2": {"b": 1}}
 WRONG = {
     "no documents": (({}, ASK, GOLD), {}, "no documents"),
     "a document without text": (({**DOC, "c": " "}, ASK, GOLD), {}, "c has no text"),
-    "documents as a text": (("a ferry", ASK, GOLD), {}, "documents are 'a ferry'"),
+    "documents that are not there": (("a ferry", ASK, GOLD), {}, "a ferry is not a folder"),
     "a text that is no text": (({**DOC, "c": 3}, ASK, GOLD), {}, "row 3: text: .*found 3"),
     "rows without an id": (([{"text": "x"}], ASK, GOLD), {}, "row 1: id: "),
     "an id twice": (({**DOC, 1: "x", "1": "y"}, ASK, GOLD), {}, "1 is there twice"),
@@ -167,10 +167,10 @@ def test_what_is_wrong_is_one_error_that_names_it(given, options, said):
 def test_what_pandas_says_is_missing_is_an_empty_title_and_numbers_are_ids():
     columns = {"id": [1, 2], "text": [*DOC.values()], "title": pandas.array([None, "Lorries"], dtype="string")}
     table = pandas.DataFrame(columns)
-    asked, judged = given_queries(ASK), {"q1": {1: 2.0}, "q2": {np.int64(2): 1}}
-    found = given_collection(table, asked, judged, "x")
+    judged = {"q1": {1: 2.0}, "q2": {np.int64(2): 1}}
+    found = given_collection(given_documents(table), ASK, judged, "x")
     same = {"1": {"text": DOC["a"]}, "2": {"text": DOC["b"], "title": "Lorries"}}
-    assert found == given_collection(same, asked, {"q1": {"1": 2}, "q2": {"2": 1}}, "x")
+    assert found == given_collection(given_documents(same), ASK, {"q1": {"1": 2}, "q2": {"2": 1}}, "x")
     assert [document.title for document in found.documents] == ["", "Lorries"]
 
 
