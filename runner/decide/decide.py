@@ -77,7 +77,7 @@ def decide(
     row = next(row for row in results.cells if row.cell == chosen)
     standing: Standing = "the baseline" if chosen == baseline else "no candidate"
     if row.meets_criterion_5:
-        standing = "confirmed" if row.confirmed else "candidate"
+        standing = results.confirmed_as if row.confirmed else "candidate"
     return Decision(
         schema_version=1,
         source=results.source,
@@ -87,7 +87,7 @@ def decide(
         chosen=chosen_cell(chosen, standing, row.provenance.encoder),
         baseline=baseline,
         candidates=results.candidates,
-        rationale=f"{_rationale(row)}; over {len(results.queries)} queries",
+        rationale=f"{_rationale(row, standing)}; over {len(results.queries)} queries",
         decided_by=by,
         reason=reason,
         decided_on=today,
@@ -126,13 +126,13 @@ def chosen_cell(name: str, standing: Standing, measured: Mapping[str, Any] | Non
     )
 
 
-def _rationale(row: CellResult) -> str:
+def _rationale(row: CellResult, standing: Standing) -> str:
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
     words = f"{row.cell}: nDCG@10 {ndcg.mean:.4f} ({ndcg.low:.4f} to {ndcg.high:.4f}), Recall@10 {recall.mean:.4f}"
     if row.test is None:
         return words
     words += f"; {gain_text(row.differences['ndcg@10'].mean)} nDCG@10 to the baseline"
-    return f"{words}; confirmed" if row.confirmed else f"{words}; not confirmed: it {', '.join(row.short_of)}"
+    return f"{words}; {standing}" if row.confirmed else f"{words}; not confirmed: it {', '.join(row.short_of)}"
 
 
 def decision_sentence(decision: Decision) -> str:
@@ -145,8 +145,8 @@ def decision_sentence(decision: Decision) -> str:
     if chosen.standing == "the baseline":
         beside = {
             "by policy": "by policy, nothing was measured",
-            "confirmed": "though a cell is confirmed",
             "candidate": f"{n_candidates} candidate{'' if n_candidates == 1 else 's'}",
         }
-        words = f"the baseline, {chosen.cell} ({beside.get(tier, tier)})"
+        said = f"though a cell is {tier}" if tier.startswith("confirmed") else beside.get(tier, tier)
+        words = f"the baseline, {chosen.cell} ({said})"
     return f"{head}: chosen is {words}. Decided by {decision.decided_by}: {decision.reason}."

@@ -1,74 +1,128 @@
 """The judges of a version: how they agree, and what other grades than the scored ones leave of every cell."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.base.figures import gain_text, p_text, round4
-from runner.base.records import Run
+from runner.base.records import ASKED, Run, by_model
 from runner.decide.tiers import CellFigures, greatest_gain, meets_criterion_5, unmet_criteria
 from runner.decide.two_level import two_level
+from runner.eval_set.batches import Pair
 from runner.eval_set.labels import scored
-from runner.eval_set.shapes.judges import CellUnderJudge, JudgeNoise, Judging, Readers, SecondJudge
-from runner.eval_set.shapes.labels import Label, undated
+from runner.eval_set.shapes.judges import (
+    LEAST_SHARE,
+    PEOPLE,
+    CellUnderJudge,
+    JudgeNoise,
+    Judging,
+    Readers,
+    SecondJudge,
+)
+from runner.eval_set.shapes.labels import Label, family
 from runner.eval_set.shapes.plan import ScoredPlan
+from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts
-from runner.judge.agreement.kappa import confusion, estimates
+from runner.judge.agreement.kappa import confusion, estimates, halves
 from runner.score.comparison import Comparison, mean
+from runner.score.source_documents import missed_sources
 
 
-def agreement(labels: Sequence[Label], runs: Mapping[str, Run], query_ids: Sequence[str], plan: ScoredPlan) -> Judging:
+def agreement(
+    labels: Sequence[Label], runs: Mapping[str, Run], queries: Sequence[QueryRow], plan: ScoredPlan
+) -> Judging:
     """Return what the labels of these queries say of the judges; no entries if no pair was read more than once.
 
     `runs` are those whose first ten are told apart; without the baseline among them nothing is said by cell.
     """
-    known = set(query_ids)
+    known = {query.id for query in queries}
     rows = [label for label in labels if label.query_id in known]
     twice = doubles(rows)
     n_read = Counter(double.second_judge for double in twice)
     judges = sorted(n_read, key=lambda judge: (-n_read[judge], judge))
+    first = scored(rows)
+    missed = _missed(rows, queries, plan)
     return Judging(
-        pairs=len(scored(rows)),
-        read_twice=len({(double.query_id, double.doc_id) for double in twice}),
-        seconds=[_second([double for double in twice if double.second_judge == judge], runs, plan) for judge in judges],
+        pairs=len(first),
+        read_twice=len({double.pair for double in twice}),
+        seconds=[
+            _second([double for double in twice if double.second_judge == judge], missed, runs, plan)
+            for judge in judges
+        ],
+        wrote=sorted({_reader(query.origin) for query in queries if query.origin not in ASKED}),
+        graded=sorted({_reader(label.model) for label in first.values()}),
+        read_again=sorted({_reader(double.second_model) for double in twice}),
+        by_one_model=_by_one_model(rows, plan.relevant_grade),
         drift=drifts(rows, seed=plan.significance.seed),
         noise=None,
     )
 
 
-def _second(twice: Sequence[Double], runs: Mapping[str, Run], plan: ScoredPlan) -> SecondJudge:
-    """Return the agreement of one second judge with the first ones; `twice` are the pairs that it read."""
+def _missed(labels: Iterable[Label], queries: Iterable[QueryRow], plan: ScoredPlan) -> Collection[Pair]:
+    """Return the source documents with less than a relevant grade, which are read again because of it."""
+    grades = {pair: label.grade for pair, label in scored(labels).items()}
+    return missed_sources(queries, grades, plan.relevant_grade).keys()
+
+
+def _reader(model: str) -> str:
+    return family(model) if model and by_model(model) else PEOPLE
+
+
+def _by_one_model(labels: Sequence[Label], relevant_grade: int) -> bool:
+    """Return whether fewer than LEAST_SHARE of the relevant pairs were read by a person or by a second family."""
+    readers: dict[Pair, set[str]] = {}
+    for label in labels:
+        readers.setdefault(label.pair, set()).add(_reader(label.model))
+    relevant = [pair for pair, label in scored(labels).items() if label.grade >= relevant_grade]
+    checked = sum(PEOPLE in readers[pair] or len(readers[pair]) > 1 for pair in relevant)
+    return checked < LEAST_SHARE * len(relevant) - 1e-9
+
+
+def _second(
+    twice: Sequence[Double], missed: Collection[Pair], runs: Mapping[str, Run], plan: ScoredPlan
+) -> SecondJudge:
+    """Return the agreement of one second judge with the first ones; `twice` are the pairs that it read.
+
+    Those `missed` were read because of their grade, and say nothing of how often a judge errs.
+    """
+    drawn = [double for double in twice if double.pair not in missed]
     by_query: dict[str, list[tuple[int, int]]] = {}
-    for double in twice:
+    for double in drawn:
         by_query.setdefault(double.query_id, []).append((double.first, double.second))
     # Intervals are over queries: a judge who misreads one need errs in all of its pairs.
     bootstrap, settings = plan.bootstrap, plan.significance
     tables = {query_id: confusion(grades) for query_id, grades in by_query.items()}
-    kappa, binary = estimates(tables, plan.relevant_grade, seed=bootstrap.seed, confidence=bootstrap.confidence)
+    alike, kappa, ac2 = estimates(tables, plan.relevant_grade, seed=bootstrap.seed, confidence=bootstrap.confidence)
+    # The first reading down, the second across: not relevant, relevant.
+    (neither, gained), (lost, kept) = halves(sum(tables.values(), confusion(())), plan.relevant_grade).tolist()
     by_cell = []
     if plan.baseline in runs:
-        by_cell = favours(twice, runs, plan.baseline, alpha=settings.alpha, seed=settings.seed)
+        by_cell = favours(drawn, runs, plan.baseline, alpha=settings.alpha, seed=settings.seed)
     return SecondJudge(
         judge=twice[0].second_judge,
         models=sorted({double.second_model for double in twice} - {""}),
         readers=_readers(twice),
         first_judges=sorted({double.first_judge for double in twice}),
         pairs=len(twice),
-        queries=len(by_query),
+        queries=len({double.query_id for double in twice}),
         same=sum(double.first == double.second for double in twice),
         higher=sum(double.first < double.second for double in twice),
+        copied=sum(double.copied for double in twice),
+        relevant=lost + kept,
+        lost=lost,
+        others=neither + gained,
+        gained=gained,
+        alike=alike,
         kappa=kappa,
-        binary=binary,
+        ac2=ac2,
         by_cell=by_cell,
     )
 
 
 def _readers(twice: Sequence[Double]) -> Readers:
-    if not all(double.first_model and double.second_model for double in twice):
-        return "people"
-    is_one = all(undated(double.first_model) == undated(double.second_model) for double in twice)
-    return "one model" if is_one else "models"
+    families = {_reader(model) for double in twice for model in (double.first_model, double.second_model)}
+    return "people" if PEOPLE in families else "one family" if len(families) == 1 else "families"
 
 
 def judging(comparison: Comparison, labels: Sequence[Label]) -> Judging:
@@ -76,14 +130,16 @@ def judging(comparison: Comparison, labels: Sequence[Label]) -> Judging:
 
     None of them is left out, since any may upset a cell.
     """
-    twice = doubles(labels)
-    panel = agreement(labels, comparison.runs, comparison.query_ids, comparison.plan)
+    twice, plan = doubles(labels), comparison.plan
+    panel = agreement(labels, comparison.runs, comparison.queries, plan)
     seconds = []
     for second in panel.seconds:
         read = [double for double in twice if double.second_judge == second.judge]
         cells, recommended = under_judge(comparison, read)
         seconds.append(second.model_copy(update={"cells": cells, "recommended": recommended}))
-    noise = two_level(comparison, twice, seed=comparison.plan.bootstrap.seed) if twice else None
+    missed = _missed(labels, comparison.queries, plan)
+    drawn = [double for double in twice if double.pair not in missed]
+    noise = two_level(comparison, drawn, seed=plan.bootstrap.seed) if twice else None
     return panel.model_copy(update={"seconds": seconds, "noise": noise})
 
 

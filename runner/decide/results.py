@@ -101,17 +101,20 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
             comparison,
             cells,
             bar(cells, control_rows, plan, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
+            by_one_model=panel is not None and panel.by_one_model,
         ),
     )
     # What was is set beside what is, so that comes last.
     return Scored(results.model_copy(update={"previous": previous_version(version, results)}), lists)
 
 
-def outcome(comparison: Comparison, cells: Sequence[CellResult], barred_by: Bar | None) -> Outcome:
+def outcome(
+    comparison: Comparison, cells: Sequence[CellResult], barred_by: Bar | None, *, by_one_model: bool = False
+) -> Outcome:
     """Return the tier, and the figures of the cell in question; `cells` are ranked, best nDCG@10 first."""
     plan = comparison.plan
     return Outcome(
-        tier=tier(cells, barred_by, published=comparison.published),
+        tier=tier(cells, barred_by, published=comparison.published, by_one_model=by_one_model),
         barred_by=barred_by,
         recommended=plan.baseline if barred_by else recommendation(cells, plan)[0],
         false_alarm=comparison.false_alarm(),

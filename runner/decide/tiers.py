@@ -20,7 +20,7 @@ from runner.score.sign_flip import Side
 MIN_CONFIRMED = 50
 """Queries that `confirmed` takes: with fewer, skewed differences pass the test too often (docs/statistics.md)."""
 
-CHOSEN: tuple[Tier, ...] = ("confirmed", "candidate")
+CHOSEN: tuple[Tier, ...] = ("confirmed", "confirmed by one model's grades", "candidate")
 """Tiers in which a person chooses."""
 
 
@@ -133,8 +133,13 @@ def bar(
     return None
 
 
-def tier(cells: Sequence[CellResult], barred_by: Bar | None, *, published: bool = False) -> Tier:
-    """Return what the rule says of scored cells; published judgments decide nothing."""
+def tier(
+    cells: Sequence[CellResult], barred_by: Bar | None, *, published: bool = False, by_one_model: bool = False
+) -> Tier:
+    """Return what the rule says of scored cells; published judgments decide nothing.
+
+    Grades that are `by_one_model` alone confirm no more than that.
+    """
     if barred_by:
         return "no decision"
     if published:
@@ -142,7 +147,9 @@ def tier(cells: Sequence[CellResult], barred_by: Bar | None, *, published: bool 
     candidates = [row for row in cells if row.meets_criterion_5]
     if not candidates:
         return "baseline kept"
-    return "confirmed" if any(row.confirmed for row in candidates) else "candidate"
+    if not any(row.confirmed for row in candidates):
+        return "candidate"
+    return "confirmed by one model's grades" if by_one_model else "confirmed"
 
 
 def not_ruled_out(row: CellResult) -> bool:

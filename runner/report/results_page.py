@@ -8,6 +8,7 @@ import yaml
 from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
 from runner.base.records import ASKED
+from runner.decide.judge_checks import failed_checks
 from runner.decide.sample_size import too_few
 from runner.decide.tiers import CellFigures, Criterion, criteria, recall_words
 from runner.eval_set.catalog import ENCODERS, SOURCES
@@ -170,6 +171,7 @@ _ASKED: dict[str, object] = {
         drawings.gain_axis,
         drawings.recall_axis,
         drawings.standing,
+        failed_checks,
         fragment,
         uncatalogued,
         ranked,

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from runner.eval_set.batches import Pair
 from runner.eval_set.shapes.judges import Estimate, MissedByList, MissedSource, SourceDocuments, SourceFound
-from runner.eval_set.shapes.paired import MeasureResult
+from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.score.comparison import Comparison
 
@@ -23,25 +23,22 @@ def source_documents(comparison: Comparison, again: Mapping[Pair, Sequence[int]]
 
     `again` are the grades of those who read a pair after its first judge.
     """
-    found = _found(comparison)
-    if found is None:
+    sources = _alone(comparison)
+    if sources is None:
         return None
     ranking = sorted(comparison.runs, key=lambda cell: (-comparison.means[cell]["ndcg@10"].mean, cell))
     # The mean reciprocal rank and not the share in the first ten, by which most cells are level.
     by_source, by_grades = (
         [means[cell][measure].mean for cell in ranking]
-        for means, measure in ((found.means, "mrr"), (comparison.means, "ndcg@10"))
+        for means, measure in ((sources.means, "mrr"), (comparison.means, "ndcg@10"))
     )
     judged = comparison.qrels.items()
     grades = {(query_id, doc_id): grade for query_id, rows in judged for doc_id, grade in rows.items()}
-    missed = missed_sources(found.queries, grades, comparison.plan.relevant_grade)
-    rows = (_by_list(found, grades, missed, cell) for cell in comparison.challengers)
+    missed = missed_sources(sources.queries, grades, comparison.plan.relevant_grade)
+    rows = (_by_list(sources, grades, missed, cell) for cell in comparison.challengers)
     return SourceDocuments(
-        topics=len(found.queries),
-        cells=[
-            SourceFound(cell=cell, first_ten=_ends(found.means[cell]["recall@10"]), mrr=_ends(found.means[cell]["mrr"]))
-            for cell in ranking
-        ],
+        topics=len(sources.queries),
+        cells=[_found(sources, cell) for cell in ranking],
         tau=kendall_tau(by_source, by_grades),
         missed=[
             MissedSource(query_id=query_id, grade=grade, again=[*again.get((query_id, doc_id), ())])
@@ -64,7 +61,7 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None
     return alike / math.sqrt(untied) if untied else None
 
 
-def _found(comparison: Comparison) -> Comparison | None:
+def _alone(comparison: Comparison) -> Comparison | None:
     """Return the comparison with each topic's source document as the only one that serves it."""
     queries = [query for query in comparison.queries if query.source_document]
     if not queries:
@@ -83,12 +80,12 @@ def missed_sources(queries: Iterable[QueryRow], grades: Mapping[Pair, int], rele
 
 
 def _by_list(
-    found: Comparison, grades: Mapping[Pair, int], missed: Mapping[Pair, int], cell: str
+    sources: Comparison, grades: Mapping[Pair, int], missed: Mapping[Pair, int], cell: str
 ) -> MissedByList | None:
     """Return how many source documents the judge missed by which list ranks them higher; None if none is told apart."""
     judged, lost = [0, 0], [0, 0]
-    ranks = (found.scores[name].values["mrr"] for name in (cell, found.plan.baseline))
-    for query, own, other in zip(found.queries, *ranks, strict=True):
+    ranks = (sources.scores[name].values["mrr"] for name in (cell, sources.plan.baseline))
+    for query, own, other in zip(sources.queries, *ranks, strict=True):
         pair = (query.id, query.source_document)
         if own == other or pair not in grades:
             continue
@@ -106,5 +103,15 @@ def _by_list(
     )
 
 
-def _ends(found: MeasureResult) -> Estimate:
-    return Estimate(value=found.mean, low=found.low, high=found.high)
+def _found(sources: Comparison, cell: str) -> SourceFound:
+    """Return how well a cell finds the source documents."""
+
+    def ends(of: MeasureResult | Difference) -> Estimate:
+        return Estimate(value=of.mean, low=of.low, high=of.high)
+
+    return SourceFound(
+        cell=cell,
+        first_ten=ends(sources.means[cell]["recall@10"]),
+        mrr=ends(sources.means[cell]["mrr"]),
+        difference=None if cell == sources.plan.baseline else ends(sources.differences[cell]["mrr"]),
+    )

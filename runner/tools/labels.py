@@ -61,10 +61,11 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     if not labels:
         raise InputError(f"{version.name} has no labels yet. Judge its batches, import the answers, and ask again.")
     plan = version.plan()
-    query_ids = asked_ids(load_queries(version.queries_path))
+    queries = load_queries(version.queries_path)
+    query_ids = asked_ids(queries)
     cells = [cell for cell in plan.cells if version.run_path(cell).exists()]
     panel = agreement(
-        labels, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, query_ids, plan
+        labels, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, queries, plan
     )
     return panel.model_dump(), [f"{version.name}: {len(labels)} labels", *agreement_lines(panel, plan)]
 

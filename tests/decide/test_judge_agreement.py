@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 
 from runner.base.records import Run
 from runner.decide.judging import agreement, judging
 from runner.eval_set.shapes.judges import Judging
+from runner.eval_set.shapes.queries import QueryRow
 from tests.support.example_results import BASELINE, BETTER, PLAN
 from tests.support.judge_cases import evening, labels_of, off_by_one, plan
 from tests.support.labels import label
@@ -20,12 +22,12 @@ def judged(share=0.3, *, again=True):
             labels.append(label(q, d, second[q][d], judge="two", model="model-2", batch="double-0001"))
         if again and number % 20 == 0:
             labels.append(label(q, d, third[q][d], judge="one", round=2, batch=f"batch-{number // 200:04d}"))
-    return labels, runs, sorted(case.qrels)
+    return labels, runs, list(case.queries)
 
 
 def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
-    labels, runs, query_ids = judged()
-    found = agreement(labels, runs, query_ids, PLAN)
+    labels, runs, queries = judged()
+    found = agreement(labels, runs, queries, PLAN)
     (second,), (drift,) = found.seconds, found.drift
     assert (second.judge, second.models, second.first_judges) == ("two", ["model-2"], ["one"])
     assert second.pairs == found.read_twice > second.same > 0
@@ -37,43 +39,76 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     assert second.kappa.low < second.kappa.value < second.kappa.high
     assert (drift.judge, drift.repeats) == ("one", sum(row.round == 2 for row in labels))
     assert Judging.model_validate_json(found.model_dump_json()) == found
-    assert found == agreement(labels, runs, query_ids, PLAN)
+    assert found == agreement(labels, runs, queries, PLAN)
 
 
 def test_two_readings_by_one_model_are_said_to_be_one_models():
-    labels, runs, query_ids = judged()
+    labels, runs, queries = judged()
     beside = [row.model_copy(update={"model": "model-2-20260131"}) if row.judge == "one" else row for row in labels]
-    found = {name: agreement(rows, runs, query_ids, PLAN) for name, rows in (("one", beside), ("two", labels))}
-    assert found["one"].seconds[0].readers == "one model"
+    found = {name: agreement(rows, runs, queries, PLAN) for name, rows in (("one", beside), ("two", labels))}
+    assert found["one"].seconds[0].readers == "one family"
     assert found["two"].seconds[0].readers == "people"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "share", "expected"),
+    [
+        ("claude-a", "claude-b", 1.0, (["claude"], ["claude"], True)),
+        ("claude-a", "gpt-b", 1.0, (["claude"], ["gpt"], False)),
+        ("claude-a", "", 0.1, (["claude"], ["people"], False)),
+        ("claude-a", "gpt-b", 0.09, (["claude"], ["gpt"], True)),
+        ("claude-a", "gpt-b", 0.0, (["claude"], [], True)),
+        ("", "gpt-b", 0.0, (["people"], [], False)),
+    ],
+)
+def test_grades_are_one_models_unless_a_person_or_another_family_read_a_tenth_of_the_relevant_ones(
+    first, second, share, expected
+):
+    pairs = [("q1", f"d{number:03}", 2 if number < 100 else 0) for number in range(200)]
+    rows = [label(*pair, "one", first) for pair in pairs]
+    rows += [label(*pair, "two", second) for pair in [*pairs[: round(100 * share)], *(pairs[100:] if share else [])]]
+    queries = [QueryRow(id="q1", text="w", kind="topic", origin=origin) for origin in ("claude-x", "traffic", "person")]
+    found = agreement(rows, {}, queries, PLAN)
+    assert (found.graded, found.read_again, found.by_one_model) == expected
+    assert found.wrote == ["claude", "people"]
+
+
+def test_source_documents_read_again_for_their_grade_count_as_readings_and_not_in_agreement():
+    queries = [QueryRow(id="q1", text="w", kind="topic", origin="person", source_document="d0")]
+    rows = [label("q1", f"d{number}", grade, "one") for number, grade in enumerate((1, 2, 0, 3))]
+    rows += [label("q1", f"d{number}", grade, "two") for number, grade in enumerate((3, 2, 2, 0))]
+    (second,) = agreement(rows, {}, queries, PLAN).seconds
+    assert (second.pairs, second.same, second.higher, second.copied) == (4, 1, 2, 4)
+    assert (second.relevant, second.lost, second.others, second.gained) == (2, 1, 1, 1)
+    assert second.alike.value == pytest.approx(1 / 3)
+
+
 def test_only_the_queries_asked_for_count():
-    labels, runs, query_ids = judged()
-    some = agreement(labels, runs, query_ids[:5], PLAN)
+    labels, runs, queries = judged()
+    some = agreement(labels, runs, queries[:5], PLAN)
     assert some.seconds[0].queries == 5
     assert some.pairs < len({(row.query_id, row.doc_id) for row in labels})
 
 
 def test_every_second_judge_has_its_own_entry():
-    labels, runs, query_ids = judged()
+    labels, runs, queries = judged()
     third = [label(row.query_id, row.doc_id, 0, judge="three") for row in labels if row.judge == "two"]
-    found = agreement([*labels, *third], runs, query_ids, PLAN)
+    found = agreement([*labels, *third], runs, queries, PLAN)
     assert [second.judge for second in found.seconds] == ["three", "two"]  # of equally many pairs by name
     assert found.read_twice == len(third)
     assert found.seconds[0].kappa.value == 0
 
 
 def test_labels_of_one_judge_say_nothing_but_that():
-    labels, runs, query_ids = judged(0, again=False)
-    found = agreement(labels, runs, query_ids, PLAN)
+    labels, runs, queries = judged(0, again=False)
+    found = agreement(labels, runs, queries, PLAN)
     assert (found.seconds, found.drift, found.read_twice) == ([], [], 0)
     assert agreement([], {}, [], PLAN).pairs == 0
 
 
 def test_without_the_baselines_run_nothing_is_said_by_cell():
-    labels, runs, query_ids = judged()
-    (second,) = agreement(labels, {BETTER: runs[BETTER]}, query_ids, PLAN).seconds
+    labels, runs, queries = judged()
+    (second,) = agreement(labels, {BETTER: runs[BETTER]}, queries, PLAN).seconds
     assert second.by_cell == []
 
 
@@ -109,8 +144,8 @@ def test_the_order_of_labels_changes_no_byte():
 
 
 def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
-    labels, runs, query_ids = judged(1.0)
-    found = agreement(labels, runs, query_ids, PLAN)
+    labels, runs, queries = judged(1.0)
+    found = agreement(labels, runs, queries, PLAN)
     assert found.seconds[0].by_cell[0].p_for_cell > 0.05
     own = {(query, hit.doc_id) for query, hits in runs[BETTER].hits.items() for hit in hits}
     biased = [
@@ -119,5 +154,5 @@ def test_a_side_that_looks_favoured_is_not_put_down_to_bias_alone():
         else row
         for row in labels
     ]
-    found = agreement(biased, runs, query_ids, PLAN)
+    found = agreement(biased, runs, queries, PLAN)
     assert found.seconds[0].by_cell[0].p_for_cell <= 0.001

@@ -28,14 +28,20 @@ def second_judge(challengers, baseline):
     return SecondJudge(
         judge=SECOND,
         models=[MODEL],
-        readers="models",
+        readers="families",
         first_judges=[FIRST],
         pairs=400,
         queries=30,
         same=335,
         higher=41,
+        copied=3,
+        relevant=200,
+        lost=17,
+        others=200,
+        gained=9,
+        alike=Estimate(value=0.8756, low=0.8213, high=0.9214),
         kappa=Estimate(value=0.8149, low=0.7351, high=0.8849),
-        binary=Estimate(value=0.935, low=0.9, high=0.96),
+        ac2=Estimate(value=0.8523, low=0.7921, high=0.9011),
         by_cell=[
             CellFavour(cell=cell, n_cell=2, n_baseline=1, **few)
             if place
@@ -69,6 +75,10 @@ def panel(cells, baseline):
         pairs=4180,
         read_twice=400,
         seconds=[second_judge(challengers, baseline)],
+        wrote=["claude", "people"],
+        graded=["judge-model-1"],
+        read_again=["judge-model-2-2026"],
+        by_one_model=False,
         drift=[drift()],
         noise=noise(challengers),
     )
@@ -83,6 +93,7 @@ def sources(cells, baseline):
                 cell=cell,
                 first_ten=Estimate(value=0.8214, low=0.6786, high=0.9643),
                 mrr=Estimate(value=0.6123 - place / 100, low=0.4512, high=0.7651),
+                difference=None if cell == baseline else Estimate(value=0.0214, low=-0.0312, high=0.0741),
             )
             for place, cell in enumerate(cells)
         ],
@@ -98,7 +109,17 @@ def sources(cells, baseline):
 
 def panel_of_one(*, repeats=False):
     """Judged once, with or without repeats."""
-    return Judging(pairs=60, read_twice=0, seconds=[], drift=[drift()] if repeats else [], noise=None)
+    return Judging(
+        pairs=60,
+        read_twice=0,
+        seconds=[],
+        wrote=["claude"],
+        graded=["claude"],
+        read_again=[],
+        by_one_model=True,
+        drift=[drift()] if repeats else [],
+        noise=None,
+    )
 
 
 NO_SPANS = SpanResult(queries=0, documents=0, unmarked=61, cells={})

@@ -6,11 +6,11 @@ from pydantic import Field
 
 from runner.base.schema import Count, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import BackendRecord
-from runner.eval_set.shapes.results import Tier
+from runner.eval_set.shapes.results import Confirmed, Tier
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Retrieval = Literal["dense", "bm25", "rerank", "rrf", "sum"]
-Standing = Literal["the baseline", "confirmed", "candidate", "no candidate"]
+Standing = Confirmed | Literal["the baseline", "candidate", "no candidate"]
 
 
 class SpendReceipt(Sparse):

@@ -7,6 +7,12 @@ from pydantic import Field
 from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
 from runner.eval_set.shapes.labels import Grade
 
+PEOPLE = "people"
+"""What stands among families of models for persons."""
+
+LEAST_SHARE = 0.1
+"""Of the relevant pairs, that a person or a second family of models must have read for grades to be more than one's."""
+
 
 class Estimate(FrozenModel):
     """A figure and its interval; `value` is null if it is not defined, the ends if no interval is."""
@@ -47,19 +53,22 @@ class CellUnderJudge(FrozenModel):
     holds: bool
 
 
-Readers = Literal["one model", "models", "people"]
-"""Whose both readings of every pair are: one language model's, language models', a person's among them."""
+Readers = Literal["one family", "families", "people"]
+"""Whose both readings of every pair are: language models of one family, of several, a person's among them."""
 
 
 class SecondJudge(Sparse):
     """One judge's readings of pairs that another had graded, and what they make of the decision.
 
     `models` are the second judge's, none if a person judged. `same` pairs have the same grade twice, `higher` ones a
-    higher grade by the second judge. `kappa` is quadratically weighted, `binary` the share of pairs on which both agree
-    whether they are relevant: if all or none, with Clopper & Pearson's one-sided bound over pairs. A figure that no
-    bootstrap draw changes has no interval. `cells` are tested, and `recommended` is what `choose SOURCE recommended`
-    would take, with this judge's grades in place of the scored ones of the same pairs, null gate and unjudged hits left
-    aside; none before scoring.
+    higher grade by the second judge, and `copied` ones the first judge's reason word for word.
+    What follows says how far the two agree; source documents that were read again because they had missed the relevant
+    grade are left out of it. The first judge called `relevant` pairs relevant, of which the second one calls `lost` not
+    relevant; of the `others` it calls `gained` relevant. `alike` is the share, of the pairs that either calls relevant,
+    that both do: if all or none, with Clopper & Pearson's one-sided bound over pairs. `kappa` (Cohen) and `ac2` (Gwet)
+    are quadratically weighted, over all pairs. A figure that no bootstrap draw changes has no interval.
+    `cells` are tested, and `recommended` is what `choose SOURCE recommended` would take, with this judge's grades in
+    place of the scored ones of the same pairs, null gate and unjudged hits left aside; none before scoring.
     """
 
     judge: str
@@ -70,8 +79,14 @@ class SecondJudge(Sparse):
     queries: Count
     same: Count
     higher: Count
+    copied: Count
+    relevant: Count
+    lost: Count
+    others: Count
+    gained: Count
+    alike: Estimate
     kappa: Estimate
-    binary: Estimate
+    ac2: Estimate
     by_cell: list[CellFavour]
     cells: list[CellUnderJudge] = Field(default_factory=list)
     recommended: str = ""
@@ -95,12 +110,13 @@ class SourceFound(FrozenModel):
     """How well a cell finds the documents that queries were written from, of which no judge has a say.
 
     `first_ten` is the share of topics whose source document is among the first ten (success@10), `mrr` the mean of one
-    over its rank, 0 below RUN_DEPTH.
+    over its rank, 0 below RUN_DEPTH, and `difference` that mean less the baseline's, null for the baseline.
     """
 
     cell: str
     first_ten: Estimate
     mrr: Estimate
+    difference: Estimate | None
 
 
 class MissedByList(FrozenModel):
@@ -172,11 +188,17 @@ class Judging(FrozenModel):
 
     `pairs` have a scored grade; `read_twice` of them were read by another judge too. The second judges with the most
     pairs come first, of equals by name. Intervals are percentile bootstraps over queries. `noise` is null if no pair
-    was read twice.
+    was read twice. `wrote`, `graded` and `read_again` are the families of the models that wrote queries, gave the
+    scored grades and read pairs after another judge, with PEOPLE for persons; nobody wrote queries that were asked.
+    `by_one_model` is true if a person or a second family read less than LEAST_SHARE of the relevant pairs.
     """
 
     pairs: Count
     read_twice: Count
     seconds: list[SecondJudge]
+    wrote: list[str]
+    graded: list[str]
+    read_again: list[str]
+    by_one_model: bool
     drift: list[JudgeDrift]
     noise: JudgeNoise | None

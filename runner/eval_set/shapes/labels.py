@@ -25,6 +25,38 @@ def is_same_model(asked: str, answered: str) -> bool:
     return asked == answered or (undated(asked) == undated(answered) and asked in (undated(asked), undated(answered)))
 
 
+_FAMILIES = {
+    name: family
+    for family, names in {
+        "claude": "claude",
+        "command": "command",
+        "deepseek": "deepseek",
+        "gemini": "gemini gemma",
+        "gpt": "gpt chatgpt o",
+        "grok": "grok",
+        "llama": "llama",
+        "mistral": "mistral mixtral ministral magistral codestral",
+        "nova": "nova",
+        "phi": "phi",
+        "qwen": "qwen qwq",
+    }.items()
+    for name in names.split()
+}
+"""Families of models by the words that their names begin with; o1 and o3 are OpenAI's."""
+
+
+def family(model: str) -> str:
+    """Return the family of a model, whose members count as one reader: the first word of its name that is known.
+
+    A name without such a word is a family of its own.
+
+    >>> family("meta-llama/Llama-3.1-70B"), family("claude-opus-4-6-20260101"), family("house-judge-20260101")
+    ('llama', 'claude', 'house-judge')
+    """
+    words = re.findall("[a-z]+", model.lower())
+    return next((_FAMILIES[word] for word in words if word in _FAMILIES), undated(model))
+
+
 APIS = ("anthropic", "openai", "files")
 """What judges are asked through."""
 

@@ -26,7 +26,9 @@ Kind = Literal["production", "rehearsal", "exploration", "external"]
 Role = Literal["baseline", "preregistered", "exploratory", "compared"]
 Bar = Literal["unjudged", "controls", "baseline", "noise"]
 """What keeps figures from deciding: unjudged pairs, a control or the baseline in the null gate, or the noise floor."""
-Tier = Literal["confirmed", "candidate", "baseline kept", "no decision", "compared"]
+Confirmed = Literal["confirmed", "confirmed by one model's grades"]
+"""The second if neither a person nor another family of models read a share of the relevant pairs."""
+Tier = Confirmed | Literal["candidate", "baseline kept", "no decision", "compared"]
 
 
 class CellResult(Sparse):
@@ -163,6 +165,11 @@ class Results(Sparse):
     def candidates(self) -> list[str]:
         """The cells that meet criterion 5, best first."""
         return [row.cell for row in self.cells if row.meets_criterion_5]
+
+    @property
+    def confirmed_as(self) -> Confirmed:
+        """What a cell is that lacks nothing: whose grades alone it rests on is part of it."""
+        return "confirmed by one model's grades" if self.judging and self.judging.by_one_model else "confirmed"
 
     @property
     def confirmed(self) -> list[str]:

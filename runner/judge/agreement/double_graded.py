@@ -21,7 +21,10 @@ DRAWS = 10_000
 
 
 class Double(NamedTuple):
-    """The scored grade of a pair beside another judge's. A model is "" if a person judged."""
+    """The scored grade of a pair beside another judge's. A model is "" if a person judged.
+
+    `copied` is true if both gave the same reason, word for word.
+    """
 
     query_id: str
     doc_id: str
@@ -31,6 +34,12 @@ class Double(NamedTuple):
     second_judge: str
     first_model: str
     second_model: str
+    copied: bool = False
+
+    @property
+    def pair(self) -> Pair:
+        """Query and document."""
+        return (self.query_id, self.doc_id)
 
 
 def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
@@ -42,7 +51,17 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
     rows = tuple(labels)
     earliest = scored(rows)
     return tuple(
-        Double(query_id, doc_id, first.grade, label.grade, first.judge, judge, first.model, label.model)
+        Double(
+            query_id,
+            doc_id,
+            first.grade,
+            label.grade,
+            first.judge,
+            judge,
+            first.model,
+            label.model,
+            bool(label.reason) and label.reason == first.reason,
+        )
         for (query_id, doc_id, judge), label in sorted(_first_readings(rows).items())
         if (first := earliest.get((query_id, doc_id))) and first.judge != judge
     )
@@ -52,7 +71,7 @@ def second_grades(labels: Iterable[Label]) -> dict[Pair, list[int]]:
     """Return what every judge but the first said of a pair that several read."""
     grades: dict[Pair, list[int]] = defaultdict(list)
     for double in doubles(labels):
-        grades[double.query_id, double.doc_id].append(double.second)
+        grades[double.pair].append(double.second)
     return grades
 
 

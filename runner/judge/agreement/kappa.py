@@ -1,6 +1,10 @@
-"""How far two readings of the same pairs agree: weighted kappa and binary agreement, with intervals over queries.
+"""How far two readings of the same pairs agree, with intervals over queries.
 
-If every pair agreed, or none did, a bootstrap shows no doubt; a one-sided bound over pairs stands in for it.
+Weighted kappa takes from agreement what the two margins give by chance; it falls where nearly all pairs have one grade.
+Gwet's AC2 takes what a guess between the grades would give, and stays. Both are carried by the many pairs of grade 0;
+the share of those that either reader calls relevant, and both do, is not. A kappa of these pairs alone means nothing:
+picking them by both readings leaves out what both call worthless. If all of them are alike, or none is, a bootstrap
+shows no doubt; a one-sided bound over pairs stands in for it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -72,44 +76,70 @@ def kappa(table: Table) -> Floats:
     return 1 - _ratio(_total(table) * _total(table * weights), _total(expected * weights))
 
 
-def agreement_share(table: Table) -> Floats:
-    """Return the share of pairs (...) in the same category both times; NaN for no pair."""
-    return _ratio(np.trace(table, axis1=-2, axis2=-1), _total(table))
+def ac2(table: Table) -> Floats:
+    """Return Gwet's AC2 (...) with quadratic weights; NaN for no pair.
+
+    Gwet 2014, Handbook of Inter-Rater Reliability, chapter 4, with the weights of `kappa`. On a table that kappa makes
+    nothing of:
+
+    >>> float(ac2(np.array([[118, 5], [2, 0]])).round(4))
+    0.9408
+    """
+    size = table.shape[-1]
+    places = np.arange(size)
+    weights = 1 - ((places[:, None] - places) / (size - 1)) ** 2
+    n_pairs = _total(table)
+    observed = _ratio(_total(table * weights), n_pairs)
+    # A category's share is the mean of the two margins; a guess hits as far as the shares are spread.
+    margins = table.sum(axis=-1) + table.sum(axis=-2)
+    shares = _ratio(margins, np.broadcast_to(2 * np.asarray(n_pairs)[..., None], margins.shape))
+    by_guess = weights.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum(axis=-1)
+    agreed: Floats = (observed - by_guess) / (1 - by_guess)
+    return agreed
 
 
-def binary(table: Table, relevant_grade: int) -> Table:
+def halves(table: Table, relevant_grade: int) -> Table:
     """Return the table (..., 2, 2) of "below `relevant_grade`" and "at least that"."""
     cuts = [0, relevant_grade]
     halves: Table = np.add.reduceat(np.add.reduceat(table, cuts, axis=-1), cuts, axis=-2)
     return halves
 
 
+def alike(table: Table, relevant_grade: int) -> Floats:
+    """Return the share (...) of the pairs that either reading calls relevant that both do; NaN for no such pair."""
+    parts = halves(table, relevant_grade)
+    both = parts[..., 1, 1]
+    return _ratio(both, _total(parts) - parts[..., 0, 0])
+
+
 def estimates(
     by_query: Mapping[str, Ints], relevant_grade: int, *, seed: int, confidence: float, resamples: int = RESAMPLES
-) -> tuple[Estimate, Estimate]:
-    """Return kappa and binary agreement of the tables' sum, with percentile-bootstrap intervals over queries.
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return `alike`, kappa and AC2 of the tables' sum, with percentile-bootstrap intervals over queries.
 
     The pairs of a query are drawn together. There is no interval for fewer than two queries, for a figure that more
-    than 1 - `confidence` of the draws leave undefined, and for one that is the same in all of them. An agreement of 0
-    or 1 has the bound of `unseen` instead.
+    than 1 - `confidence` of the draws leave undefined, and for one that is the same in all of them. A share of 0 or 1
+    has the bound of `unseen` instead.
     """
     tables = np.array(list(by_query.values()), np.int64).reshape(-1, GRADES, GRADES)
     drawn = _resampled(tables, resamples, seed) if len(tables) > 1 else np.zeros((0, GRADES, GRADES))
+    whole = tables.sum(axis=0)
 
     def estimate(figure: Callable[[Table], Floats]) -> Estimate:
-        value = float(figure(tables.sum(axis=0)))
+        value = float(figure(whole))
         if np.isnan(value):
             return Estimate(value=None, low=None, high=None)
         low, high = _ends(figure(drawn), confidence)
         return Estimate(value=value, low=low, high=high)
 
-    share = estimate(lambda table: agreement_share(binary(table, relevant_grade)))
+    share = estimate(lambda table: alike(table, relevant_grade))
     # No draw of queries differs from another, yet something may be left unseen.
     if share.value in (0, 1):
-        bound = unseen(int(tables.sum()), confidence)
+        parts = halves(whole, relevant_grade)
+        bound = unseen(int(parts.sum() - parts[0, 0]), confidence)
         low, high = (1 - bound, 1.0) if share.value else (0.0, bound)
         share = Estimate(value=share.value, low=low, high=high)
-    return estimate(kappa), share
+    return share, estimate(kappa), estimate(ac2)
 
 
 def _resampled(tables: Ints, resamples: int, seed: int) -> Floats:
