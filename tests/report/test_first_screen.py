@@ -150,7 +150,11 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
     assert "The baseline never embeds 38 % of its tokens" in lead(cut, None)
     assert "tokens" not in lead(results, None)
     demo = results.plan.model_copy(update={"source": "demo"})
-    assert doubts(results.model_copy(update={"plan": demo}))[0][0] == "limits"
+    assert [anchor for anchor, _ in doubts(results.model_copy(update={"plan": demo}))][:3] == [
+        "judges",
+        "judges",
+        "limits",
+    ]
     whole = truncated(results, {results.plan.baseline: 0.0, best: 0.0})
     assert "chunks" not in [anchor for anchor, _ in doubts(whole)]
 
@@ -159,6 +163,39 @@ def test_a_control_that_misbehaves_outweighs_every_other_doubt():
     results = full_results()
     controls = [results.controls[0].model_copy(update={"behaves": False}), *results.controls[1:]]
     assert doubts(results.model_copy(update={"controls": controls}))[0][0] == "trust"
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        ({}, "One model (judge-model-1) graded; judge-model-2-2026 read 400 of 4,180 pairs again."),
+        (
+            {"wrote": ["m"], "graded": ["m"], "read_again": ["m"]},
+            "One model (m) wrote the queries, graded and read again.",
+        ),
+        (
+            {"wrote": ["m", "people"], "graded": ["m"], "read_again": []},
+            "(m) wrote queries and graded; nobody read a pair",
+        ),
+        ({"graded": ["people"], "read_again": [], "read_twice": 0}, "2 judges, no pair read twice."),
+    ],
+)
+def test_the_first_doubt_says_whose_labels_they_are(of, words):
+    results = full_results()
+    assert words in doubts(results.model_copy(update={"judging": results.judging.model_copy(update=of)}))[0][1]
+
+
+def test_source_documents_that_the_judge_missed_are_named_and_checks_that_fail_are_said():
+    results = full_results()
+    assert doubts(results)[1][1].startswith(
+        "2 of 28 source documents (q03, q07) are graded below relevant; a second reader"
+    )
+    second = results.judging.seconds[0].model_copy(update={"copied": 300})
+    panel = results.judging.model_copy(update={"seconds": [second]})
+    sources = results.sources.model_copy(update={"tau": -0.1, "missed": []})
+    said = [words for _, words in doubts(results.model_copy(update={"judging": panel, "sources": sources}))]
+    assert "judge-model-2 may have copied: 335 of 400 pairs have the first judge's grade, 300 its words." in said
+    assert any("(Kendall's tau −0.10)" in words for words in said)
 
 
 def test_tokens_that_the_rival_never_reads_are_a_doubt_and_no_explanation():
