@@ -140,7 +140,7 @@ def test_whole_documents_are_read_to_the_end_by_an_encoder_without_a_limit():
 
 
 def test_cells_of_one_encoder_and_chunker_share_their_vectors_and_bm25_needs_none():
-    cells = ["bm25 x whole_doc", BASELINE, f"bm25>{BASELINE}", f"rrf(bm25,arctic-l-v2.0) x {FIXED}"]
+    cells = ["bm25 x whole_doc", BASELINE, f"bm25>{BASELINE}", f"sum(bm25,arctic-l-v2.0) x {FIXED}"]
     assert tokens(cells, **{FIXED: 100}) == {"arctic-l-v2.0": 100}
     assert tokens(["bm25 x whole_doc"], "bm25 x whole_doc") == {}
     stored = [f"arctic-l-v2.0@{kind} x {FIXED}" for kind in ("256", "int8", "bit")]

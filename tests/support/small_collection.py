@@ -12,7 +12,7 @@ from runner.eval_set.version import Version, open_version
 from runner.evening.external import ExternalEvaluation
 from tests.support.small_set import BILLS, LOOSE, QUERIES, fake_encoders, few_draws
 
-CELLS = ("bm25 x whole_doc", "bm25-plain x whole_doc", "minilm-l6-v2 x whole_doc", "rrf(bm25,minilm-l6-v2) x whole_doc")
+CELLS = ("bm25 x whole_doc", "bm25-plain x whole_doc", "minilm-l6-v2 x whole_doc", "sum(bm25,minilm-l6-v2) x whole_doc")
 
 
 def documents() -> list[dict[str, str]]:
