@@ -300,6 +300,22 @@ def test_an_error_in_the_sum_is_found(version, tmp_path, monkeypatch, module, ol
         check_record(fresh(version, tmp_path), make_runs if module is sums else wrong)
 
 
+def test_bm25_reads_the_chunks_of_a_chunker_once_for_all_cells(version, tmp_path, monkeypatch):
+    version, indexed = fresh(version, tmp_path), []
+    honest = make_runs.bm25_run
+    monkeypatch.setattr(make_runs, "bm25_run", lambda cell, *given: indexed.append(cell) or honest(cell, *given))
+    runs = make_runs.CellRuns(version, lambda: corpus_documents(version, None), LocalBackend(fake_encoders))
+    chunker = CELL.rpartition(" x ")[2]
+    cells = (
+        CELL,
+        f"bm25 x {chunker}",
+        *(f"{dense} x {chunker}" for dense in ("rrf(bm25,minilm-l6-v2)", "bm25>minilm-l6-v2")),
+    )
+    runs.make([make_runs.Wanted(parse_cell(cell)) for cell in (*cells, "bm25 x whole_doc")])
+    assert sorted(indexed) == [f"bm25 x {chunker}", "bm25 x whole_doc"]
+    assert [version.arms_path(cell).exists() for cell in cells] == [True, False, False, False]
+
+
 def test_arms_that_were_edited_stop_scoring(version, tmp_path):
     version = fresh(version, tmp_path)
     _, lists = cell_of(version)
