@@ -89,7 +89,7 @@ class SourceSpec:
     qrels, compared and never decided). `reuses` is the sibling that the structural chunker was written for, "" for the
     source's own. `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the
     checkout, or "". `note` says what an operator should know before anything else, `weakness` what no result of it
-    can claim.
+    can claim. `fields` are what a source of one's own names of its documents, None for a source of the roster.
     """
 
     name: str
@@ -112,6 +112,7 @@ class SourceSpec:
     baseline: str = "arctic-l-v2.0 x fixed_token_512_50"
     sample_size: int = 750
     corpus: str = ""
+    fields: tuple[tuple[str, str], ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reader", self.reader or self.name)

@@ -51,8 +51,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a person agreed to lies in a folder of the tests."""
+    """What a person agreed to, and sources of a person's own, lie in a folder of the tests."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runner.eval_set.version.OWN_SETS", tmp_path_factory.mktemp("own-sets"))
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
         yield
 

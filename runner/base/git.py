@@ -7,6 +7,7 @@ them is run.
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _OF_THE_USER = ("GIT_CEILING_DIRECTORIES", "GIT_CONFIG")
@@ -30,6 +31,9 @@ def untracked(paths: Sequence[Path]) -> list[Path]:
 
 def ignored(folder: Path) -> list[str]:
     """Return what git ignores below a folder, sorted, folders as a whole; none if there is no git or repository."""
+    with suppress(OSError, subprocess.SubprocessError):
+        _git(folder, "check-ignore", "-q", ".")  # it fails for a folder that is not ignored itself
+        return sorted(path.name for path in folder.iterdir())
     try:
         listed = _git(folder, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", ".")
     except (OSError, subprocess.SubprocessError):

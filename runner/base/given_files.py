@@ -1,7 +1,6 @@
 """Files that a person names: hostile bytes in; lines, text or JSON out, or one clear error."""
 
 import codecs
-import csv
 import json
 import re
 import sys
@@ -9,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from runner.base.canonical import JSON, parse_json, refuse_special
+from runner.base.canonical import JSON, parse_json
 from runner.base.errors import InputError
 
 STDIN = "-"
@@ -44,25 +43,6 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
             raise InputError(f"{display(path)} does not exist. Give the path of a file that does.") from error
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"{display(path)} cannot be read ({reason}). Give the path of a file.") from error
-
-
-def csv_rows(path: Path, *columns: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line number and fields of each row of a CSV file whose header has these columns, without blanks around.
-
-    InputError, with the line, for a row of more or fewer fields than the header, and for a file that cannot be read.
-    """
-    refuse_special(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            if not set(columns) <= set(rows.fieldnames or ()):
-                raise InputError(f"{path}:1: a header with the columns {', '.join(columns)} is expected.")
-            for row in rows:
-                if None in row or None in row.values():
-                    raise InputError(f"{path}:{rows.line_num}: as many fields as the header has are expected.")
-                yield rows.line_num, {name: value.strip() for name, value in row.items()}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file that can be read ({error}).") from error
 
 
 def keep_grade(qrels: dict[str, dict[str, int]], query_id: str, doc_id: str, grade: str) -> None:

@@ -20,7 +20,10 @@ WORKPLACE = Path.cwd() if INSTALLED else CHECKOUT
 """Where the user works: holds EVAL_SETS, .work/, .cache/ and .models/."""
 
 EVAL_SETS = WORKPLACE / "eval-sets"
-"""The eval sets of a user who names no other folder, one folder per source."""
+"""The eval sets of the roster's sources where no other folder is named, one folder per source: the record."""
+
+OWN_SETS = WORKPLACE / "own-sets"
+"""The same for sources of one's own, which are apart from the record and outside git."""
 
 COMMAND = "per-source-eval"
 """The command as pages name it, whose bytes are the same everywhere."""

@@ -68,6 +68,7 @@ _FORMS = {
     r"^[^\s\x00-\x1f\x7f-\x9f]+$": "an id, which has no white space",
     r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}$": "a name in letters, digits and . _ : / @ -",
     r"^[0-9a-f]{64}$": "a SHA-256",
+    r"^\w[\w -]{0,59}$": "the name of a field: letters, digits, _, - and blanks",
 }
 """Patterns in words."""
 

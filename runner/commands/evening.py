@@ -1,12 +1,17 @@
 """`init`, `run`, `choose` and `explore`: verbs that move an evaluation; each imports what it moves."""
 
 import argparse
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any, get_args
 
 from runner.base.canonical import today
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
 from runner.base.progress import say
+from runner.base.records import parse_cell
+from runner.base.schema import checked
 from runner.commands.console import answer, answer_json
 from runner.commands.flags import (
     again,
@@ -19,7 +24,10 @@ from runner.commands.flags import (
     version_of,
 )
 from runner.eval_set import catalog
-from runner.eval_set.version import Version
+from runner.eval_set.catalog import SourceSpec
+from runner.eval_set.plan import check_cell
+from runner.eval_set.shapes.plan import FieldOf, Sample
+from runner.eval_set.version import Version, is_record
 from runner.evening.session import Session
 from runner.evening.trial import tried
 from runner.report.summary import run_json, run_summary
@@ -32,19 +40,63 @@ def init(options: argparse.Namespace) -> None:
     from runner.evening.evening import Evening
     from runner.evening.status import next_step
 
+    begun_as = None
+    if options.documents is not None:
+        if options.source or options.corpus_path or options.live:
+            raise InputError("--documents are documents of your own; leave out SOURCE, --corpus-path and --live.")
+        begun_as = _own_source(options)
+        options.source, options.corpus_path = begun_as.name, options.documents
+    elif options.name or options.field:
+        raise InputError("--name and --field belong to --documents.")
+    elif not options.source:
+        raise InputError("Which SOURCE? Name one (`sources` lists them), or give your own: --documents FOLDER.")
     refuse_external(options)
-    version, size = version_of(options, begins=True), options.size
-    if size is not None:
-        path = version.plan_path(rehearsal=False)
-        if size < 1:
-            raise InputError("--size 0: a sample has 1 document or more.")
-        if path.exists() and (planned := version.plan(rehearsal=False).sample.size) != size:
-            raise InputError(
-                f"--size {size}: {path} has a sample of {planned}. Change it there, before documents are drawn."
-            )
-        version = replace(version, source=replace(version.source, sample_size=size))
+    version = _begun(version_of(options, begins=True, begun_as=begun_as), begun_as, options)
     Evening(version, options.corpus_path, live=options.live).begin()
     answer(str(next_step(version, "begun")))
+
+
+def _own_source(options: argparse.Namespace) -> SourceSpec:
+    """Return the source of one's own that the flags name; the name is by default that of folder or file."""
+    name = options.name or re.sub(r"\W+", "_", options.documents.resolve().stem.casefold(), flags=re.ASCII).strip("_")
+    fields = {}
+    for given in options.field:
+        known, equals, field = given.partition("=")
+        if known not in get_args(FieldOf) or not equals:
+            raise InputError(f"--field {given!r}: write NAME=FIELD, NAME one of {', '.join(get_args(FieldOf))}.")
+        fields[known] = field
+    checked(Sample, {"size": 1, "seed": 0, "documents": fields}, "--field")
+    return catalog.own_source(name, fields)
+
+
+def _begun(version: Version, begun_as: SourceSpec | None, options: argparse.Namespace) -> Version:
+    """Return the version with what the flags say of its source; InputError if its plan says otherwise already."""
+    size, source, path = options.size, version.source, version.plan_path(rehearsal=False)
+    if is_record(version.folder.parent) and (begun_as or options.baseline):
+        raise InputError(
+            f"{version.folder.parent} is of the record, which has the roster's sources and baselines alone. Begin in a "
+            "folder of your own: --eval-set-path FOLDER."
+        )
+    if options.baseline:
+        check_cell(parse_cell(options.baseline))
+    if size is not None and size < 1:
+        raise InputError("--size 0: a sample has 1 document or more.")
+    if path.exists():
+        plan = version.plan(rehearsal=False)
+        wanted = (
+            ("--size", size, plan.sample.size),
+            ("--baseline", options.baseline, plan.baseline),
+            ("--field", _listed(dict(begun_as.fields or ())) if begun_as else None, _listed(plan.sample.documents)),
+        )
+        for flag, asked, planned in wanted:
+            if asked and asked != planned:
+                raise InputError(f"{flag} {asked}: {path} has {planned}. Change it there, before documents are drawn.")
+    sample_size, baseline = size or source.sample_size, options.baseline or source.baseline
+    return replace(version, source=replace(source, sample_size=sample_size, baseline=baseline))
+
+
+def _listed(fields: Mapping[Any, str] | None) -> str:
+    return " ".join(f"{name}={field}" for name, field in (fields or {}).items())
 
 
 def run(options: argparse.Namespace) -> None:
@@ -52,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
     check_models(options)
     if options.live and options.corpus_path:
         raise InputError("--live fetches documents for a new version; it goes without --corpus-path.")
-    if catalog.source(options.source).policy == "external":
+    if catalog.is_external(options.source):
         return _compare(options)
     if options.trec_run:
         raise InputError("--trec-run belongs to an external collection, such as beir.")
@@ -68,9 +120,9 @@ def choose(options: argparse.Namespace) -> None:
     check_signature(options)
     if get_close_matches(options.cell, [RECOMMENDED], cutoff=0.8) and options.cell != RECOMMENDED:
         raise InputError(f"{options.cell!r} is no cell; did you mean {RECOMMENDED!r}?")
-    if options.cell == BASELINE and catalog.source(options.source).policy == "baseline":
+    if options.cell == BASELINE and options.source in catalog.SOURCES:
         version = version_of(options, begins=True)
-        if not version.preregistration_path.exists():
+        if version.source.policy == "baseline" and not version.preregistration_path.exists():
             return _adopt(version, options)
     if options.cell != RECOMMENDED and not (options.reason.strip() and options.by.strip()):
         raise InputError("choose needs --reason TEXT and --by NAME: decision.json names who decided, and why.")

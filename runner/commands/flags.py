@@ -3,6 +3,7 @@
 import argparse
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,21 +16,23 @@ from runner.eval_set.version import Version, collection_folder, existing_version
 if TYPE_CHECKING:
     from runner.embed.backends import Backend
     from runner.embed.cost.prices import RemoteOptions
+    from runner.eval_set.catalog import SourceSpec
     from runner.evening.costs import Asked
     from runner.judge.models.api import JudgeOptions
 
 
-def version_of(options: argparse.Namespace, *, begins: bool = False) -> Version:
+def version_of(options: argparse.Namespace, *, begins: bool = False, begun_as: "SourceSpec | None" = None) -> Version:
     """Return the newest version by the flags; its rehearsal with --rehearse, its trial with --try.
 
-    An InputError if --eval-set-path names a folder without versions, unless the command `begins` one there.
+    An InputError if --eval-set-path names a folder without versions, unless the command `begins` one there, of
+    documents of one's own `begun_as` that source.
     """
     is_tried, folder = getattr(options, "trial", False), options.eval_set_path
     in_trial = folder is not None and is_trial(folder, options.source)
     if in_trial and is_tried:
         raise InputError(f"{folder} is a trial already: leave --try out, or give the folder that it was begun from.")
     # A verb that begins nothing must not take a mistyped folder for an empty eval set.
-    look_up = newest_version if begins else existing_version
+    look_up = partial(newest_version, begun_as=begun_as) if begins else existing_version
     version = look_up(options.source, folder, rehearsal=in_trial or getattr(options, "rehearse", False))
     if not is_tried:
         return version
@@ -47,7 +50,7 @@ def collection_of(options: argparse.Namespace) -> Version:
 
 def refuse_external(options: argparse.Namespace) -> None:
     """Raise InputError for a public collection, which is never decided."""
-    if catalog.source(options.source).policy == "external":
+    if catalog.is_external(options.source):
         raise InputError(
             f"{options.source} is an external collection: it is compared and never decided; cells stand in its "
             "plan.yaml, and `run` scores them."

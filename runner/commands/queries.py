@@ -41,7 +41,7 @@ def add(options: argparse.Namespace) -> None:
 @contextmanager
 def _desk(options: argparse.Namespace) -> Iterator[Desk]:
     """Have the version, verified, to oneself."""
-    if catalog.source(options.source).policy == "external":
+    if catalog.is_external(options.source):
         raise InputError(f"{options.source} is a public collection, which brings its own queries.")
     version = version_of(options)
     with alone(version):

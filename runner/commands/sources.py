@@ -7,9 +7,10 @@ from runner.base.places import DRIVER
 from runner.commands.console import answer, tell
 from runner.commands.flags import version_of
 from runner.decide import policy
-from runner.decide.roster import moved_on, roster, standing
+from runner.decide.roster import moved_on, own_standings, roster, standing
 from runner.eval_set.catalog import source
 from runner.eval_set.lock import verify_version
+from runner.eval_set.version import own_names
 from runner.tools.roster import data_row, roster_lines, write_data_status
 
 
@@ -22,25 +23,28 @@ def sources(options: argparse.Namespace) -> None:
         raise InputError("The page is of the whole roster; leave out SOURCE.")
     if is_page and options.json:
         raise InputError("--write and --check answer in a sentence; leave out --json.")
-    if options.source and not (asked := source(options.source)).trigger_order:
-        raise InputError(
-            f"{asked.name} is none of the sources in production, which are all that this lists. To see how far it is: "
-            f"{DRIVER} plan {asked.name}"
-        )
+    if options.source and options.source not in own_names():
+        asked = source(options.source, own_names())
+        if not asked.trigger_order:
+            raise InputError(
+                f"{asked.name} is none of the sources in production or of your own, which are all that this lists. To "
+                f"see how far it is: {DRIVER} plan {asked.name}"
+            )
     # A list is shown whole and its changed records are raised after it; a page with one is not written at all.
     changed: list[IntegrityError] | None = None if is_page or options.stale else []
     standings = [row for row in roster(changed=changed) if options.source in ("", row.source.name)]
+    own = [row for row in own_standings(changed) if options.source in ("", row.source.name)]
     if is_page:
-        answer(write_data_status(standings, check=options.check))
+        answer(write_data_status(standings, own, check=options.check))
     elif options.stale:
-        stale = {row.source.name: changes for row in standings if (changes := moved_on(row))}
+        stale = {row.source.name: changes for row in (*standings, *own) if (changes := moved_on(row))}
         if options.json or not stale:
             tell(options, stale, lambda: ["no decision that the catalog has moved on from"])
         if stale:
             lines = (f"{name}: {change}" for name, changes in stale.items() for change in changes)
             raise NegativeVerdict("\n".join(("stale, a new version would decide anew:", *lines)))
     else:
-        tell(options, [data_row(row) for row in standings], lambda: roster_lines(standings))
+        tell(options, [data_row(row) for row in (*standings, *own)], lambda: roster_lines(standings, own))
     if changed:
         raise IntegrityError("\n".join(map(str, changed)))
 

@@ -43,7 +43,7 @@ def next_step(options: argparse.Namespace) -> None:
 def plan(options: argparse.Namespace) -> int:
     """Say what a version is, lacks and costs; 0 if a decision is recorded, which the last line says, else 1."""
     check_models(options)
-    if catalog.source(options.source).policy == "external":
+    if catalog.is_external(options.source):
         version = collection_of(options)
     else:
         version = to_read(version_of(options, begins=options.corpus_path is not None))

@@ -76,11 +76,18 @@ GROUPS["Start here"] = (
         "write a plan; draw documents from --corpus-path or --live",
         "evening:init",
         "init bills",
-        f"""{_VERSION}
+        f"""[SOURCE]   {_NAMES}; none with --documents
+        {_EVAL_SET}
         --corpus-path PATH   documents: a folder, a ZIP or the substrate's database
         --live   documents from the source's live feed
-        --size N   documents to sample; default the catalog's, 750 for most sources""",
-        "Edit plan.yaml before pairs go to a judge, if at all; then it is frozen.",
+        --size N   documents to sample; default the catalog's, 750 for most sources
+        documents of your own, in place of SOURCE:
+        --documents PATH   Markdown, text, HTML, PDF or JSON in a folder or ZIP, JSON lines, an SQLite table
+        --name NAME=   what to call them from then on; default the folder's name
+        --field NAME=FIELD...   which field has their text, title, id, stratum, family or url; or table=TABLE
+        in a folder of your own:
+        --baseline CELL=   what you run today; by default the roster's, or MiniLM for your own documents""",
+        "Edit plan.yaml before pairs go to a judge, if at all; then it is frozen. docs/own-documents.md",
     ),
     Verb(
         "next",
@@ -148,8 +155,8 @@ GROUPS["The evening"] = (
         "put the queries of a file into the version",
         "queries:add",
         "queries add demo drafts.yaml",
-        f"{_QUERIES}FILE...   in the form of queries.yaml",
-        _QUERIES_CODES,
+        f"{_QUERIES}FILE...   in the form of queries.yaml, or a CSV file with the column query",
+        "Further columns: query_id, document, paraphrased, kind, origin (default person), note.\n" + _QUERIES_CODES,
     ),
     Verb("labels", "grades by file and by people: import, page, double, ..."),
     Verb(
@@ -158,7 +165,7 @@ GROUPS["The evening"] = (
         "labels:import_",
         "labels import demo answers.jsonl --judge=ann --person",
         f"""{_LABELS}
-        FILE...   answers, one JSON object a line; or FILE.csv with query_id, doc_id, grade
+        FILE...   answers, one JSON object a line; or FILE.csv with query_id, doc_id, grade, perhaps reason
         --judge NAME=   who judged, where the lines do not say
         | --model ID   a language model judged; its id, where the lines do not say
         | --person   a person judged""",

@@ -104,8 +104,8 @@ def checked_together(given: Sequence[Given]) -> list[Given]:
         _refuse("one kind", given, [one.kind for one in given])
     if len({one.baseline for one in given}) > 1:
         _refuse("one baseline", given, [one.baseline for one in given])
-    order = list(SOURCES)
-    return sorted(given, key=lambda one: order.index(one.gains.source))
+    order = {name: place for place, name in enumerate(SOURCES)}  # of one's own come last, by name
+    return sorted(given, key=lambda one: (order.get(one.gains.source, len(order)), one.gains.source))
 
 
 def _refuse(wanted: str, given: Sequence[Given], values: Sequence[str]) -> NoReturn:

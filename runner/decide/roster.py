@@ -1,6 +1,6 @@
 """The sources in the order of bulk embedding, and how far each has come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.decision import Decision, Reuse
 from runner.eval_set.shapes.results import CellResult
-from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version
+from runner.eval_set.version import Version, is_abandoned, load_decision, load_results, newest_version, own_names
 
 NOT_BEGUN = "not begun"
 
@@ -77,15 +77,24 @@ def roster(versions: Versions = newest_version, changed: list[IntegrityError] | 
     The error of a source whose locked record was changed is raised or, with `changed`, kept there, and the source left
     out.
     """
+    return _standings([spec.name for spec in in_production()], versions, changed)
+
+
+def _standings(names: Sequence[str], versions: Versions, changed: list[IntegrityError] | None) -> list[Standing]:
     standings = []
-    for spec in in_production():
+    for name in names:
         try:
-            standings.append(standing(versions(spec.name)))
+            standings.append(standing(versions(name)))
         except IntegrityError as error:
             if changed is None:
                 raise
             changed.append(error)
     return standings
+
+
+def own_standings(changed: list[IntegrityError] | None = None) -> list[Standing]:
+    """Return the same of every source of one's own that lies where no other folder was named."""
+    return _standings(own_names(), newest_version, changed)
 
 
 def standing(version: Version) -> Standing:

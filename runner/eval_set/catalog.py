@@ -1,14 +1,18 @@
 """What the tool knows before it runs: the sources, whose rows are in samplers/registry.py, and one row per encoder."""
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
 
 from runner.base.errors import InputError
 from runner.base.plug_ins import PlugIn, plug_in
+from runner.base.records import parse_cell
 from runner.eval_set.shapes.encoder import Config
 from runner.eval_set.shapes.encoder import EncoderSpec as EncoderSpec
 from runner.eval_set.shapes.plan import Kind, Normal
+from samplers.registry import DOCUMENTS as DOCUMENTS
 from samplers.registry import EXTERNAL_BASELINE as EXTERNAL_BASELINE
 from samplers.registry import PACKAGED_BASELINE as PACKAGED_BASELINE
 from samplers.registry import SOURCES as SOURCES
@@ -203,13 +207,48 @@ REFUSED: dict[str, str] = {
 """Names that operators may try, with the reason why nothing is evaluated and where to look instead."""
 
 
-def source(name: str) -> SourceSpec:
-    """Return the roster's row; an InputError says why a name is refused or which one may be meant."""
+def source(name: str, own: Iterable[str] = ()) -> SourceSpec:
+    """Return the roster's row; an InputError says why a name is refused or which one may be meant.
+
+    `own` are the names of sources of one's own that are known.
+    """
     if name in SOURCES:
         return SOURCES[name]
     if name in REFUSED:
         raise InputError(f"{name} is not evaluated: {REFUSED[name]}.")
-    raise InputError(f"There is no source {name!r}{_suggestion(name, SOURCES)} Sources: {', '.join(SOURCES)}.")
+    near = _suggestion(name, (*SOURCES, *own))
+    yours = f" Of your own: {', '.join(own)}." if own else ""
+    raise InputError(
+        f"There is no source {name!r}{near} Sources: {', '.join(SOURCES)}.{yours} For documents of your own: init "
+        "--documents FOLDER --name NAME."
+    )
+
+
+def own_source(name: str, fields: Mapping[str, str], baseline: str = "") -> SourceSpec:
+    """Return the source of one's own that a plan's block makes; InputError for a name that it cannot have."""
+    if name in SOURCES or name in REFUSED:
+        raise InputError(f"{name} is a name that the roster has. Call your documents otherwise: --name NAME.")
+    if not OWN_NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot name documents of your own: at most 40 small letters, digits and _, a letter first. Give "
+            "another with --name NAME."
+        )
+    return replace(
+        DOCUMENTS,
+        name=name,
+        reader=DOCUMENTS.name,
+        fields=tuple(sorted(fields.items())),
+        baseline=baseline or DOCUMENTS.baseline,
+    )
+
+
+OWN_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+"""Names that sources of one's own may have: they name folders and tables."""
+
+
+def is_external(name: str) -> bool:
+    """Return whether that is a public collection, which is compared and never decided."""
+    return name in SOURCES and SOURCES[name].policy == "external"
 
 
 NO_OWN: Mapping[str, EncoderSpec] = MappingProxyType({})
@@ -232,6 +271,12 @@ def encoder(name: str, own: Mapping[str, EncoderSpec] = NO_OWN) -> EncoderSpec:
     if ENCODERS[name].excluded:
         raise InputError(f"The encoder {name} is excluded: {ENCODERS[name].excluded}.")
     return ENCODERS[name]
+
+
+def is_packaged(cell: str) -> bool:
+    """Return whether a cell needs no weights but those that come with this tool."""
+    encoder_name = getattr(parse_cell(cell), "encoder", "")
+    return not encoder_name or (encoder_name in ENCODERS and bool(ENCODERS[encoder_name].package))
 
 
 def plugged_encoder(name: str) -> PlugIn | None:

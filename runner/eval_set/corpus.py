@@ -76,7 +76,9 @@ def sample_to_draw(version: Version) -> Sample:
     """Return the sample that the plan asks for, or will ask for once it is written from the catalog."""
     if version.plan_path(rehearsal=False).exists():
         return version.plan(rehearsal=False).sample
-    return Sample(size=version.source.sample_size, seed=DEFAULT_SEED)
+    source = version.source
+    fields = None if source.fields is None else dict(source.fields)
+    return Sample.model_validate({"size": source.sample_size, "seed": DEFAULT_SEED, "documents": fields})
 
 
 def fetched_corpus(version: Version) -> Path:
@@ -85,7 +87,7 @@ def fetched_corpus(version: Version) -> Path:
     from samplers.feeds.request import FetchRequest
 
     folder, sample = version.work / "live", sample_to_draw(version)
-    request = FetchRequest(size=sample.size, seed=sample.seed, options=frozenset(sample.options))
+    request = FetchRequest(size=sample.size, seed=sample.seed, options=sample.told)
     fetch(version.source.name, folder, request, say)
     return folder
 
@@ -109,7 +111,7 @@ def texts_to_show(version: Version) -> dict[str, Document] | None:
     source, folder = version.source, version.embedded_corpus
     if folder is None or not folder.exists():
         return None
-    embedded = read_corpus(folder, source.reader, frozenset(sample_to_draw(version).options)).documents
+    embedded = read_corpus(folder, source.reader, sample_to_draw(version).told).documents
     # Compared by content, since another corpus may have documents of the same ids.
     ours = {(document.doc_id, document.sha256): document for document in embedded}
     rows = load_corpus(version.corpus_path)[1]
@@ -125,7 +127,7 @@ def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:
     from samplers.corpus.sampling import cut_families, stratified_sample
     from samplers.registry import source_format
 
-    reading = read_corpus(corpus_path, source.reader, frozenset(sample.options))
+    reading = read_corpus(corpus_path, source.reader, sample.told)
     clusters = near_duplicates(reading.texts)
     # Near duplicates count as versions of one text, of which one is drawn; parts of one whole are drawn whole.
     families = source_format(source.reader).families
@@ -193,7 +195,7 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
     if header.reader == EXTERNAL_READER:
         by_id = {document.doc_id: document for document in read_external(corpus_path).documents}
     else:
-        reading = read_corpus(corpus_path, header.reader, frozenset(header.sample.options))
+        reading = read_corpus(corpus_path, header.reader, header.sample.told)
         listed = [reading.cards[row.doc_id] for row in rows if row.doc_id in reading.cards]
         by_id = {card.doc_id: reading.shelf.document(card) for card in listed}
     missing = [row.doc_id for row in rows if row.doc_id not in by_id]

@@ -62,7 +62,7 @@ EXTERNAL_CELLS = (
 
 
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
-    """Return the default matrix: the hub's encoders for production, the packaged ones for a rehearsal and for `demo`.
+    """Return the default matrix: the hub's encoders, or the packaged ones for a rehearsal and beside such a baseline.
 
     First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker,
     or with windows of 512 tokens if the structural one is the baseline's.
@@ -71,7 +71,8 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
         return list(EXTERNAL_CELLS)
     structural = source.structural_chunker
     fixed = "fixed_token_512_50"
-    if rehearsal or source.baseline == catalog.PACKAGED_BASELINE:
+    baseline = "" if rehearsal and not catalog.is_packaged(source.baseline) else source.baseline
+    if rehearsal or catalog.is_packaged(source.baseline):
         dense = [
             *(f"minilm-l6-v2 x {name}" for name in (fixed, structural, "fixed_token_256_25", "fixed_token_1024_100")),
             *(f"minilm-static-384 x {name}" for name in (fixed, structural)),
@@ -84,10 +85,9 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
             *(f"nomic-v1.5 x {name}" for name in (fixed, "fixed_token_1024_100")),
             f"mpnet-base-v2 x {fixed}",
         ]
-        # The baseline first; the sort is stable, so the others keep their order.
-        dense.sort(key=source.baseline.__ne__)
         best = "arctic-l-v2.0"
-    return [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
+    cells = [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
+    return [baseline, *(cell for cell in cells if cell != baseline)] if baseline else cells
 
 
 def default_plan_text(
@@ -113,6 +113,9 @@ def default_plan_text(
     first = "" if external else f'first: ["{cells[1]}"]\n'
     # A comment, and so no part of what is frozen: the decision says what is known of the sibling by then.
     reuse = f"# {source.structural_chunker} is taken over from {source.reuses}; the decision has its result there.\n"
+    documents = ""
+    if source.fields is not None:
+        documents = f", documents: {{{', '.join(f'{name}: {field}' for name, field in source.fields)}}}"
     choice = "" if external else JUDGES + EVIDENCE + SWITCHING + prior_text(prior)
     return f"""\
 # {head}
@@ -122,7 +125,7 @@ version: {version}
 baseline: "{cells[0]}"
 cells:
 {listed}
-{first}sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}}}
+{first}sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}{documents}}}
 {reuse if source.reuses else ""}{choice}pool_depth: {POOL_DEPTH}
 relevant_grade: {1 if external else 2}
 {_SETTINGS}"""
@@ -196,6 +199,10 @@ def _judge_problems(judges: Judges | None) -> list[str]:
 
 
 def _option_problems(plan: Plan, source: SourceSpec) -> list[str]:
+    if source.fields is None and plan.sample.documents is not None:
+        return [f"sample.documents: {source.name} is a source of the roster, whose reader needs no fields"]
+    if source.fields is not None and plan.sample.options:
+        return ["sample.options: documents of your own have none; name fields in sample.documents"]
     if not plan.sample.options:
         return []
     from samplers.registry import source_format
@@ -274,7 +281,8 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
     if not rehearsal and plan.baseline != source.baseline:
         problems.append(
             f"criterion 2: the production baseline of {source.name} is {source.baseline!r}, not {plan.baseline!r}; "
-            "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse)"
+            "a plan with another baseline is a rehearsal (rehearsal/plan.yaml, --rehearse), or decides in a folder of "
+            "your own (init --baseline CELL --eval-set-path FOLDER)"
         )
     if not rehearsal and plan.rule != RULE:
         problems.append(

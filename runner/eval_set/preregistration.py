@@ -77,7 +77,7 @@ def check_sample(version: Version) -> None:
 
 
 def _told(sample: Sample) -> str:
-    options = f", options {', '.join(sample.options)}" if sample.options else ""
+    options = f", {', '.join(sorted(sample.told))}" if sample.told else ""
     return f"{sample.size} (seed {sample.seed}{options})"
 
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
 from runner.base.errors import InputError, IntegrityError
 from runner.base.given_files import display, printable
-from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, WORKPLACE, cache_folder
+from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, OWN_SETS, WORKPLACE, cache_folder
 from runner.base.plain_yaml import read_yaml
 from runner.base.progress import say
 from runner.base.schema import Model, checked
@@ -100,7 +101,7 @@ class Version:
             return f"{self.tried_from.flags} --try"
         # A source's own folder need not be named: of the workplace, or of what came with the tool.
         given = [self.source.name]
-        own = [place / self.source.name for place in (EVAL_SETS, OWN_FILES / "eval-sets")]
+        own = [place / self.source.name for place in (EVAL_SETS, OWN_FILES / "eval-sets", OWN_SETS)]
         if self.folder.parent.resolve() not in (folder.resolve() for folder in own):
             given.append(f"--eval-set-path={self.folder.parent}")
         return shlex.join(given)
@@ -251,21 +252,77 @@ def is_trial(eval_set: Path, source: str) -> bool:
     return (place.name, place.parent.name) == (TRIAL, source)
 
 
-def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
-    """Return the newest version of a source in a folder of versions, by default those of the workplace.
+def home_of(name: str) -> Path:
+    """Return the folder of a source's versions where no other is named."""
+    return (EVAL_SETS if name in catalog.SOURCES else OWN_SETS) / name
 
-    InputError for a source that cannot be evaluated, where the folder is a version itself, a file, or unusable, and
-    for an external collection without a folder, since there are many of them.
+
+def is_record(eval_set: Path) -> bool:
+    """Return whether a folder of versions lies in the record, whose baselines are the roster's."""
+    return any(eval_set.is_relative_to(place.resolve()) for place in (EVAL_SETS, OWN_FILES / "eval-sets"))
+
+
+def own_names() -> list[str]:
+    """Return the names of the sources of one's own that lie where no other folder was named."""
+    names = (path.name for path in OWN_SETS.glob("*") if version_numbers(path))
+    return sorted(name for name in names if catalog.OWN_NAME.fullmatch(name) and name not in catalog.SOURCES)
+
+
+def source_in(eval_set: Path, name: str) -> SourceSpec:
+    """Return the source of that name as a folder of versions has it; InputError unless the roster or the folder does.
+
+    Outside of the record, EVAL_SETS, the newest plan's baseline is the source's, and its block of documents makes a
+    source of one's own.
+    """
+    row = catalog.SOURCES.get(name)
+    if row is not None and (is_record(eval_set) or row.policy == "external"):
+        return row
+    try:
+        plan = _newest_plan(eval_set)
+    except InputError:
+        if row is None:
+            raise
+        return row  # whoever reads the plan says what is wrong with it
+    baseline = plan.get("baseline")
+    baseline = baseline if isinstance(baseline, str) else ""
+    if row is not None:
+        return replace(row, baseline=baseline or row.baseline)
+    if plan.get("source") != name:
+        return catalog.source(name, own_names())
+    sample = plan.get("sample")
+    fields = sample.get("documents") if isinstance(sample, dict) else None
+    stated = fields.items() if isinstance(fields, dict) else ()
+    return catalog.own_source(name, {str(key): str(field) for key, field in stated}, baseline)
+
+
+def _newest_plan(eval_set: Path) -> dict[Any, Any]:
+    """Return the fields of the newest plan in a folder, none if there is none; InputError for one that is not YAML."""
+    folders = (eval_set / f"v{number}" for number in reversed(version_numbers(eval_set)))
+    paths = (folder / "plan.yaml" for folder in folders if not is_abandoned(folder))
+    path = next((path for path in paths if path.is_file()), None)
+    fields = read_yaml(path) if path is not None else None
+    return fields if isinstance(fields, dict) else {}
+
+
+def newest_version(
+    name: str, folder: Path | None = None, *, rehearsal: bool = False, begun_as: SourceSpec | None = None
+) -> Version:
+    """Return the newest version of a source in a folder of versions, by default the source's home.
+
+    `begun_as` is a source of one's own that has no version yet. InputError for a source that cannot be evaluated, where
+    the folder is a version itself, a file, or unusable, and for an external collection without a folder, since there
+    are many of them.
     """
     # Of a source, the workplace has one eval set; of a collection, one for every folder that was ever given.
-    source = catalog.source(name)
-    if source.policy == "external" and folder is None:
+    if catalog.is_external(name) and folder is None:
         evaluated = sorted(path.parents[1] for path in (WORKPLACE / ".work" / name).glob("*/v1/results.json"))
         raise InputError(
             f"Which collection of {name}? Give --corpus-path FOLDER to the driver, or --eval-set-path to the others; "
             f"evaluated so far: {', '.join(map(str, evaluated)) or 'none'}."
         )
-    own = EVAL_SETS / source.name
+    if name not in catalog.SOURCES and not catalog.OWN_NAME.fullmatch(name):
+        catalog.source(name, own_names())  # which says that there is none
+    own = home_of(name)
     try:
         given = (folder or own).resolve()
         if given.is_file() or (given / "plan.yaml").exists():
@@ -278,6 +335,7 @@ def newest_version(name: str, folder: Path | None = None, *, rehearsal: bool = F
             f"--eval-set-path: {display(given)} holds versions of {of}, and {name} is named. Name {of}, or the folder "
             f"of {name}."
         )
+    source = source_in(given, name) if begun_as is None or version_numbers(given) else begun_as
     # Beside an eval set of its own, work must not mix with that of the workplace's set of the same source.
     beside = WORKPLACE if given == own.resolve() else given
     return open_version(given, beside / ".work", cache_folder(), source, rehearsal=rehearsal)
@@ -305,10 +363,13 @@ def _refuse_odd_entries(eval_set: Path) -> None:
 
 def source_of(eval_set: Path) -> str | None:
     """Return the source whose versions a folder holds, by the newest plan; None if none says."""
-    plans = [eval_set / f"v{number}" / "plan.yaml" for number in version_numbers(eval_set)]
-    text = next((path.read_text("utf-8", "replace") for path in reversed(plans) if path.is_file()), "")
-    stated = re.search(r"^source: *([a-z_]+)", text, re.MULTILINE)
-    return stated[1] if stated and stated[1] in catalog.SOURCES else None
+    try:
+        plan = _newest_plan(eval_set)
+    except InputError:
+        return None
+    name, sample = plan.get("source"), plan.get("sample")
+    is_own = isinstance(sample, dict) and "documents" in sample
+    return name if isinstance(name, str) and (name in catalog.SOURCES or is_own) else None
 
 
 def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool = False) -> Version:
@@ -318,7 +379,7 @@ def existing_version(name: str, folder: Path | None = None, *, rehearsal: bool =
     """
     version = newest_version(name, folder, rehearsal=rehearsal)
     eval_set = version.folder.parent
-    if folder is None or eval_set == EVAL_SETS / name or version_numbers(eval_set):
+    if folder is None or eval_set == home_of(name) or version_numbers(eval_set):
         return version
     # Most often the folder above was meant, which holds one folder a source.
     below = eval_set / name

@@ -140,7 +140,7 @@ class Evening(Session):
         """Draw the plan's sample, unless the version has one; afterwards the version has plans, prompt and corpus."""
         version, given = self.version, self.corpus_path
         if given and not given.exists():
-            raise InputError(f"--corpus-path: {given} does not exist.")
+            raise InputError(f"{given} does not exist. Give the place that holds the documents.")
         drawn = None
         if not version.corpus_path.exists() and self.corpus_place is not None:
             say(f"reading and sampling {self.corpus_place}")

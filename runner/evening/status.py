@@ -230,7 +230,7 @@ def doubts(version: Version) -> list[str]:
         notes.append(FREEZES.format(version.number_name))
     if plan is not None and version.corpus_path.exists():
         header, _ = load_corpus(version.corpus_path)
-        if header.n_documents < plan.sample.size and not version.source.corpus:
+        if header.n_documents < plan.sample.size and not (version.source.corpus or version.source.fields is not None):
             notes.append(
                 f"{header.n_documents:,} documents, where the plan asks for {plan.sample.size:,}: among few documents "
                 "every cell scores higher than among all of them."

@@ -2,13 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from runner.base.canonical import JSON, file_sha256, read_jsonl
+from runner.base.csv_files import Faults, csv_rows
 from runner.base.errors import InputError
-from runner.base.given_files import csv_rows, printable
+from runner.base.given_files import printable
+from runner.base.progress import say
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, all_rows, rounds
 from runner.eval_set.labels import append_labels, first_readings, load_labels
@@ -30,9 +32,14 @@ class Imported(NamedTuple):
     known: int
 
 
+_NEEDED = {"query_id": "qid query-id", "doc_id": "docid document document_id corpus-id", "grade": "relevance rel score"}
+_OTHERS = {"reason": "rationale comment", "judge": "", "model": "", "batch": ""}
+"""Columns of grades in a CSV file, with other names that people have for them."""
+
+
 def _csv_answers(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
-    """Yield line number and fields of each answer of a CSV file; a cell left empty says nothing."""
-    for number, row in csv_rows(path, "query_id", "doc_id", "grade"):
+    """Yield number and fields of each row of a CSV file of answers; a cell left empty says nothing."""
+    for number, row in csv_rows(path, _NEEDED, _OTHERS):
         said: dict[str, JSON] = {name: value for name, value in row.items() if value}
         if re.fullmatch(r"[0-9]{1,9}", row["grade"]):
             said["grade"] = int(row["grade"])
@@ -86,19 +93,28 @@ class Importer:
         """Append a file of answers, all of them or none; `judge` and `model` are meant if an answer does not say.
 
         An answer that is known with the same grade is left out; one with another grade, or that does not fit what was
-        exported, is an InputError that names file and line. The file answers the batch that it is named after
-        (batch-0007.answers.jsonl), else the only one that holds all its pairs.
+        exported, is an InputError that names file and row, a line for each fault. The file answers the batch that it is
+        named after (batch-0007.answers.jsonl), else the only one that holds all its pairs.
         """
         read = _csv_answers if path.suffix.lower() == ".csv" else read_jsonl
-        rows = [(f"{path}:{number}", checked(Answer, fields, f"{path}:{number}")) for number, fields in read(path)]
+        rows: list[tuple[str, Answer]] = []
+        faults = Faults()
+        for number, fields in read(path):
+            where = f"{path}:{number}"
+            with faults.of_row():
+                answer = checked(Answer, fields, where)
+                if self._by_people and answer.model:
+                    raise InputError(
+                        f"{where}: the model {answer.model!r} judged, and --person says a person. {_NOTHING} Leave out "
+                        "--person, and give --model ID."
+                    )
+                rows.append((where, answer))
+        faults.stop()
         if not rows:
             raise InputError(f"{path} holds no answers.")
-        for where, answer in rows:
-            if self._by_people and answer.model:
-                raise InputError(
-                    f"{where}: the model {answer.model!r} judged, and --person says a person. {_NOTHING} Leave out "
-                    "--person, and give --model ID."
-                )
+        is_table = read is _csv_answers
+        if is_table:
+            rows = self._asked_for(rows, path)
         # Of a pair in several batches, the file's name says which one is meant, else all its pairs together.
         if named := _NAMED_AFTER_BATCH.fullmatch(path.name):
             batch = named[1]
@@ -110,30 +126,53 @@ class Importer:
             ]
             shared = set.intersection(*holding) if holding else set()
             batch = shared.pop() if len(shared) == 1 else ""
-        return self.take(
-            (where, self._label(answer, where, judge=judge, model=model, batch=batch, judged_on=judged_on))
+        labels: list[tuple[str, Label]] = []
+        for where, answer in rows:
+            asked = self._exported.get((answer.query_id, answer.doc_id), [])
+            # A table has one grade a pair. If the pair is asked again, to see whether a judge repeats itself, the first
+            # batch is answered.
+            if is_table and len(asked) > 1 and not (answer.batch or batch):
+                answer = answer.model_copy(update={"batch": asked[0].batch})
+            with faults.of_row():
+                label = self._label(answer, where, judge=judge, model=model, batch=batch, judged_on=judged_on)
+                labels.append((where, label))
+        faults.stop()
+        return self.take(labels)
+
+    def _asked_for(self, rows: Sequence[tuple[str, Answer]], path: Path) -> list[tuple[str, Answer]]:
+        """Return the rows of a table of one's own without those of known pairs that no batch holds."""
+        pairs = self._exported.keys()
+        kept = [
+            (where, answer)
             for where, answer in rows
-        )
+            if (answer.query_id, answer.doc_id) in pairs
+            or not (answer.query_id in self._queries and answer.doc_id in self._n_chars)
+        ]
+        if n_odd := len(rows) - len(kept):
+            say(f"note: {path}: {n_odd:,} of {len(rows):,} rows are of pairs that nobody asked for, and are left out")
+        return kept
 
     def take(self, given: Iterable[tuple[str, Label]]) -> Imported:
         """Append labels, each with its place for messages, all of them or none, in the order of the batches' rows."""
         # All are checked before any is written.
         fresh: dict[LabelKey, Label] = {}
-        n_known = 0
+        n_known, faults = 0, Faults()
         for where, answered in given:
-            label = self._in_its_round(answered)
-            self._check_judge(label, where)
-            earlier = self._known.get(label.key) or fresh.get(label.key)
-            if earlier is None:
-                fresh[label.key] = label
-            elif (earlier.grade, earlier.doubt) == (label.grade, label.doubt):
-                n_known += 1
-            else:
-                raise InputError(
-                    f"{where}: query {label.query_id} and {label.doc_id} have grade {_graded(earlier)} by "
-                    f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} A second reading is another "
-                    "round, or another judge's."
-                )
+            with faults.of_row():
+                label = self._in_its_round(answered)
+                self._check_judge(label, where)
+                earlier = self._known.get(label.key) or fresh.get(label.key)
+                if earlier is None:
+                    fresh[label.key] = label
+                elif (earlier.grade, earlier.doubt) == (label.grade, label.doubt):
+                    n_known += 1
+                else:
+                    raise InputError(
+                        f"{where}: query {label.query_id} and {label.doc_id} have grade {_graded(earlier)} by "
+                        f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} A second reading is another "
+                        "round, or another judge's."
+                    )
+        faults.stop()
         if fresh:
             # Those of no batch come last.
             added = sorted(

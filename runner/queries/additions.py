@@ -7,7 +7,7 @@ from runner.eval_set.asked import asked
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
 from runner.queries.checks import named, refuse_errors, repeats
-from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, plain, read_queries
+from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, is_table, plain, read_queries
 
 
 def add_queries(version: Version, path: Path) -> str:
@@ -31,8 +31,10 @@ def add_queries(version: Version, path: Path) -> str:
     new = {named(row, path).id for row in fresh}
     findings = repeats([*earlier, *(named(row, path) for row in fresh)])
     refuse_errors([each for each in findings if new & set(each.queries)], f"Nothing of {path} was added")
-    # Ids of the given file are its own; the version counts on.
-    ids = fresh_ids("q", [row.id for row in earlier], len(fresh))
+    # Ids of drafts are their own, and the version counts on; those of a table may stand in grades too, and are kept.
+    ids, taken = [row.id for row in fresh], {row.id for row in earlier}
+    if not is_table(path) or taken.intersection(ids):
+        ids = fresh_ids("q", [row.id for row in earlier], len(fresh))
     added = [row.model_copy(update={"id": query_id}) for query_id, row in zip(ids, fresh, strict=True)]
     append_queries(own, added, version.number_name)
     lacking = MIN_QUERIES - len(earlier) - len(added)

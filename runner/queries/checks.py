@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from runner.base.errors import InputError
 from runner.base.records import PERSON, Chunk, Document, Run, Span, by_model
-from runner.eval_set import catalog
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
@@ -26,6 +25,7 @@ from runner.queries.wording import (
     words,
 )
 from runner.retrieve.bm25 import bm25_run
+from samplers.source import QueryKind
 
 MOST_OVERLAP = 0.6
 """Mean overlap of generated queries above which search by words is flattered: 0.746 and, by hand, 0.385 were seen."""
@@ -114,7 +114,7 @@ def check(
             Finding(rule, [row.id], f"{one.id}: {what}.", rule == "no document")
             for rule, what in _oddities(query, document)
         ]
-    findings += [*_counts([*rows, *beside]), *_leaning(queries), *_spread(source, rows)]
+    findings += [*_counts([*rows, *beside]), *_leaning(queries), *_spread(version.source.queries, rows)]
     return QueryReport(source, version.number_name, queries, findings)
 
 
@@ -233,9 +233,9 @@ def _counts(rows: Sequence[QueryRow]) -> list[Finding]:
     return findings
 
 
-def _spread(source: str, rows: Sequence[QueryRow]) -> list[Finding]:
+def _spread(kinds: Sequence[QueryKind], rows: Sequence[QueryRow]) -> list[Finding]:
     """Return kinds that nobody of the source would leave out, or ask so often, and kinds that are not known."""
-    wanted = expected(source, len(rows))
+    wanted = expected(kinds, len(rows))
     ids: dict[str, list[str]] = {kind: [] for kind in wanted}
     for row in rows:
         ids.setdefault(row.kind, []).append(row.id)
@@ -248,7 +248,7 @@ def _spread(source: str, rows: Sequence[QueryRow]) -> list[Finding]:
         elif share >= 2 and not named:
             message = f"No query is of the kind {kind}; the source's share is {share:.0f}."
             findings.append(Finding("spread", [], message))
-        elif len(named) > 2 * share + 2 and catalog.source(source).queries:
+        elif len(named) > 2 * share + 2 and kinds:
             message = f"{len(named)} queries are of the kind {kind}; the source's share is {share:.0f}."
             findings.append(Finding("spread", [], message))
     return findings

@@ -1,8 +1,8 @@
 """The kinds of query, and how many of each a source's queries should have, by the weights of its row."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from runner.eval_set import catalog
+from samplers.source import QueryKind
 
 WANTED_HAND = 8
 WANTED_GENERATED = 17
@@ -23,16 +23,15 @@ KINDS: Mapping[str, str] = {
 """The known kinds and what each is; another kind is allowed and reported."""
 
 
-def expected(source: str, n_queries: int) -> dict[str, float]:
-    """Return how many of `n_queries` would be of each kind, were they spread as the source's weights say."""
-    kinds = catalog.source(source).queries
+def expected(kinds: Sequence[QueryKind], n_queries: int) -> dict[str, float]:
+    """Return how many of `n_queries` would be of each kind, were they spread as a source's weights say."""
     total = sum(kind.weight for kind in kinds)
     return {kind.kind: n_queries * kind.weight / total for kind in kinds}
 
 
-def whole_shares(source: str, n_queries: int) -> dict[str, int]:
+def whole_shares(kinds: Sequence[QueryKind], n_queries: int) -> dict[str, int]:
     """Return `expected` in whole queries that sum to `n_queries`: those with the largest remainders are rounded up."""
-    wanted = expected(source, n_queries)
+    wanted = expected(kinds, n_queries)
     shares = {kind: int(share) for kind, share in wanted.items()}
     lacking = n_queries - sum(shares.values())
     for kind in sorted(wanted, key=lambda kind: shares[kind] - wanted[kind])[:lacking]:

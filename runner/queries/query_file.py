@@ -7,10 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from runner.base.canonical import refuse_special, write_atomic
+from runner.base.csv_files import Faults, csv_rows
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.plain_yaml import read_yaml
-from runner.base.records import ASKED, by_model
+from runner.base.records import ASKED, PERSON, by_model
 from runner.base.schema import checked
 from runner.base.store import disk_errors
 from runner.eval_set.shapes.queries import Queries, QueryRow
@@ -28,13 +29,52 @@ _FORM = "Write the list as one item a line, each with a dash, and as the last th
 _BOM = b"\xef\xbb\xbf"
 
 
+_NEEDED = {"query": "text question plain"}
+_KNOWN = {"query_id": "id qid", "document": "source_document doc_id docid"}
+_KNOWN |= dict.fromkeys(("paraphrased", "kind", "origin", "stratum", "note"), "")
+"""Columns of queries in a CSV file, with other names that people have for them."""
+
+
 def read_queries(path: Path) -> list[QueryRow]:
-    """Return the rows of a file like queries.yaml; an InputError names every field that is wrong, or an id twice."""
-    rows = checked(Queries, read_yaml(path), path).queries
+    """Return the rows of a file like queries.yaml, or of a CSV file.
+
+    An InputError names every field or row that is wrong, or an id twice.
+    """
+    rows = _csv_queries(path) if is_table(path) else checked(Queries, read_yaml(path), path).queries
     if twice := [query_id for query_id, count in Counter(row.id for row in rows).items() if count > 1]:
         raise InputError(f"{path} has the id {twice[0]} twice. Give every query an id of its own.")
     if len(rows) > MOST_QUERIES:
         raise InputError(f"{path} has {len(rows):,} queries; at most {MOST_QUERIES:,} are read. Split the file.")
+    return rows
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file is CSV by its name."""
+    return path.suffix.lower() == ".csv"
+
+
+def _csv_queries(path: Path) -> list[QueryRow]:
+    """Return the rows of a CSV file: a topic of a person's, unless columns say otherwise."""
+    faults, rows, ids = Faults(), list[QueryRow](), dict[str, int]()
+    for number, row in csv_rows(path, _NEEDED, _KNOWN):
+        where, query_id = f"{path}:{number}", row.get("query_id") or f"q{len(ids) + 1:02d}"
+        with faults.of_row():
+            text, other = (" ".join(row.get(name, "").split()) for name in ("query", "paraphrased"))
+            if not text or not (text + other).isprintable():
+                raise InputError(f"{where}: there is no query, or one that cannot be shown.")
+            if (first := ids.setdefault(query_id, number)) != number:
+                raise InputError(f"{where}: the id {printable(query_id)} is that of row {first} too.")
+            fields = {
+                "id": query_id,
+                **({"plain": text, "paraphrased": other} if other else {"text": text}),
+                "kind": row.get("kind") or "topic",
+                "origin": row.get("origin") or PERSON,
+                "source_document": row.get("document", ""),
+                "stratum": row.get("stratum", ""),
+                "note": row.get("note", ""),
+            }
+            rows.append(checked(QueryRow, fields, where))
+    faults.stop()
     return rows
 
 

@@ -131,6 +131,6 @@ def _template(version: Version) -> str:
     asked = {kind.kind: kind for kind in version.source.queries}
     kinds = "".join(
         f"#   {kind} {count}: {KINDS[kind]}; here: {asked[kind].wanted}, such as: {asked[kind].example}\n"
-        for kind, count in whole_shares(version.source.name, n_queries).items()
+        for kind, count in whole_shares(version.source.queries, n_queries).items()
     )
     return TEMPLATE.format(n_queries=n_queries, n_hand=WANTED_HAND, kinds=kinds)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from runner.base.csv_files import Faults, csv_rows
 from runner.base.errors import InputError
-from runner.base.given_files import csv_rows
 from runner.base.records import TRAFFIC
 from runner.eval_set.shapes.queries import QueryRow
 from runner.queries.query_file import plain
@@ -27,17 +27,23 @@ class Asked(NamedTuple):
 def read_counts(path: Path) -> list[Asked]:
     """Return the queries of a CSV file with the columns `query` and `count`, the most asked first.
 
-    Repeats are folded without regard to case and white space. An InputError names the line that is wrong.
+    Repeats are folded without regard to case and white space. An InputError names each row that is wrong.
     """
     spelt: dict[str, str] = {}
     times: Counter[str] = Counter()
-    for number, row in csv_rows(path, "query", "count"):
+    faults = Faults()
+    for number, row in csv_rows(path, {"query": "text", "count": "n times"}, {}):
         text, count = " ".join(row["query"].split()), row["count"]
-        if not (text.isprintable() and text and count.isascii() and count.isdigit() and int(count[:12]) > 0):
-            raise InputError(f"{path}:{number}: a query and how often it was asked are expected.")
+        is_count = count.isascii() and count.isdigit() and int(count[:12]) > 0
+        with faults.of_row():
+            if not (text.isprintable() and text and is_count):
+                raise InputError(f"{path}:{number}: a query and how often it was asked are expected.")
+        if not is_count:
+            continue
         # The first spelling stands for all; twelve digits are more than any log counts.
         spelt.setdefault(plain(text), text)
         times[plain(text)] += int(count[:12])
+    faults.stop()
     return [Asked(spelt[text], count) for text, count in sorted(times.items(), key=lambda item: (-item[1], item[0]))]
 
 

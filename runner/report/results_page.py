@@ -185,6 +185,7 @@ _ASKED: dict[str, object] = {
         sentences.lead,
         sentences.short,
         sentences.next_step,
+        sentences.own_baseline,
         sentences.spoken_of,
         sentences.unread_apart,
         sentences.weaknesses,

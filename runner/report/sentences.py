@@ -103,6 +103,7 @@ def _template(name: str) -> Template:
         median,
         never_compared,
         not_ruled_out,
+        own_baseline,
         reaches_gain,
         recall_words,
         recommendation,
@@ -152,6 +153,15 @@ def kept_in_draws(results: Results, decision: Decision | None) -> float | None:
         return None
     chosen = results.outcome.recommended if decision is None else decision.chosen.cell
     return {row.cell: row.candidate for row in noise.cells}.get(chosen, noise.no_candidate)
+
+
+def own_baseline(results: Results) -> str:
+    """Return why the baseline is the plan's own and not the roster's, "" if it is the roster's."""
+    plan, row = results.plan, SOURCES.get(results.source)
+    if plan.sample.documents is not None:
+        return f"{results.source} is no source of the roster"
+    is_own = row is not None and results.kind == "production" and plan.baseline != row.baseline
+    return f"the roster's is {row.baseline}" if row is not None and is_own else ""
 
 
 def source_weakness(name: str) -> str:

@@ -15,7 +15,6 @@ import sqlite_vec
 from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
 from runner.base.given_files import display, printable
-from runner.eval_set import catalog
 from runner.substrate.shapes import SubstrateFacts
 from runner.substrate.tables import Rows, declared, table_names
 
@@ -82,8 +81,7 @@ def open_substrate(path: Path, source: str) -> Iterator[Substrate]:
     meanwhile. With one, everything is read from one snapshot, and SQLite may make a -shm file. In another journal mode
     each statement sees the state of its own time, since a longer read would hold writers up.
     """
-    name = catalog.source(source).name
-    names = table_names(name)
+    names = table_names(source)
     path, is_wal = _database_file(path)
     log = path.with_name(path.name + "-wal")
     state = _state(path) if is_wal and not (log.exists() and log.stat().st_size) else None
@@ -100,10 +98,10 @@ def open_substrate(path: Path, source: str) -> Iterator[Substrate]:
         if facts is None:
             listed = "\n".join(f"  - {problem}" for problem in problems)
             raise InputError(
-                f"{display(path)} is not a substrate of {name} as this tool reads it:\n{listed}\n"
+                f"{display(path)} is not a substrate of {source} as this tool reads it:\n{listed}\n"
                 "Give the substrate's database and the source that it holds; runner/substrate/tables.py has the schema."
             )
-        yield Substrate(name, names, rows, facts)
+        yield Substrate(source, names, rows, facts)
     finally:
         connection.close()
     # Reached only where nothing was raised: the file that was taken for immutable must still be the same.

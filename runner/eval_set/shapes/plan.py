@@ -10,13 +10,27 @@ from runner.base.schema import Count, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.encoder import EncoderSpec
 from runner.eval_set.shapes.labels import Judges
 
+FieldOf = Literal["text", "title", "id", "stratum", "family", "url", "table"]
+"""What documents of one's own may have a field for, or a database a table."""
+
+FieldName = Annotated[str, Field(pattern=r"^\w[\w -]{0,59}$")]
+
 
 class Sample(Sparse):
-    """How many documents are drawn, the seed of the draw, and what the source's reader is told ("notices")."""
+    """How many documents are drawn, the seed of the draw, and what the source's reader is told ("notices").
+
+    `documents` makes the plan's source one of its own: which field of its documents says what.
+    """
 
     size: Annotated[int, Field(ge=1)]
     seed: Count
     options: list[str] = Field(default_factory=list)
+    documents: dict[FieldOf, FieldName] | None = None
+
+    @property
+    def told(self) -> frozenset[str]:
+        """What the reader is told: the options, and each field as `text=body`."""
+        return frozenset([*self.options, *(f"{name}={field}" for name, field in (self.documents or {}).items())])
 
 
 class Rule(FrozenModel):

@@ -1,0 +1,77 @@
+"""Tables that a person brings as CSV: rows with their numbers, and every fault of them at once, a line each."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from runner.base.canonical import refuse_special
+from runner.base.errors import InputError
+from runner.base.given_files import MAX_LINE, printable
+from runner.base.progress import say
+
+MOST_FAULTS = 20
+"""Faults of a table that a message names, a line each."""
+
+
+class Faults:
+    """What is wrong with the rows of a table: collected, a line each, and raised together."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    @contextmanager
+    def of_row(self) -> Iterator[None]:
+        """Keep the InputError of a row, which names its place, instead of raising it."""
+        try:
+            yield
+        except InputError as error:
+            self._lines.append(str(error))
+
+    def stop(self) -> None:
+        """Raise InputError with the faults found, if there are any."""
+        if more := len(self._lines) - MOST_FAULTS:
+            self._lines[MOST_FAULTS:] = [f"and {more:,} more rows"] if more > 0 else []
+        if self._lines:
+            raise InputError("\n".join(self._lines))
+
+
+def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[int, dict[str, str]]]:
+    """Return number and fields of each row of a CSV file, without blanks around; the header is row 1.
+
+    `needed` and `known` are columns by name, each with further names for it, a blank between; the columns that are
+    `known` may be missing, and others are not read. Fields are parted as in the header, by comma, semicolon or tab.
+    InputError for a file that cannot be read, and with each row that has more or fewer fields than the header.
+    """
+    refuse_special(path)
+    faults = Faults()
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            head = file.readline(MAX_LINE)
+            file.seek(0)
+            # A byte order mark is passed over once more: seek goes to its front.
+            table = csv.reader(file, strict=True, delimiter=max(",;\t", key=head.count))
+            header = [name.strip("\ufeff ").casefold() for name in next(table, [])]
+            names = {
+                each: name for name, others in [*needed.items(), *known.items()] for each in (name, *others.split())
+            }
+            columns = {names[name]: place for place, name in reversed([*enumerate(header)]) if name in names}
+            if missing := [name for name in needed if name not in columns]:
+                raise InputError(
+                    f"{path}:1: a header with the columns {', '.join(needed)} is expected; {', '.join(missing)} is "
+                    "missing."
+                )
+            if unread := [name for name in header if name not in names]:
+                say(f"note: {path}: columns that are not read: {', '.join(map(printable, unread))}")
+            rows = []
+            for number, row in enumerate(table, 2):
+                if not any(map(str.strip, row)):
+                    continue
+                with faults.of_row():
+                    if len(row) != len(header):
+                        raise InputError(f"{path}:{number}: {len(row)} fields, and the header has {len(header)}.")
+                    rows.append((number, {name: row[place].strip() for name, place in columns.items()}))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is not a CSV file in UTF-8 that can be read ({error}).") from error
+    faults.stop()
+    return rows
