@@ -10,6 +10,10 @@ from runner.base.errors import InputError
 from runner.base.given_files import MAX_LINE, printable
 from runner.base.progress import say
 
+QUERY = {"query": "text question plain"}
+QUERY_FACTS = {"query_id": "id qid", "document": "source_document doc_id docid"}
+"""Columns of queries, each with other names that people have for it."""
+
 MOST_FAULTS = 20
 """Faults of a table that a message names, a line each."""
 

@@ -13,8 +13,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from runner.base.canonical import JSON, digest, read_jsonl, slug
+from runner.base.csv_files import QUERY, QUERY_FACTS, csv_rows
 from runner.base.errors import InputError
-from runner.base.given_files import csv_rows, decoded, display, numbered_lines, printable
+from runner.base.given_files import decoded, display, numbered_lines, printable
 from runner.base.progress import say
 from runner.base.records import RUN_DEPTH, Document, Hit, Run
 from runner.base.schema import FrozenModel, checked
@@ -131,14 +132,15 @@ def _query_rows(path: Path) -> Iterator[tuple[str, dict[str, JSON]]]:
     kind = path.suffix.lower()
     rows: Iterator[tuple[int, Mapping[str, Any]]]
     if kind == ".csv":
-        rows = csv_rows(path, "query")
+        rows = iter(csv_rows(path, QUERY, QUERY_FACTS))
     elif kind in (".jsonl", ".ndjson"):
         rows = read_jsonl(path)
     else:
         rows = ((number, {"text": decoded(line, f"{display(path)}:{number}")}) for number, line in numbered_lines(path))
     for number, row in rows:
         text = row.get("query", row.get("text", ""))
-        yield f"{display(path)}:{number}", {"id": row.get("id") or f"q{number}", **row, "text": text}
+        query_id = row.get("query_id") or row.get("id") or f"q{number}"
+        yield f"{display(path)}:{number}", {**row, "id": query_id, "text": text}
 
 
 def wanted_documents(asked: GivenQueries, documents: Iterable[Document]) -> dict[str, dict[str, int]]:

@@ -169,8 +169,8 @@ class Importer:
                 else:
                     raise InputError(
                         f"{where}: query {label.query_id} and {label.doc_id} have grade {_graded(earlier)} by "
-                        f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} A second reading is another "
-                        "round, or another judge's."
+                        f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} A second reading is "
+                        "another round, or another judge's."
                     )
         faults.stop()
         if fresh:

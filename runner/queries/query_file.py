@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from runner.base.canonical import refuse_special, write_atomic
-from runner.base.csv_files import Faults, csv_rows
+from runner.base.csv_files import QUERY, QUERY_FACTS, Faults, csv_rows
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.plain_yaml import read_yaml
@@ -29,10 +29,7 @@ _FORM = "Write the list as one item a line, each with a dash, and as the last th
 _BOM = b"\xef\xbb\xbf"
 
 
-_NEEDED = {"query": "text question plain"}
-_KNOWN = {"query_id": "id qid", "document": "source_document doc_id docid"}
-_KNOWN |= dict.fromkeys(("paraphrased", "kind", "origin", "stratum", "note"), "")
-"""Columns of queries in a CSV file, with other names that people have for them."""
+_FACTS = QUERY_FACTS | dict.fromkeys(("paraphrased", "kind", "origin", "stratum", "note"), "")
 
 
 def read_queries(path: Path) -> list[QueryRow]:
@@ -56,7 +53,7 @@ def is_table(path: Path) -> bool:
 def _csv_queries(path: Path) -> list[QueryRow]:
     """Return the rows of a CSV file: a topic of a person's, unless columns say otherwise."""
     faults, rows, ids = Faults(), list[QueryRow](), dict[str, int]()
-    for number, row in csv_rows(path, _NEEDED, _KNOWN):
+    for number, row in csv_rows(path, QUERY, _FACTS):
         where, query_id = f"{path}:{number}", row.get("query_id") or f"q{len(ids) + 1:02d}"
         with faults.of_row():
             text, other = (" ".join(row.get(name, "").split()) for name in ("query", "paraphrased"))
