@@ -30,6 +30,9 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
     documents = kept_documents(collection, plan)
     common = {"kind": "given" if judged_by else "published", "origin": "harvested"}
     rows = [{"id": query_id, "text": text, **common} for query_id, text in collection.queries.items()]
+    for row in rows:
+        if row["id"] in collection.sources:
+            row["source_document"] = collection.sources[row["id"]]
     listed = yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False, width=1_000_000)
     write_atomic(version.queries_path, listed.encode())
     # The archive is written on the way: the header names its digest.

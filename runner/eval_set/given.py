@@ -194,11 +194,16 @@ def given_documents(given: Table) -> tuple[Document, ...]:
 
 
 def given_collection(
-    documents: Sequence[Document], asked: Mapping[str, str], qrels: Table, name: str
+    documents: Sequence[Document],
+    asked: Mapping[str, str],
+    qrels: Table,
+    name: str,
+    sources: Mapping[str, str] | None = None,
 ) -> beir.Collection:
     """Return what was given as a public collection is read: queries without judgments are left out.
 
-    `qrels` are a mapping query -> document -> grade, rows, a DataFrame or a TREC file.
+    `sources` are the documents that queries were written from, which need no judgment. `qrels` are a mapping query ->
+    document -> grade, rows, a DataFrame or a TREC file.
     """
     # Whatever the qrels name has to be there: a mistyped id would lower every score in silence.
     judged = read_trec_qrels(qrels) if isinstance(qrels, str | Path) else _qrels(qrels)
@@ -213,7 +218,9 @@ def given_collection(
             f"{len(judged_queries)} queries are judged; at least 2 are needed, and 25 or more to see anything."
         )
     # There are no files to take digests of; those of the content stand in their place.
-    rows = [[document.doc_id, document.sha256] for document in documents]
+    rows, asking = [[document.doc_id, document.sha256] for document in documents], digest(judged_queries)
+    if sources:
+        asking = digest([judged_queries, sources])
     return beir.Collection(
         name=name,
         documents=tuple(documents),
@@ -225,7 +232,8 @@ def given_collection(
         qrels={query_id: judged[query_id] for query_id in judged_queries},
         missing_documents=(),
         split=name,
-        sha256=beir.CollectionDigests(digest(rows), digest(judged_queries), digest(judged)),
+        sha256=beir.CollectionDigests(digest(rows), asking, digest(judged)),
+        sources=sources or {},
     )
 
 

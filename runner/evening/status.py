@@ -7,6 +7,7 @@ contains the words of the first.
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
@@ -260,7 +261,10 @@ def missing_documents(version: Version) -> str:
     """Return which queries name a source document that is not in the sample, and what to do; "" if none does."""
     documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
     named = [query for query in load_queries(version.queries_path) if query.source_document]
-    gone = [f"{query.id} ({query.source_document})" for query in named if query.source_document not in documents]
+    gone = []
+    for query in (query for query in named if query.source_document not in documents):
+        near = get_close_matches(query.source_document, sorted(documents), n=1)
+        gone.append(f"{query.id} ({query.source_document}{f'; is it {near[0]}?' if near else ''})")
     if not gone:
         return ""
     return (

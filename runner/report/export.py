@@ -10,6 +10,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import SCORE_UNIT
 from runner.base.store import disk_errors
+from runner.eval_set.shapes.judges import Estimate, SourceFound
 from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, Results
 
@@ -28,7 +29,9 @@ def table(results: Results, lists: RankedLists, name: str) -> "DataFrame":
     except ImportError as error:
         raise InputError(_missing(error)) from error
     if name == "cells":
-        return pandas.DataFrame([_cell(place, row) for place, row in enumerate(results.cells, start=1)])
+        found = {row.cell: row for row in results.sources.cells} if results.sources else {}
+        ranking = enumerate(results.cells, start=1)
+        return pandas.DataFrame([_cell(place, row) | _sources(found.get(row.cell)) for place, row in ranking])
     if name == "queries":
         columns = ["query", "query_kind", "origin", "stratum", "cell", "measure", "value"]
         return pandas.DataFrame(_queries(results), columns=columns)
@@ -50,6 +53,16 @@ def _cell(place: int, row: CellResult) -> Row:
         low, high = getattr(test, part, None) or (None, None)
         made |= {f"{part}_low": low, f"{part}_high": high}
     return made | {"gate": row.gate.verdict, "confirmed": row.confirmed, "short_of": "; ".join(row.short_of)}
+
+
+def _sources(found: SourceFound | None) -> Row:
+    """Return the columns of how a cell ranks source documents; empty if no query names one."""
+    made: Row = {}
+    for name in ("first_ten", "mrr", "difference"):
+        figure: Estimate | None = getattr(found, name, None)
+        for part in ("value", "low", "high"):
+            made[f"source_{name}" + ("" if part == "value" else f"_{part}")] = getattr(figure, part, None)
+    return made
 
 
 def _queries(results: Results) -> Iterator[tuple[JSON, ...]]:

@@ -61,6 +61,9 @@ RANKING = (
 )
 """The columns of the table `cells` that a reader wants first."""
 
+SOURCES = ("source_first_ten", "source_mrr")
+"""Those that come with them where queries name the document that they were written from."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -97,7 +100,8 @@ class Evaluation:
         if name not in ("ranking", *TABLES):
             raise InputError(f"There is no table {printable(name)!r}. There are ranking, {', '.join(TABLES)}.")
         if name == "ranking":
-            return table(self.results, self.lists, "cells")[list(RANKING)]
+            sources = SOURCES if self.results.sources else ()
+            return table(self.results, self.lists, "cells")[[*RANKING, *sources]]
         return table(self.results, self.lists, name)
 
     def compare(self, cell: str, other: str, measure: str = "ndcg@10") -> "Compared":
@@ -170,8 +174,8 @@ def evaluate(
     Documents and queries are dicts by id, rows as dicts, or DataFrames (columns `id`, `text`, of documents also
     `title`); or paths: of a folder of Markdown, text, HTML, PDF or JSON, and of a file with a query a line, or with the
     columns `query` and `document`. `qrels` are query -> document -> grade, a DataFrame of `query_id`, `doc_id`,
-    `grade`, or a TREC file; without them a query's `document` is the one that it wants. Queries without either are not
-    scored, and named.
+    `grade`, or a TREC file; without them a query's `document` is the one that it wants, with them the one that it was
+    written from (`source_` columns of the table). Queries without either are not scored, and named.
 
     `chunkers` and `encoders` are functions by the names that cells have for them: from a text to pieces of it or spans
     (from a Document, if the parameter is called `document`), and from a list of texts to an array, or a pair of those
@@ -187,9 +191,12 @@ def evaluate(
     listed = [cells] if isinstance(cells, str) else list(cells)
     # Each input is held to its form before anything is searched.
     asked, texts = given_queries(queries), given_documents(documents)
-    if qrels is None and not (qrels := wanted_documents(asked, texts)):
+    wanted = wanted_documents(asked, texts)
+    if qrels is None and not wanted:
         raise InputError("No query has a grade. Give qrels, or queries with the document that each wants.")
-    collection = given_collection(texts, asked.texts, qrels, name)
+    # Beside judgments the one document that a query was written from is a second measure, which no judge bends.
+    sources = {} if qrels is None else {query_id: next(iter(one)) for query_id, one in wanted.items() if len(one) == 1}
+    collection = given_collection(texts, asked.texts, wanted if qrels is None else qrels, name, sources)
     ids = frozenset(document.doc_id for document in texts)
     runs = [given_run(cell, given, collection.queries, asked.texts, ids) for cell, given in (retrievers or {}).items()]
     if repeated := sorted({run.cell for run in runs if sum(run.cell == other.cell for other in runs) > 1}):

@@ -6,8 +6,8 @@ aside and counted, and what contradicts itself is an error that names file and l
 
 import re
 import unicodedata
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,6 +64,8 @@ class Collection:
     missing_documents: tuple[str, ...]
     split: str
     sha256: CollectionDigests
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The document that each query was written from, where a Python program says so."""
 
     @property
     def own(self) -> frozenset[str]:

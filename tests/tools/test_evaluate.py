@@ -100,6 +100,18 @@ def test_the_tables_out_are_those_of_export(found):
     assert scores[ranking["cell"]].tolist() == pytest.approx(ranking["ndcg@10_mean"].tolist(), abs=1e-9)
 
 
+def test_where_documents_rank_that_queries_were_written_from_stands_beside_judgments():
+    source = {query_id: LISTS[query_id][place] for place, query_id in enumerate(list(JUDGED)[:10])}
+    queries = {name: {"text": text, "document": source.get(name, "")} for name, text in ASKED.items()}
+    found = evaluate(DOCUMENTS, queries, JUDGED, CELLS, retrievers={"mine": LISTS})
+    ranks = [LISTS[query_id].index(doc_id) + 1 for query_id, doc_id in source.items()]
+    row = found.table().set_index("cell").loc["trec:mine"]
+    assert found.results.sources.topics == 10
+    assert row["source_first_ten"] == pytest.approx(sum(rank <= 10 for rank in ranks) / 10)
+    assert row["source_mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / 10, abs=1e-8)
+    assert "source_mrr" not in evaluate(DOCUMENTS, ASKED, JUDGED, CELLS).table()
+
+
 def test_two_cells_are_compared_by_query_and_a_retriever_by_its_own_name(found):
     one, other = found.compare("My words", CELLS[0]), found.compare(CELLS[0], "trec:my-words")
     means = {row.cell: row.scores["ndcg@10"].mean for row in found.results.cells}
