@@ -263,14 +263,13 @@ def missing_documents(version: Version) -> str:
     named = [query for query in load_queries(version.queries_path) if query.source_document]
     gone = []
     for query in (query for query in named if query.source_document not in documents):
-        near = get_close_matches(query.source_document, sorted(documents), n=1)
+        near = get_close_matches(query.source_document, sorted(documents), n=1, cutoff=0.9)
         gone.append(f"{query.id} ({query.source_document}{f'; is it {near[0]}?' if near else ''})")
     if not gone:
         return ""
     return (
-        f"{display(version.queries_path)}: the source documents of {len(gone)} queries are not in the sample: "
-        f"{', '.join(gone)}. Name documents of {display(version.corpus_path)}, or leave `source_document` out; once "
-        "queries are frozen, in a new version."
+        f"{display(version.queries_path)}: these source documents are not in the sample: {', '.join(gone)}. Name documents "
+        f"of {display(version.corpus_path)}, or leave `source_document` out; once queries are frozen, in a new version."
     )
 
 

@@ -131,7 +131,7 @@ def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, 
 def test_grades_of_a_model_wait_for_the_second_reading_that_the_plan_names(opened, corpus, judged):
     version, _ = opened
     judged(version)
-    with pytest.raises(InputNeeded, match="40 pairs to be read by a second judge"):
+    with pytest.raises(InputNeeded, match="48 pairs to be read by a second judge"):
         by_file(version, corpus, CHOICE).run()
     read_twice(version)
     assert by_file(version, corpus, CHOICE).run()
@@ -165,7 +165,7 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
         give(version, path, spoken, "one instance", FIRST)
     with pytest.raises(InputNeeded) as second:
         by_file(version, corpus, CHOICE).run()
-    assert "80 pairs to be read by a second judge" in str(second.value)
+    assert "88 pairs to be read by a second judge" in str(second.value)
     assert all(f"--model={FIRST}" in str(stop.value) for stop in (first, second))
     assert not any(f"run {version.viewed} --judge" in str(stop.value) for stop in (first, second)), (
         "nobody can be asked"
@@ -175,7 +175,7 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
         answers.append(path.with_name(f"{path.stem}.answers.jsonl"))
         answers[-1].write_text("".join(json.dumps(second_opinion(row)) + "\n" for row in read_batch(path)))
     given = {"judge": "another instance", "judged_on": "2026-01-31"}
-    assert import_files(version, answers, model=FIRST, **given) == 80
+    assert import_files(version, answers, model=FIRST, **given) == 88
     assert "warning" not in capsys.readouterr().err
     assert "chosen is" in by_file(version, corpus, CHOICE).run()
     assert [second.readers for second in load_results(version).judging.seconds] == ["one family"]
