@@ -268,8 +268,9 @@ def missing_documents(version: Version) -> str:
     if not gone:
         return ""
     return (
-        f"{display(version.queries_path)}: these source documents are not in the sample: {', '.join(gone)}. Name documents "
-        f"of {display(version.corpus_path)}, or leave `source_document` out; once queries are frozen, in a new version."
+        f"{display(version.queries_path)}: these source documents are not in the sample: {', '.join(gone)}. Name "
+        f"documents of {display(version.corpus_path)}, or leave `source_document` out; once queries are frozen, "
+        "in a new version."
     )
 
 
