@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.base.canonical import slug
+from runner.base.canonical import file_sha256, slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.commands.main import called
 from runner.decide.sample_size import too_few
@@ -116,7 +116,8 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     monkeypatch.setattr(make_runs, "reranker_for", lambda name: tiny)
     cross = "rerank(bm25,ms-marco-minilm-l6) x recursive_v1"
     before = {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()}
-    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1", cross]).run()
+    both = "sum(bm25,minilm-l6-v2) x recursive_v1"
+    answer = evening(version, cells=["minilm-l6-v2 x recursive_v1", "bm25 x recursive_v1", both, cross]).run()
     assert "nothing is decided" in answer
     assert {path: path.read_bytes() for path in sorted(version.folder.rglob("*")) if path.is_file()} == before
     [results] = version.work.glob("explorations/*/results.json")
@@ -125,6 +126,7 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
     assert all(timed[cell]["index_bytes"] > 0 for cell in rows), "also where a run was taken from the record"
     assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
+    assert rows[both]["provenance"]["arms_sha256"] == file_sha256(results.parent / f"runs/{slug(both)}.arms.tsv")
     assert rows[cross]["provenance"]["encoder"]["model"] == "cross-encoder/ms-marco-MiniLM-L6-v2"
     assert rows[cross]["provenance"]["truncation"]["tokens"] > 0
     paths = [results.parent / f"runs/{slug(name)}.tsv" for name in ("bm25 x recursive_v1", cross)]
