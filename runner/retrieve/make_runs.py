@@ -173,8 +173,11 @@ class CellRuns:
             folder = self._made(each)
             # The cell's file comes last: if it exists, the others are there.
             write_atomic(self.version.chunk_run_path(each.name), (folder / "chunks.tsv").read_bytes())
-            if (folder / "arms.tsv").exists():
-                write_atomic(self.version.arms_path(each.name), (folder / "arms.tsv").read_bytes())
+            arms, made = self.version.arms_path(each.name), folder / "arms.tsv"
+            if made.exists():
+                write_atomic(arms, made.read_bytes())
+            else:
+                arms.unlink(missing_ok=True)  # of an A/A run whose baseline was a sum
             write_atomic(self.version.run_path(each.name), (folder / "run.tsv").read_bytes())
             write_atomic(self.version.cell_path(each.name), (folder / "cell.json").read_bytes())
 

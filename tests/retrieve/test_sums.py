@@ -316,6 +316,14 @@ def test_bm25_reads_the_chunks_of_a_chunker_once_for_all_cells(version, tmp_path
     assert [version.arms_path(cell).exists() for cell in cells] == [True, False, False, False]
 
 
+def test_the_arms_of_another_baselines_run_are_taken_away(version, tmp_path):
+    version = fresh(version, tmp_path)
+    runs = make_runs.CellRuns(version, lambda: corpus_documents(version, None), LocalBackend(fake_encoders))
+    for cell, has_arms in ((CELL, True), ("minilm-l6-v2 x section_aware_bills_v1", False)):
+        runs.make([make_runs.Wanted(parse_cell(cell), noise_floor=True)])
+        assert version.arms_path("aa").exists() == has_arms
+
+
 def test_arms_that_were_edited_stop_scoring(version, tmp_path):
     version = fresh(version, tmp_path)
     _, lists = cell_of(version)
