@@ -345,6 +345,10 @@ SAMPLERS: Mapping[str, str] = {row.name: row.format for row in _ROWS if row.form
 """The sources that have a reader, with the module of its `FORMAT` or of another row, `module:ROW`."""
 
 
+READERS = (*SAMPLERS, DOCUMENTS.name)
+"""The names of all that `source_format` knows."""
+
+
 def source_format(name: str) -> SourceFormat:
     """Return how the files of a source that has a reader of its own, or anybody's, become documents."""
     module, _, row = (DOCUMENTS.format if name == DOCUMENTS.name else SAMPLERS[name]).partition(":")

@@ -87,7 +87,13 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
         ]
         best = "arctic-l-v2.0"
     cells = [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
-    return [baseline, *(cell for cell in cells if cell != baseline)] if baseline else cells
+    if not baseline:
+        return cells
+    leading = [baseline, f"{baseline.partition(' x ')[0]} x {structural}"]
+    return [
+        *dict.fromkeys(cell for cell in leading if cell in (baseline, *cells)),
+        *(c for c in cells if c not in leading),
+    ]
 
 
 def default_plan_text(

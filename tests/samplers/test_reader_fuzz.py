@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from samplers.registry import SAMPLERS
+from samplers.registry import READERS
 from tests.support.reader_fuzz import answer, case, files_of, row_of, run
 from tests.support.reader_goldens import DATA
 from tests.support.reader_mutations import GENERAL, OF_MARKUP, json_values
@@ -17,7 +17,7 @@ LARGEST = 150_000
 """Bytes that an input is cut to here; the search over real files takes whole ones."""
 
 
-@pytest.mark.parametrize("source", SAMPLERS)
+@pytest.mark.parametrize("source", READERS)
 def test_a_damaged_fixture_is_read_or_refused_and_nothing_else(source):
     files = files_of(row_of(source), DATA / source)
     found = []
@@ -75,7 +75,7 @@ def test_every_kind_of_damage_changes_most_files_and_takes_any(mutation):
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("source", SAMPLERS)
+@pytest.mark.parametrize("source", READERS)
 def test_a_damaged_real_file_is_read_or_refused_and_nothing_else(source, shared):
     files = files_of(row_of(source), shared / "corpora" / source)
     if not files:

@@ -4,12 +4,12 @@ import unicodedata
 
 import pytest
 
-from samplers.registry import SAMPLERS, source_format
+from samplers.registry import READERS, source_format
 from tests.support.reader_goldens import GOLDEN, fixtures, golden_of
 
 CASES = [
     (source, path)
-    for source in SAMPLERS
+    for source in READERS
     for path in fixtures(source)
     if path.suffix.lower() in source_format(source).suffixes
 ]
@@ -44,7 +44,7 @@ def test_an_accent_that_stands_apart_from_its_letter_changes_nothing(source, pat
     assert apart == composed
 
 
-@pytest.mark.parametrize("source", SAMPLERS)
+@pytest.mark.parametrize("source", READERS)
 def test_every_source_has_at_least_six_fixtures(source):
     row = source_format(source)
     assert len([path for path in fixtures(source) if path.suffix.lower() in row.suffixes]) >= 6

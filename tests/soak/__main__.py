@@ -14,14 +14,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from runner.base.places import CHECKOUT
-from samplers.registry import SAMPLERS
+from samplers.registry import READERS
 from tests.soak import Kind, Trial, faults, files, kills
 
 KINDS: dict[str, tuple[Kind, int, int]] = {
     "kills": (kills.trials, 475, 10),
     "flips": (files.flips, 2_000, 200),
     "faults": (faults.trials, 500, 25),
-    **{f"mutations of {source}": (files.mutations(source), 5_000, 250) for source in SAMPLERS},
+    **{f"mutations of {source}": (files.mutations(source), 5_000, 250) for source in READERS},
 }
 """How each kind runs, the count that a soak ends at, and how many trials share a process."""
 

@@ -58,10 +58,12 @@ def words_of(data: bytes, suffix: str) -> str:
     """Return all words of a file of that kind, by another way than a reader's."""
     if suffix == ".xml":
         return str(etree.fromstring(data, etree.XMLParser(remove_comments=True, remove_pis=True)).xpath("string()"))
+    if suffix == ".html":
+        return str(etree.fromstring(data, etree.HTMLParser(remove_comments=True, encoding="utf-8")).xpath("string()"))
     if suffix == ".pdf":
         return "".join(pdf_pages(data, "x.pdf"))
     text = data.decode("utf-8", "replace")
-    if suffix == ".json":
+    if suffix in (".json", ".jsonl"):
         text = re.sub(r"\\u(....)", lambda found: chr(int(found[1], 16)), text)
         return text.replace("\\n", "\n").replace('\\"', '"')
     return html.unescape(_TAG.sub("", text)) if suffix == ".htm" else text

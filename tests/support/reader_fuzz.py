@@ -32,7 +32,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Chunk, Document
 from runner.eval_set.catalog import SOURCES
 from samplers.corpus.parse import fault
-from samplers.registry import SAMPLERS, source_format
+from samplers.registry import DOCUMENTS, READERS, source_format
 from samplers.source_format import SourceFormat
 from tests.support.reader_mutations import SECRET, mutated
 
@@ -46,14 +46,18 @@ HARD_LIMIT = 3_000_000_000
 
 def row_of(source: str) -> SourceFormat:
     """Return a source's row; a dotted name is a module of its own, for readers that misbehave on purpose."""
-    row: SourceFormat = source_format(source) if source in SAMPLERS else import_module(source).FORMAT
+    row: SourceFormat = source_format(source) if source in READERS else import_module(source).FORMAT
     return row
 
 
 @cache
 def chunker_of(source: str) -> Chunker:
     """Return the structural chunker of a source, or of the one that the source's files belong to."""
-    spec = SOURCES.get(source) or next((one for one in SOURCES.values() if one.reader == source), SOURCES["bills"])
+    spec = (
+        SOURCES.get(source)
+        or (source == DOCUMENTS.name and DOCUMENTS)
+        or next((one for one in SOURCES.values() if one.reader == source), SOURCES["bills"])
+    )
     return chunker(spec.structural_chunker)
 
 

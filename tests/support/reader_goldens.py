@@ -14,7 +14,7 @@ from chunkers.registry import chunker
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from runner.eval_set.catalog import SOURCES
-from samplers.registry import SAMPLERS, source_format
+from samplers.registry import DOCUMENTS, READERS, source_format
 
 DATA = Path(__file__).parents[1] / "data"
 GOLDEN = ".golden"
@@ -38,7 +38,7 @@ def golden_of(source: str, path: Path) -> str:
     lines += [f"{n} characters left out: {reason}" for reason, n in sorted(content.left_out.items())]
     lines.append(f"{content.supplied} characters supplied")
     for document in content.documents:
-        lines += _document(document, SOURCES[source].structural_chunker)
+        lines += _document(document, SOURCES.get(source, DOCUMENTS).structural_chunker)
     return "\n".join(lines) + "\n"
 
 
@@ -66,7 +66,7 @@ def _shown(text: str) -> str:
 
 def main(sources: list[str]) -> int:
     """Write the goldens of the named sources, of all without a name."""
-    for source in sources or SAMPLERS:
+    for source in sources or READERS:
         suffixes = source_format(source).suffixes
         paths = [path for path in fixtures(source) if path.suffix.lower() in suffixes]
         for path in paths:
