@@ -33,7 +33,7 @@ class Imported(NamedTuple):
 
 
 _NEEDED = {"query_id": "qid query-id", "doc_id": "docid document document_id corpus-id", "grade": "relevance rel score"}
-_OTHERS = {"reason": "rationale comment", "judge": "", "model": "", "batch": ""}
+_OTHERS = {"reason": "rationale comment", **dict.fromkeys(("doubt", "judge", "model", "batch"), "")}
 """Columns of grades in a CSV file, with other names that people have for them."""
 
 
@@ -43,8 +43,8 @@ def _csv_answers(path: Path) -> Iterator[tuple[int, dict[str, JSON]]]:
         said: dict[str, JSON] = {name: value for name, value in row.items() if value}
         if re.fullmatch(r"[0-9]{1,9}", row["grade"]):
             said["grade"] = int(row["grade"])
-        if row.get("doubt") in ("true", "false"):
-            said["doubt"] = row["doubt"] == "true"
+        if (doubt := row.get("doubt", "").casefold()) in ("true", "false"):
+            said["doubt"] = doubt == "true"
         yield number, said
 
 

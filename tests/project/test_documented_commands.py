@@ -48,6 +48,7 @@ NEEDS = {
 ELSEWHERE = {
     r"^sources --write": "writes into the checkout; tests/report and tests/tools run it",
     r"^choose gao_reports": "tests/decide runs it",
+    r" tenants\b|--documents|--baseline": "tests/evening/test_own_documents.py runs them over laws that it writes",
     r"YOUR_CHUNKER|explorations/": "names what a reader would have made",
 }
 
