@@ -10,8 +10,8 @@ Judges: exact; random, where either judge moves 30 % of the grades by 1, up or d
 random beside, gives all documents of the first cell's first ten 1 more, up to 3; half favouring, where it does so in
 every second query. The second judge never favours.
 
-`list_rows` are part of `make simulate`: one challenger that truly gains nothing, and a first judge whose errors follow
-a list. p is of queries, so it shows such a gain the more often the more queries there are.
+`list_rows` and `low_rows` are part of `make simulate`: one challenger that truly gains nothing, and a first judge whose
+errors follow a list. p is of queries, so it shows such a gain the more often the more queries there are.
 """
 
 import os
@@ -38,8 +38,9 @@ from runner.eval_set.shapes.paired import TippingPoint
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import HIGHEST_GRADE, Comparison
+from runner.score.source_documents import missed_sources, source_documents
 from runner.score.tipping_point import tipping_point
-from tests.support.judge_cases import evening, favouring, off_by_one, read_twice
+from tests.support.judge_cases import evening, favouring, off_by_one, plan, read_twice
 
 ALPHA, DRAWS, SHARES = 0.05, 400, (0.1, 0.3)
 LIFTS = {0.0: 0.0, 0.08: 0.21, 0.12: 0.34, 0.16: 0.51}
@@ -79,6 +80,9 @@ LISTED = {
 }
 """Chances that an irrelevant document is taken for relevant in the challenger's first ten, and elsewhere; and that a
 relevant one is missed that the baseline ranks higher, and elsewhere."""
+
+TOO_LOW = 0.05
+"""Chance that a relevant document is graded one too low."""
 
 WITH_SECOND = ("other judge", "by cell", "two-level", "all three")
 
@@ -187,6 +191,68 @@ def list_rows(judge: str, runs: int) -> list[Row]:
             wrong[n_queries] = median(pairs)
     rows = [(f"judge {judge}: false gain shown", shown, "printed")]
     return [*rows, (f"judge {judge}: wrong pairs that undo it, median", wrong, "printed")] if wrong else rows
+
+
+def too_low(truth: Comparison, seed: int, *, in_both: bool) -> Comparison:
+    """Return the evening with relevant documents graded one too low: those that the baseline ranks higher, or any.
+
+    Each query gets a source document, by chance one of those that are truly relevant to it.
+    """
+    rng, relevant = np.random.default_rng(np.random.PCG64(seed + TEST_SEED)), truth.plan.relevant_grade
+    own, other = (truth.runs[cell].ranks for cell in (truth.challengers[0], truth.plan.baseline))
+    qrels, queries = {}, []
+    for query in truth.queries:
+        grades = truth.qrels[query.id]
+        serve = [doc_id for doc_id, grade in grades.items() if grade >= relevant]
+        ranks = (
+            (doc_id, own[query.id].get(doc_id, RUN_DEPTH), other[query.id].get(doc_id, RUN_DEPTH)) for doc_id in serve
+        )
+        may_err = [doc_id for doc_id, rank, rank_below in ranks if in_both or rank_below < rank]
+        wrong = {doc_id for doc_id in may_err if rng.random() < TOO_LOW}
+        qrels[query.id] = {doc_id: grade - (doc_id in wrong) for doc_id, grade in grades.items()}
+        queries.append(query.model_copy(update={"source_document": str(rng.choice(serve)) if serve else ""}))
+    return replace(truth, qrels=qrels, queries=queries)
+
+
+def low_rows(runs: int, *, in_both: bool) -> list[Row]:
+    """Return how often a cell is confirmed that gains nothing, and what a look at source documents leaves of it."""
+    found: dict[str, Counter[int]] = {name: Counter() for name in ("warns", "confirmed", "read again", "unwarned")}
+    settings = plan()
+    settings = settings.model_copy(update={"bootstrap": settings.bootstrap.model_copy(update={"resamples": 1})})
+    for n_queries in SIZES[1:]:
+        for seed in range(runs):
+            truth = evening(seed, n_queries=n_queries, n_cells=2, settings=settings)
+            given, cell = too_low(truth, seed, in_both=in_both), truth.challengers[0]
+            sources = source_documents(given, {})
+            assert sources is not None
+            # As the page counts them: a larger share of the baseline's is missed than of the cell's.
+            row = sources.by_list[0]
+            warns = row.baseline_missed * row.cell_judged > row.cell_missed * row.baseline_judged
+            found["warns"][n_queries] += warns
+            if not cell_under_judge(given, cell).holds:
+                continue
+            # A second judge who errs never reads the missed ones again.
+            grades = {
+                (query_id, doc_id): grade for query_id, rows in given.qrels.items() for doc_id, grade in rows.items()
+            }
+            missed = missed_sources(given.queries, grades, given.plan.relevant_grade)
+            again = [
+                Double(*pair, grade, truth.qrels[pair[0]][pair[1]], "first", "second", "a", "b")
+                for pair, grade in missed.items()
+            ]
+            found["confirmed"][n_queries] += 1
+            found["read again"][n_queries] += under_judge(given, again)[0][0].holds
+            found["unwarned"][n_queries] += not warns
+    judge = (
+        f"judge grades 5 % of relevant documents one too low{'' if in_both else ', where the baseline ranks higher'}"
+    )
+    words = {
+        "confirmed": f"{judge}: confirms a cell that is not better",
+        "read again": "the same, missed source documents read again",
+        "unwarned": "the same, and no more of the baseline's source documents missed than of the cell's",
+        "warns": "the same: more of the baseline's source documents are missed, in any evening",
+    }
+    return [(what, {n: 100 * found[name][n] / runs for n in SIZES[1:]}, "printed") for name, what in words.items()]
 
 
 def main() -> None:

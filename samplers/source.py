@@ -88,8 +88,10 @@ class SourceSpec:
     look. `policy` is "evaluate", "baseline" (weak structure: the baseline ships unevaluated) or "external" (published
     qrels, compared and never decided). `reuses` is the sibling that the structural chunker was written for, "" for the
     source's own. `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the
-    checkout, or "". `note` says what an operator should know before anything else, `weakness` what no result of it
-    can claim. `fields` are what a source of one's own names of its documents, None for a source of the roster.
+    checkout, or "". `evidence` are the characters of a longer document that a default plan shows a judge: as many as
+    let 25 topics be judged for the ceiling of ten dollars. `note` says what an operator should know before anything
+    else, `weakness` what no result of it can claim. `fields` are what a source of one's own names of its documents,
+    None for a source of the roster.
     """
 
     name: str
@@ -111,6 +113,7 @@ class SourceSpec:
     predicted_best: str = ""
     baseline: str = "arctic-l-v2.0 x fixed_token_512_50"
     sample_size: int = 750
+    evidence: int = 12_000
     corpus: str = ""
     fields: tuple[tuple[str, str], ...] | None = None
 

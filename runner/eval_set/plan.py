@@ -45,7 +45,7 @@ judges:
 """
 """Whom `judge` asks: the models of the first phase's judges, which still take a temperature of 0."""
 
-EVIDENCE = "evidence: {chars: 12000, encoder: minilm-l6-v2}\n"
+EVIDENCE = "evidence: {{chars: {chars}, encoder: minilm-l6-v2}}\n"
 SWITCHING = "switching_cost: 0.02\n"
 
 DEFAULT_PRIOR = Prior(kinds=catalog.PRIOR)
@@ -122,7 +122,7 @@ def default_plan_text(
     documents = ""
     if source.fields is not None:
         documents = f", documents: {{{', '.join(f'{name}: {field}' for name, field in source.fields)}}}"
-    choice = "" if external else JUDGES + EVIDENCE + SWITCHING + prior_text(prior)
+    choice = "" if external else JUDGES + EVIDENCE.format(chars=source.evidence) + SWITCHING + prior_text(prior)
     return f"""\
 # {head}
 schema_version: 1

@@ -1,24 +1,24 @@
-"""A set of queries, held to what makes one worth judging: copies, overlap with documents, findability by BM25."""
+"""A set of queries, held to what makes one worth judging: no copies, riddles or giveaways, and not too many answers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import NamedTuple
 
 from runner.base.errors import InputError
-from runner.base.records import PERSON, Chunk, Document, Run, Span, by_model
+from runner.base.records import ASKED, PERSON, Chunk, Document, Run, Span
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_HAND, expected
-from runner.queries.query_file import counted, origin_counts, read_queries, shown
+from runner.queries.query_file import counted, read_queries, shown
+from runner.queries.rarity import Vocabulary
 from runner.queries.wording import (
     MOST_CHARS,
     alike_in_words,
+    content_words,
     longest_run,
-    overlap,
     quotations,
     reading,
     stems,
@@ -27,11 +27,11 @@ from runner.queries.wording import (
 from runner.retrieve.bm25 import bm25_run
 from samplers.source import QueryKind
 
-MOST_OVERLAP = 0.6
-"""Mean overlap of generated queries above which search by words is flattered: 0.746 and, by hand, 0.385 were seen."""
+EASY_WORDS = 3
+"""Rare words of its document in a single wording, from which a first place by BM25 says nothing of a retriever."""
 
-EASY_OVERLAP = 0.75
-"""Share of a query's words that its document holds, from which a first place by BM25 says nothing of a retriever."""
+MOST_HOLDERS = 8
+"""Sampled documents that may hold all words of a query: of eight sources' topical ones four have more, 10 to 51."""
 
 COPIED_WORDS = 6
 """Words in a row that a query in the asker's words must not share with the document."""
@@ -50,12 +50,15 @@ class Finding(NamedTuple):
 
 
 class CheckedQuery(NamedTuple):
-    """A wording beside its source document; None if that cannot be said. A rank of 0 is below BM25's first 100."""
+    """A wording beside its source document, and the rare words of that which it has; None if that cannot be said.
+
+    A rank of 0 is below BM25's first 100.
+    """
 
     row: QueryRow
     asked: AskedWording
     title: str = ""
-    overlap: float | None = None
+    rare: list[str] | None = None
     rank: int | None = None
 
 
@@ -99,22 +102,24 @@ def check(
     version: Version, documents: Sequence[Document], rows: Sequence[QueryRow], beside: Sequence[QueryRow] = ()
 ) -> QueryReport:
     """Return the report on some queries; those `beside` them are counted alone."""
-    # One BM25 index for all queries, then each query beside its document, then the set as a whole.
+    # One index and one vocabulary for all wordings, then each beside its document, then the set as a whole.
     source, by_id = version.source.name, {document.doc_id: document for document in documents}
     wordings = [(row, one) for row in rows for one in asked([row])]
-    lexical = lexical_run(documents, [one.text for _, one in wordings])
+    lexical, vocabulary = lexical_run(documents, [one.text for _, one in wordings]), Vocabulary(documents)
     queries: list[CheckedQuery] = []
     findings = repeats(rows)
     for number, (row, one) in enumerate(wordings):
         document = by_id.get(row.source_document)
-        query = _beside_its_document(row, one, document, lexical, number)
+        query = CheckedQuery(row, one)
+        if document is not None:
+            ranks = {hit.doc_id: rank for rank, hit in enumerate(lexical.hits[str(number)], start=1)}
+            rare = vocabulary.shared(one.text, document.doc_id)
+            query = CheckedQuery(row, one, document.title, rare, ranks.get(document.doc_id, 0))
         queries.append(query)
-        # The run stops at a document that it cannot have judged.
-        findings += [
-            Finding(rule, [row.id], f"{one.id}: {what}.", rule == "no document")
-            for rule, what in _oddities(query, document)
-        ]
-    findings += [*_counts([*rows, *beside]), *_leaning(queries), *_spread(version.source.queries, rows)]
+        holders = vocabulary.holders(one.text)
+        oddities = [*_alone(query, holders, len(documents)), *_beside(query, document)]
+        findings += [Finding(rule, [row.id], f"{one.id}: {what}.", rule == "no document") for rule, what in oddities]
+    findings += [*_counts([*rows, *beside]), *_one_wording(rows), *_spread(version.source.queries, rows)]
     return QueryReport(source, version.number_name, queries, findings)
 
 
@@ -148,51 +153,53 @@ def refuse_errors(findings: Iterable[Finding], what: str) -> None:
         raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")
 
 
-def _beside_its_document(
-    row: QueryRow, one: AskedWording, document: Document | None, lexical: Run, number: int
-) -> CheckedQuery:
-    """Return the figures of one wording; `number` is its query id in the run."""
-    if document is None:
-        return CheckedQuery(row, one)
-    ranked = [hit.doc_id for hit in lexical.hits[str(number)]]
-    rank = ranked.index(document.doc_id) + 1 if document.doc_id in ranked else 0
-    return CheckedQuery(row, one, document.title, overlap(stems(one.text), stems(reading(document))), rank)
-
-
-def _oddities(query: CheckedQuery, document: Document | None) -> Iterator[tuple[str, str]]:
-    """Yield what is odd about a query, alone and beside its document: rule and words."""
-    # The wording alone.
-    row, text = query.row, query.asked.text
-    held = stems(text)
+def _alone(query: CheckedQuery, holders: int, n_documents: int) -> Iterator[tuple[str, str]]:
+    """Yield what is odd about a wording by itself: rule and words; `holders` documents hold all its content words."""
+    text = query.asked.text
     if not text.isprintable():
         yield "wording", "has a line break or a character that is not shown"
     if len(text) > MOST_CHARS:
         yield "wording", f"has {len(text)} characters; nobody types more than {MOST_CHARS}"
-    if not held:
+    asks_by = ", ".join(content_words(text).values())
+    if not asks_by:
         yield "wording", "has no word with content"
-    if document is None:
-        if row.source_document:
-            yield "no document", f"{row.source_document!r} is not in the sample"
+    if query.row.kind not in LITERAL_KINDS and holders > MOST_HOLDERS:
+        yield "unbounded", f"{holders} of {n_documents} documents hold all its words ({asks_by}); ask for one thing"
+
+
+def _beside(query: CheckedQuery, document: Document | None) -> Iterator[tuple[str, str]]:
+    """Yield what is odd about a wording beside its source document: rule and words."""
+    row, (_, _, wording, text) = query.row, query.asked
+    is_first = wording != "paraphrased"
+    if document is None or query.rare is None:
+        if row.source_document and is_first:
+            yield "no document", f"{row.source_document!r} is not in the sample, so nobody could judge it"
         return
-    # Beside its document.
-    if document.status:
-        yield "status", f"was written from {document.doc_id}, which is {document.status}"
+    doc_id, rare, asks_by = document.doc_id, ", ".join(query.rare), content_words(text)
+    if document.status and is_first:
+        yield "status", f"was written from {doc_id}, which is {document.status}"
     if row.kind == "quote":
         for phrase in quotations(text):
             if not _stands_in(phrase, document):
-                yield "quotation", f"{phrase!r} does not stand in {document.doc_id}"
+                yield "quotation", f"{phrase!r} does not stand in {doc_id}"
     # Whoever cites or quotes knows the document's own words.
     if row.kind in LITERAL_KINDS:
         return
-    # Its title, its words or its word order gives the document away.
-    title = stems(document.title)
-    if len(title) > 1 and title <= held:
-        yield "too easy", f"holds the title of {document.doc_id}; ask without it, or make it a citation"
-    elif query.rank == 1 and query.overlap is not None and query.overlap >= EASY_OVERLAP:
-        what = f"{query.overlap:.2f} of its words are in {document.doc_id}, which BM25 ranks first"
-        yield "too easy", f"{what}; say it in words that the document does not use"
+    # Words that give the document away: names and numbers are welcome in a plain wording.
+    title, whose = stems(document.title), f"{doc_id} ({shown(document.title)})"
+    if len(title) > 1 and title <= asks_by.keys():
+        yield "exact title", f"holds the whole title of {whose}; ask without it, or make it a citation"
+    elif not wording and len(query.rare) >= EASY_WORDS and query.rank == 1:
+        what = f"has {len(query.rare)} rare words of {doc_id} ({rare}), which BM25 ranks first"
+        yield "too easy", f"{what}; keep it as plain, and write a paraphrased wording beside it"
+    elif not is_first and rare:
+        yield "rare words", f"has rare words of {doc_id} ({rare}); say them otherwise"
     if (run := longest_run(text, document.text)) >= COPIED_WORDS:
-        yield "copied", f"has {run} words in a row from {document.doc_id}"
+        yield "copied", f"has {run} words in a row from {doc_id}"
+    # Words that leave nothing to find it by.
+    if is_first and not rare and not title & asks_by.keys() and query.rank != 1:
+        what = f"has no rare word of {whose} and none of its title, only {', '.join(asks_by.values())}"
+        yield "riddle", f"{what}; people type names and numbers: write a plain wording"
 
 
 def _stands_in(phrase: str, document: Document) -> bool:
@@ -201,24 +208,16 @@ def _stands_in(phrase: str, document: Document) -> bool:
     return fuzz.partial_ratio(" ".join(words(phrase)), " ".join(words(reading(document)))) >= SAME_QUOTATION
 
 
-def mean_overlap(queries: Iterable[CheckedQuery]) -> float | None:
-    """Return the mean over the queries whose overlap is known; None for none of them."""
-    known = [query.overlap for query in queries if query.overlap is not None]
-    return fmean(known) if known else None
-
-
-def _leaning(queries: Sequence[CheckedQuery]) -> list[Finding]:
-    """Return a warning for each model whose queries share too many words with their documents."""
-    findings = []
-    for origin in filter(by_model, origin_counts(query.row.origin for query in queries)):
-        mean = mean_overlap(q for q in queries if q.row.origin == origin and q.row.kind not in LITERAL_KINDS)
-        if mean is not None and mean > MOST_OVERLAP:
-            message = (
-                f"Queries of the origin {origin} share {mean:.2f} of their words with their documents, citations and "
-                f"quotes left out; above {MOST_OVERLAP:g} they favour retrieval by words."
-            )
-            findings.append(Finding("close to documents", [], message))
-    return findings
+def _one_wording(rows: Sequence[QueryRow]) -> list[Finding]:
+    """Return a warning if topical queries have one wording; those that somebody asked are left as they were asked."""
+    topical = [row for row in rows if row.kind not in LITERAL_KINDS and row.origin not in ASKED]
+    if not (single := [row.id for row in topical if row.text is not None]):
+        return []
+    message = (
+        f"{len(single)} of {len(topical)} topical queries have one wording. Words against vectors then rests on their "
+        "author's taste: write plain and paraphrased (draft-queries.md)."
+    )
+    return [Finding("one wording", [], message)]
 
 
 def _counts(rows: Sequence[QueryRow]) -> list[Finding]:

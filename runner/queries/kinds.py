@@ -13,7 +13,7 @@ KINDS: Mapping[str, str] = {
     "quote": "a half-remembered phrase in quotation marks, to find where it stands",
     "attribution": "who said, asked or promised something, with the person or office named",
     "topic": "a subject as somebody who works on it would put it",
-    "paraphrase": "the same in a layman's words, without the terms that the document uses",
+    "paraphrase": "a subject as a layman would put it, who knows none of its terms",
     "authority": "who may, must or must not do something, and by whose leave",
     "definition": "what a term means, or who and what counts as something",
     "deadline": "by when, from when, for how long",

@@ -22,19 +22,28 @@ INSTRUCTIONS = OWN_FILES / "templates" / "draft-queries.md"
 
 TEMPLATE = """\
 # At least {n_queries} queries; {n_hand} or more of them should be a person's own (origin: person). Save as a file
-# of its own; `queries add` puts it into the version.
+# of its own; `queries add` puts it into the version. draft-queries.md beside this says how to write.
 # origin: who wrote it, "person" or the name of the language model; "traffic" for one of a log. source_document: the
-# doc_id (index.jsonl has them) of the document that was being read; it is a note, not a label. note is free.
+# doc_id (index.jsonl has them) of the document that was being read; it is judged like any other. note is free.
+# plain: as people type it, names and numbers included. paraphrased: the same need without the document's rare words.
+# A citation, quote or attribution has text in their place.
 # kind is one of these, with the number that this source's share of {n_queries} would be:
 {kinds}schema_version: 1
 queries:
-  # An invented example; yours take its place.
+  # Invented examples; yours take their place.
   - id: q01
-    text: "who winds the clocks of Atlantis, and who pays for it?"
+    plain: "Atlantis tower clock winding contract"
+    paraphrased: "who is paid to keep the town's time, and how much?"
     kind: topic
     origin: person
     source_document: "..."
     note: "what in the document serves the need, or what makes the query hard"
+  - id: q02
+    text: "Atlantis Ordinance 12, section 3"
+    kind: citation
+    origin: person
+    source_document: "..."
+    note: ""
 """
 
 

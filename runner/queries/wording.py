@@ -1,7 +1,7 @@
 """Words of queries and documents: what they share, and which queries ask the same."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +21,22 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def content_words(text: str) -> dict[str, str]:
+    """Return the content words of a text by their stems, in its order: no stop words, of each stem the first word."""
+    import Stemmer
+    from bm25s.stopwords import STOPWORDS_EN_PLUS
+
+    stop_words = frozenset(STOPWORDS_EN_PLUS)
+    content = [word for word in dict.fromkeys(words(text)) if word not in stop_words]
+    by_stem: dict[str, str] = {}
+    for stem, word in zip(Stemmer.Stemmer("english").stemWords(content), content, strict=True):
+        by_stem.setdefault(stem, word)
+    return by_stem
+
+
 def stems(text: str) -> frozenset[str]:
-    """Return the content words of a text by their stems: no stop words, each once."""
-    return frozenset(_stems(frozenset(words(text))).values())
-
-
-def overlap(asked: frozenset[str], held: frozenset[str]) -> float | None:
-    """Return the share of a query's stems that are among others, in [0, 1]; None for a query without content words."""
-    return len(asked & held) / len(asked) if asked else None
+    """Return the content words of a text by their stems."""
+    return frozenset(content_words(text))
 
 
 def reading(document: Document) -> str:
@@ -50,16 +58,6 @@ def longest_run(query: str, text: str) -> int:
         while start + longest < len(asked) and f" {' '.join(asked[start : start + longest + 1])} " in held:
             longest += 1
     return longest
-
-
-def _stems(vocabulary: Iterable[str]) -> Mapping[str, str]:
-    """Return the stem of every content word."""
-    import Stemmer
-    from bm25s.stopwords import STOPWORDS_EN_PLUS
-
-    stop_words = frozenset(STOPWORDS_EN_PLUS)
-    content: Sequence[str] = [word for word in vocabulary if word not in stop_words]
-    return dict(zip(content, Stemmer.Stemmer("english").stemWords(content), strict=True))
 
 
 SAME_WORDS = 90

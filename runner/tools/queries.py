@@ -14,7 +14,7 @@ from runner.eval_set.corpus import corpus_documents, need_corpus
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
 from runner.queries.additions import add_queries, refuse_frozen
-from runner.queries.checks import CheckedQuery, QueryReport, check, mean_overlap, read_files
+from runner.queries.checks import CheckedQuery, QueryReport, check, read_files
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.query_file import append_queries, count_line, plain, read_queries
 from runner.queries.reading_pack import INDEX, PACK_SIZE, need_sampled, reading_folder, write_reading_pack
@@ -113,17 +113,13 @@ class Desk:
         yield f"Then: {DRIVER} run {self.version.flags}      with --try to practise with packaged models"
 
 
-HEAD = ("id", "origin", "kind", "overlap", "BM25 rank", "query", "source document", "look at")
+HEAD = ("id", "origin", "kind", "rare words", "BM25 rank", "query", "source document", "look at")
 
 
 def report_text(report: QueryReport) -> str:
-    """Return the report in Markdown: a table of the queries, their overlap by origin, all findings, errors first."""
+    """Return the report in Markdown: a table of what is asked, and all findings, errors first."""
     lines = [table(HEAD, (_row(query, report) for query in report.queries))] if report.queries else []
     lines.append(f"{report.name}: {count_line([*{query.row.id: query.row for query in report.queries}.values()])}")
-    for origin in dict.fromkeys(query.row.origin for query in report.queries):
-        mean = mean_overlap(query for query in report.queries if query.row.origin == origin)
-        if mean is not None:
-            lines.append(f"- overlap of {escaped(origin)}: {mean:.2f} of their words are in their documents")
     for finding in sorted(report.findings, key=lambda finding: not finding.is_error):
         lines.append(f"- {'error' if finding.is_error else 'warning'}: {escaped(finding.message)}")
     return "\n".join(lines)
@@ -135,7 +131,7 @@ def _row(query: CheckedQuery, report: QueryReport) -> tuple[str, ...]:
         escaped(query.asked.id),
         escaped(row.origin),
         escaped(row.kind),
-        "-" if query.overlap is None else f"{query.overlap:.2f}",
+        escaped(", ".join(query.rare or [])) or "-",
         "-" if rank is None else str(rank or ">100"),
         escaped(query.asked.text),
         escaped(query.title),

@@ -286,7 +286,7 @@ def test_a_batch_that_is_gone_is_a_problem_of_its_asks_and_counted_at_its_worst(
 
 CEILINGS = {
     "enough for all": (150, 180, 180, None),
-    "no row of ever smaller batches": (70, 400, FEWEST_REQUESTS, f"the next {FEWEST_REQUESTS} requests may cost"),
+    "no row of ever smaller batches": (28, 160, FEWEST_REQUESTS, f"the next {FEWEST_REQUESTS} requests may cost"),
     "below the smallest batch": (7, 16, 0, "the next 16 requests may cost"),
     "the few that are left": (7, 6, 6, None),
     "below one request": (0.01, 3, 0, "may cost"),

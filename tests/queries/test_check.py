@@ -8,13 +8,14 @@ from runner.eval_set.shapes.queries import QueryRow
 from runner.queries import checks
 from runner.queries.checks import check, read_files
 from runner.queries.query_file import read_queries
-from runner.queries.wording import alike_in_words
+from runner.queries.rarity import Vocabulary
+from runner.queries.wording import alike_in_words, words
 from runner.tools.queries import report_text
 from tests.support.query_fixtures import by_id, document
 from tests.support.small_set import query_rows
 
 
-def row(text, source="", kind="topic", origin="claude", **more):
+def row(text=None, source="", kind="topic", origin="claude", **more):
     fields = {"id": "x1", "text": text, "kind": kind, "origin": origin, "source_document": source, **more}
     return QueryRow(**fields)
 
@@ -38,7 +39,7 @@ def test_the_small_set_is_checked_whole_and_has_no_errors(version):
     assert [query.row.id for query in report.queries] == [row["id"] for row in query_rows()]
     assert report.errors == []
     assert all(0 <= query.rank <= 16 for query in report.queries)
-    assert all(0 <= query.overlap <= 1 for query in report.queries)
+    assert all(set(query.rare) <= set(words(query.asked.text)) for query in report.queries)
     assert checked(version, *rows) == report
 
 
@@ -93,20 +94,49 @@ def test_likeness_does_not_depend_on_where_blocks_are_cut(monkeypatch):
     assert alike_in_words(texts) == whole
 
 
-@pytest.mark.parametrize(
-    ("doc_id", "text"),
-    [
-        ("BILLS-117hr110ih", "closed season for cod in the northern bay"),
-        ("BILLS-117hr103ih", "what became of {title} in the end"),
-    ],
-    ids=["its first place proves nothing", "it holds the title"],
+PIPES = document(
+    "P", "Grants to replace lead pipes in Fenwick towns. The water board pays half.", "Fenwick Safe Pipes Act"
 )
-def test_a_query_that_gives_its_document_away_is_too_easy_but_for_who_cites_it(version, doc_id, text):
-    text = text.format(title=by_id(version)[doc_id].title)
-    report = checked(version, row(text, doc_id))
-    assert report.queries[0].rank == 1
-    assert "too easy" in flags(report)[0]
-    assert flags(checked(version, row(text, doc_id, "citation")))[0] == []
+"""Among documents on water in general, its rare words are lead, pipes, Fenwick and what else none of them says."""
+
+WATERS = [document(f"W{n}", f"Grants for clean water in towns, number{n}.", f"Water Act {n}") for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("found", "shows", "fields"),
+    [
+        # As people type it: names and numbers, which make no riddle and are welcome in a plain wording.
+        (
+            [],
+            "",
+            {"plain": "Fenwick lead pipes half", "paraphrased": "help for towns whose water runs through old metal"},
+        ),
+        (["riddle"], "town, metal", {"text": "the town metal that makes people ill"}),
+        (["riddle"], "town, metal", {"plain": "the town metal that makes people ill", "paraphrased": "old metal"}),
+        (["rare words"], "fenwick, pipes", {"plain": "Fenwick pipes", "paraphrased": "Fenwick with its old pipes"}),
+        (["too easy"], "lead, pipes, fenwick", {"text": "lead pipes in Fenwick"}),
+        (["exact title"], "Fenwick Safe Pipes Act", {"text": "what is in the Fenwick Safe Pipes Act"}),
+        (["unbounded", "riddle"], "grants, water, towns", {"text": "grants for water in towns"}),
+        ([], "", {"text": "the Fenwick Safe Pipes Act", "kind": "citation"}),
+        ([], "", {"text": "who said grants for water", "kind": "attribution"}),
+    ],
+)
+def test_a_wording_is_held_to_the_words_that_few_documents_have(version, found, shows, fields):
+    documents, asked = [PIPES, *WATERS], {"text": None, **fields}
+    report = checked(version, row(source=PIPES.doc_id, **asked), documents=documents)
+    told = [one for one in report.findings if one.queries]
+    assert [one.rule for one in told] == found
+    assert all(shows in one.message for one in told)
+
+
+@pytest.mark.parametrize(("n_documents", "most"), [(2, 2), (40, 2), (100, 5), (199, 9)])
+def test_a_word_is_rare_that_one_document_in_twenty_holds_or_two_in_a_small_sample(n_documents, most):
+    documents = [
+        document(f"D{n}", f"harbor{n} {'common' * (n <= most)} {'seldom' * (n < most)}", "Act")
+        for n in range(n_documents)
+    ]
+    found = Vocabulary(documents).shared("seldom harbor0 common", "D0")
+    assert found == ["seldom", "harbor0", *["common"] * (n_documents <= most)]
 
 
 def test_a_document_that_is_not_sampled_or_not_live_is_told(version):
@@ -114,7 +144,7 @@ def test_a_document_that_is_not_sampled_or_not_live_is_told(version):
     report = checked(version, row("ferry", "gone"), row("harbor", "dead", id="x2"), documents=documents)
     assert [found[0] for found in flags(report)] == ["no document", "status"]
     assert [found.queries for found in report.errors] == [["x1"]]
-    assert (report.queries[0].overlap, report.queries[0].rank) == (None, None)
+    assert (report.queries[0].rare, report.queries[0].rank) == (None, None)
     assert flags(checked(version, row("ferry")))[0] == []
 
 
@@ -141,18 +171,12 @@ def test_copied_words_and_odd_texts_are_told(version):
     assert [found[0] for found in flags(report)[1:]] == ["wording"] * 3 + ["unknown kind"]
 
 
-def test_generated_queries_that_lean_on_their_documents_are_told_once(version):
-    rows = [row(text, f"BILLS-117hr{number}ih", id=number) for number, text in LEANING.items()]
-    report = checked(version, *rows)
-    assert [one.message for one in report.findings if one.rule == "close to documents"] == [
-        "Queries of the origin claude share 1.00 of their words with their documents, citations and quotes left "
-        "out; above 0.6 they favour retrieval by words."
-    ]
-    own = [each.model_copy(update={"origin": "person"}) for each in rows]
-    assert "close to documents" not in rules(checked(version, *own).findings)
-
-
-LEANING = {"101": "loans to growers of apples", "102": "dredge the channel of harbors", "103": "nurses and bakers ride"}
+def test_topical_queries_with_one_wording_are_counted_unless_somebody_asked_them(version):
+    both = {"text": None, "plain": "harbor dredging", "paraphrased": "keeping the channel deep"}
+    asked = [row("ferry"), row("H.R. 12", id="x2", kind="citation"), row("dog", id="x3", origin="traffic")]
+    report = checked(version, *asked, row(id="x4", **both))
+    assert [one.message[:18] for one in report.findings if one.rule == "one wording"] == ["1 of 2 topical que"]
+    assert "one wording" not in rules(checked(version, row(id="x4", **both)).findings)
 
 
 def test_what_is_too_few_or_of_one_kind_only_is_told(version):

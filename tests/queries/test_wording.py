@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.queries.wording import longest_run, overlap, reading, stems, words
+from runner.queries.wording import content_words, longest_run, reading, stems, words
 from tests.support.query_fixtures import document
 
 TEXT = st.text(min_size=1, max_size=200).filter(lambda text: text.strip())
@@ -15,23 +15,13 @@ def test_stems_leave_out_small_words_and_inflection():
     assert stems("") == frozenset()
 
 
-@given(TEXT, TEXT)
-def test_overlap_is_a_share(query, text):
-    found = overlap(stems(query), stems(text))
-    assert found is None if not stems(query) else 0 <= found <= 1
-
-
-@given(TEXT, st.data())
-def test_a_query_made_of_the_document_s_words_overlaps_wholly(text, data):
-    held = sorted(set(words(text)))
-    if held:
-        chosen = data.draw(st.lists(st.sampled_from(held), min_size=1))
-        assert overlap(stems(" ".join(chosen)), stems(text)) in (1, None)
-
-
-def test_overlap_counts_each_content_word_once():
-    assert overlap(stems("harbor harbor ferry volcano lava"), stems("ferries of the harbor")) == 0.5
-    assert overlap(stems("volcano"), stems("ferry")) == 0.0
+@given(TEXT)
+def test_content_words_are_words_of_the_text_in_its_order_one_a_stem(text):
+    found, held = content_words(text), words(text)
+    places = [held.index(word) for word in found.values()]
+    assert places == sorted(places)
+    assert found.keys() == stems(text)
+    assert content_words("Ferries and the ferry's harbors") == {"ferri": "ferries", "harbor": "harbors"}
 
 
 @given(TEXT, TEXT)

@@ -304,5 +304,6 @@ class Total:
         figures = "\n".join((*lines, self.line))
         raise BudgetError(
             f"What is left would cost more than is allowed, and nothing was started.\n{figures}\nAllow "
-            f"--max-usd {enough:.2f} or more, or ask for less: another --gpu, a cheaper judge, fewer queries."
+            f"--max-usd {enough:.2f} or more, or ask for less: another --gpu, less evidence (`chars` in plan.yaml), a "
+            "cheaper judge, fewer queries."
         )

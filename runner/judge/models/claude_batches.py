@@ -41,7 +41,7 @@ MOST_REQUESTS = 10_000
 MOST_BYTES = 100_000_000
 """Of one batch; the API takes ten times the requests, and 256 MB."""
 
-FEWEST_REQUESTS = 50
+FEWEST_REQUESTS = 20
 """Of a batch that is made smaller for the ceiling: each may take an hour, and many small ones take days."""
 
 CREATE_TRIES = 3
