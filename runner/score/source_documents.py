@@ -84,7 +84,7 @@ def _by_list(
 ) -> MissedByList | None:
     """Return how many source documents the judge missed by which list ranks them higher; None if none is told apart."""
     judged, lost = [0, 0], [0, 0]
-    ranks = (sources.scores[name].values["mrr"] for name in (cell, sources.plan.baseline))
+    ranks = (sources.means[name]["mrr"].per_query for name in (cell, sources.plan.baseline))
     for query, own, other in zip(sources.queries, *ranks, strict=True):
         pair = (query.id, query.source_document)
         if own == other or pair not in grades:

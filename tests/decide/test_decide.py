@@ -5,6 +5,8 @@ from runner.decide.decide import RECOMMENDED, Choice, decide, decision_sentence,
 from runner.decide.tiers import recommendation
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.decision import Reuse
+from runner.report.sentences import found
+from tests.support.example_panel import panel_of_one
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
 
 
@@ -35,6 +37,22 @@ def test_recommended_is_what_is_expected_to_lose_least_confirmed_or_not():
     assert "+0.06" in decision.reason
     again = remade(decision, made)
     assert (again.chosen, again.reason, again.decided_by) == (decision.chosen, decision.reason, "a job")
+
+
+@pytest.mark.parametrize("by_one_model", [True, False])
+def test_what_one_models_grades_confirm_says_so_wherever_it_stands(by_one_model):
+    label = "confirmed by one model's grades" if by_one_model else "confirmed"
+    panel = panel_of_one().model_copy(update={"by_one_model": by_one_model})
+    made = results(row(BETTER, 0.1, p=0.001, believed=0.05), row(BASELINE), judging=panel)
+    assert (made.outcome.tier, made.confirmed_as) == (label, label)
+    assert needs_choice(made)
+    assert found(made).startswith(f"{label.capitalize()}: {BETTER} ")
+    decision = decide(made, SHA, Choice(BETTER, "it gained", "me"), today="2026-01-31")
+    assert (decision.tier, decision.chosen.standing) == (label, label)
+    assert f"({label})" in decision_sentence(decision)
+    assert f"; {label}; over 50 queries" in decision.rationale
+    kept = decide(made, SHA, Choice(BASELINE, "it is cheap", "me"), today="2026-01-31")
+    assert f"(though a cell is {label})" in decision_sentence(kept)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def ranked(rows):
     return sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean)
 
 
-def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, **facts):
+def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, judging=None, **facts):
     """The outcome of these rows over 50 queries, of whose gains is believed what `row` was told."""
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     comparison = SimpleNamespace(
@@ -159,10 +159,11 @@ def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, **facts):
         false_alarm=lambda: false_alarm if challengers else None,
     )
     cells = ranked(rows)
-    return outcome(comparison, cells, bar(cells, controls, comparison.plan, **facts))
+    by_one_model = judging is not None and judging.by_one_model
+    return outcome(comparison, cells, bar(cells, controls, comparison.plan, **facts), by_one_model=by_one_model)
 
 
-def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0, **facts):
+def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0, judging=None, **facts):
     """Results of these rows, or with what `outcome_of` takes besides."""
     return Results(
         schema_version=1,
@@ -191,10 +192,12 @@ def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0,
         cells=ranked(rows),
         controls=[*controls],
         noise_floor=noise_floor,
-        judging=None,
+        judging=judging,
         spans=None,
         previous=None,
-        outcome=outcome_of(*rows, controls=controls, noise_floor=noise_floor, unjudged=unjudged, **facts),
+        outcome=outcome_of(
+            *rows, controls=controls, noise_floor=noise_floor, unjudged=unjudged, judging=judging, **facts
+        ),
     )
 
 
