@@ -69,8 +69,9 @@ def favours(
     """Return one row per cell beside the baseline, in the order of `runs`; `doubles` are one second judge's.
 
     A draw exchanges the readings of all pairs for every cell at once; p is (1 + draws whose most extreme cell is as
-    extreme) / (1 + draws), at `alpha` for each of the two sides. It takes pairs drawn by nothing but their first grade and
-    whether only one of two lists has them, which says nothing of which one. A p is None if no exchange of these readings would make it `alpha` or less.
+    extreme) / (1 + draws), at `alpha` for each of the two sides. It takes pairs drawn by nothing but their first grade
+    and whether one list alone has them, whichever it is. A p is None if no exchange of these readings would make it
+    `alpha` or less.
     """
     cells = [cell for cell in runs if cell != baseline]
     marks = {cell: in_first(doubles, runs[cell]) for cell in (baseline, *cells)}
