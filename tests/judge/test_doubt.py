@@ -6,7 +6,7 @@ from runner.base.errors import InputError
 from runner.eval_set.batches import FULLER, all_rows, batch_files, read_batch
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.labels import load_labels, scored
-from runner.judge.prep_labels import export_missing, waiting_files
+from runner.judge.prep_labels import export_missing, judging_step, waiting_files
 from runner.judge.second_reading import export_doubles
 from runner.retrieve.pool import unjudged
 from tests.support.small_judging import answer, everything, export, give, show_part, show_whole
@@ -44,6 +44,15 @@ def test_a_pair_in_doubt_waits_in_a_batch_of_its_own_that_shows_more(doubted):
     (before,) = [one for one in read_batch(batch_files(version.judging)[0]) if one.pair == FIRST]
     assert (row.pair, row.n_chars - row.left_out) == (FIRST, FULLER * (before.n_chars - before.left_out))
     assert row.shown_by != before.shown_by
+
+
+def test_the_stop_of_a_person_names_the_fuller_batch_and_how_many_pairs_are_in_doubt(doubted):
+    version, path = doubted
+    step = judging_step(version, 2, [FIRST], [path], "run")
+    assert "1 of them in doubt" in step.say
+    assert "fuller-*.jsonl" in step.ways[0]
+    assert "batch-*.jsonl" not in step.ways[0]
+    assert '"batch": "fuller-0001"' in step.ways[1]
 
 
 def test_the_fuller_reading_counts_and_a_doubt_that_stays_counts_with_its_grade(doubted):
