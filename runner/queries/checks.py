@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from runner.base.csv_files import MOST_FAULTS
 from runner.base.errors import InputError
 from runner.base.records import ASKED, PERSON, Chunk, Document, Run, Span
 from runner.eval_set.asked import AskedWording, asked
@@ -147,10 +148,11 @@ def repeats(rows: Sequence[QueryRow]) -> list[Finding]:
 
 
 def refuse_errors(findings: Iterable[Finding], what: str) -> None:
-    """Check that no finding is an error; an InputError names those that are."""
+    """Check that no finding is an error; an InputError names those that are, of many the first."""
     if errors := [finding.message for finding in findings if finding.is_error]:
-        lines = "\n".join(f"  - {message}" for message in errors)
-        raise InputError(f"{what}:\n{lines}\nMend the file and run the command again.")
+        lines = "\n".join(f"  - {message}" for message in errors[:MOST_FAULTS])
+        more = f"\n  and {len(errors) - MOST_FAULTS} more" if len(errors) > MOST_FAULTS else ""
+        raise InputError(f"{what}:\n{lines}{more}\nMend the file and run the command again.")
 
 
 def _alone(query: CheckedQuery, holders: int, n_documents: int) -> Iterator[tuple[str, str]]:

@@ -207,3 +207,34 @@ def test_a_file_without_queries_or_the_version_s_own_is_refused(version, tmp_pat
         add_queries(version, version.queries_path)
     with pytest.raises(InputError, match="does not exist"):
         add_queries(version, tmp_path / "gone.yaml")
+
+
+CSV = """ID,Query,Document,Paraphrased,Origin,Kind
+law9,"who pays, and when",d1,,,
+law7,price of a berth,d2,cost of mooring,claude,amount
+"""
+
+
+def test_queries_of_a_table_keep_their_ids_and_are_a_persons_topics_unless_it_says_otherwise(version, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text(CSV)
+    first, second = read_queries(path)
+    assert first == row("who pays, and when", id="law9", source_document="d1")
+    assert (second.wordings, second.kind, second.origin) == (
+        {"plain": "price of a berth", "paraphrased": "cost of mooring"},
+        *("amount", "claude"),
+    )
+    version.queries_path.unlink(missing_ok=True)
+    assert "2 queries added as law9 to law7" in add_queries(version, path)
+    # An id that the version has makes all of them count on.
+    path.write_text("id,query\nlaw9,where do boats winter\nlaw1,what is a quay\n")
+    assert "2 queries added as q01 to q02" in add_queries(version, path)
+
+
+def test_every_wrong_row_of_a_table_of_queries_is_named_by_its_number(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("id,query,origin\na,who,\na,what,\nb,,\nc d,when,\ne,why,a model\n")
+    with pytest.raises(InputError) as caught:
+        read_queries(path)
+    assert [line.partition(".csv:")[2].partition(":")[0] for line in str(caught.value).split("\n")] == [*"3456"]
+    assert "the id a is that of row 2 too" in str(caught.value)

@@ -113,6 +113,11 @@ def test_a_healthy_substrate_has_no_fault_and_every_finding_says_so(healthy):
     assert covered.documents == covered.with_chunks == len(DOCUMENTS)
 
 
+def test_documents_of_ones_own_are_tables_by_the_name_of_their_source(tmp_path):
+    with open_substrate(made(tmp_path / "s.db", source="tenants"), "tenants") as substrate:
+        assert not [finding for finding in check_substrate(substrate, DOCUMENTS, EXPECTED)[0] if finding.fault]
+
+
 @pytest.mark.parametrize("fault", [name for name in FAULTS if name not in (*NOTES, "quantisation loss")])
 def test_each_planted_fault_is_the_only_one_found(fault, tmp_path):
     (finding,) = [finding for finding in checks(made(tmp_path / "s.db", fault)) if finding.fault]

@@ -1,0 +1,70 @@
+"""CSV as people have it: columns by any of their names, three ways of parting them, and a line for every wrong row."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.base.csv_files import MOST_FAULTS, QUERY, QUERY_FACTS, Faults, csv_rows
+from runner.base.errors import InputError
+
+FIRST = {"query_id": "1", "query": "who pays", "document": "d"}
+
+
+def rows(path: Path, content: str | bytes) -> list[tuple[int, dict[str, str]]]:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return csv_rows(path, QUERY, QUERY_FACTS)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("query_id,query,document\n1,who pays,d\n", [(2, FIRST)]),
+        ("QID;Question;doc_id\r\n1; who pays ;d\r\n", [(2, FIRST)]),
+        ("\ufeffdocid\ttext\tid\n\nd\twho pays\t1\n", [(3, FIRST)]),
+        ('query\n"who, then\npays"\n \nnobody\n', [(2, {"query": "who, then\npays"}), (4, {"query": "nobody"})]),
+        ("query,other,query\nwho pays,x,second\n", [(2, {"query": "who pays"})]),
+        ("query\n", []),
+    ],
+)
+def test_a_table_is_read_by_the_names_of_its_columns(tmp_path, content, expected):
+    assert rows(tmp_path / "a.csv", content) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", ":1: a header with the columns query is expected; query is missing."),
+        ("query_id,document\n1,d\n", ":1: a header with the columns query is expected"),
+        ("query,document\na\n\nb,c,d\nd,e\n", ":2: 1 fields, and the header has 2."),
+        ("query,document\na\n\nb,c,d\nd,e\n", "a.csv:4: 3 fields, and the header has 2."),
+        (b"query\ncaf\xe9\n", "is not a CSV file in UTF-8 that can be read"),
+        ('query\n"never shut\n', "is not a CSV file in UTF-8 that can be read"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_with_each_wrong_row(tmp_path, content, said):
+    with pytest.raises(InputError) as caught:
+        rows(tmp_path / "a.csv", content)
+    assert said in str(caught.value)
+
+
+def test_of_many_faults_the_first_are_named_a_line_each_and_the_rest_is_counted():
+    faults = Faults()
+    for number in range(MOST_FAULTS + 3):
+        with faults.of_row():
+            raise InputError(f"row {number}")
+    with pytest.raises(InputError) as caught:
+        faults.stop()
+    lines = str(caught.value).split("\n")
+    assert (lines[0], lines[-2:]) == ("row 0", [f"row {MOST_FAULTS - 1}", "and 3 more rows"])
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=8))
+def test_what_a_spreadsheet_writes_is_read_as_it_was(tmp_path_factory, texts):
+    import csv
+
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["query", "document"], *([f"q{text}", "d"] for text in texts)])
+    assert [row["query"] for _, row in csv_rows(path, QUERY, QUERY_FACTS)] == [f"q{text}".strip() for text in texts]
