@@ -256,7 +256,7 @@ def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():
     assert max(map(len, lines)) <= 110
 
 
-@pytest.mark.parametrize(("readers", "words"), [("one family", "one family"), ("families", "two families")])
+@pytest.mark.parametrize(("readers", "words"), [("one family", "of one family"), ("families", "two families")])
 def test_of_language_models_it_is_said_that_they_are_no_people(readers, words):
     assert words in can_say(SECOND.model_copy(update={"readers": readers}), PLAN)
     assert "models" not in can_say(SECOND.model_copy(update={"readers": "people"}), PLAN)
