@@ -27,8 +27,8 @@ def failed_checks(results: Results) -> list[Check]:
 
 def _failed(results: Results) -> Iterator[Check]:
     seconds, alpha = results.judging.seconds if results.judging else [], results.plan.significance.alpha
-    # A reader who repeats reasons, or not one of many grades otherwise, may not have read.
-    if any(2 * one.copied > one.pairs or (one.same == one.pairs >= LEAST_READINGS) for one in seconds):
+    # Whoever repeats most reasons, or parts over no grade where many pairs are relevant, may not have read.
+    if any(2 * one.copied > one.pairs or (one.same == one.pairs and one.relevant >= LEAST_READINGS) for one in seconds):
         yield "copy"
     if any(one.alike.value is not None and one.alike.value < LEAST_ALIKE for one in seconds):
         yield "agreement"
