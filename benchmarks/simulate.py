@@ -345,7 +345,7 @@ def main() -> None:
     tasks += [partial(pooled_rows, n_cells, tau, half) for n_cells in (1, 2, 3) for tau in (0.02, 0.04)]
     tasks += [partial(pooled_rows, 3, tau, half, shared=False) for tau in (0.02, 0.04)]
     tasks += [partial(list_rows, judge, max(1, runs // 5)) for judge in LISTED]
-    tasks += [partial(low_rows, max(1, runs // 4), in_both=in_both) for in_both in (False, True)]
+    tasks += [partial(low_rows, half, in_both=in_both) for in_both in (False, True)]
     with ProcessPoolExecutor() as pool:
         parts = pool.map(operator.call, tasks)
         errors = list(chain.from_iterable(islice(parts, len(names))))

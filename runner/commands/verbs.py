@@ -144,7 +144,7 @@ GROUPS["The evening"] = (
     ),
     Verb(
         "queries check",
-        "copies, overlap with documents, findability",
+        "riddles, giveaways, copies, lost source documents",
         "queries:check",
         "queries check demo drafts.yaml",
         f"{_QUERIES}[FILE...]   in the form of queries.yaml; default the version's own",

@@ -26,6 +26,7 @@ from runner.eval_set.version import load_corpus, load_results, newest_version
 from runner.evening.costs import Asked, costs
 from runner.evening.status import RECORDED, describe
 from runner.judge.models.api import JudgeOptions
+from runner.judge.models.estimate import judging_left
 from runner.report.sentences import weaknesses
 from runner.score.power import DEFAULT_SD, least_gain
 from tests.support.example_results import BASELINE, decision, results, row
@@ -214,6 +215,30 @@ def test_a_default_plan_of_25_topics_in_batches_fits_the_default_ceiling(tmp_pat
     assert (left.unknown, left.total.is_affordable) == ("", True), left.said
     assert left.total.judging > 3
     assert sum(line.startswith("judging: ") for line in left.lines) == 3  # first, fuller and second readings
+
+
+@pytest.mark.parametrize(
+    ("documents", "fuller"),
+    [([8_000] * 4, 0), ([8_001, *[5_000] * 4], 0.01), ([8_001] * 4, 0.05), ([90_000] * 4, 0.05), ([], 0.05)],
+    ids=["all shown whole", "one of five is longer", "all are", "all are much longer", "nothing sampled yet"],
+)
+def test_a_dry_run_prices_fuller_readings_of_documents_that_are_not_shown_whole(tmp_path, documents, fuller):
+    plan = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["bills"], rehearsal=False)))
+    version, options = newest_version("bills", tmp_path), JudgeOptions(how="batches")
+
+    def asked(plan):
+        left = judging_left(version, plan, options, documents)
+        found = [re.search(r"^judging: \S+, ([\d,]+) pairs .*about \$([\d.]+) ", line).groups() for line in left.lines]
+        assert left.usd == pytest.approx(sum(float(usd) for _, usd in found), abs=0.02)
+        return [(int(pairs.replace(",", "")), float(usd)) for pairs, usd in found]
+
+    (n_first, usd), *more, (n_second, _) = asked(plan)
+    assert n_second == round(0.1 * n_first)
+    assert [pairs for pairs, _ in more] == ([round(fuller * n_first)] if fuller else [])
+    # More is read in a fuller reading, and less, whoever reads, with fewer characters.
+    assert all(fuller_usd / pairs > 0.95 * usd / n_first for pairs, fuller_usd in more)
+    half = plan.model_copy(update={"evidence": plan.evidence.model_copy(update={"chars": 4_000})})
+    assert asked(half)[0][1] < usd
 
 
 def test_one_ceiling_stands_in_help_and_documents():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from runner.base.canonical import jsonl_bytes, write_atomic
 from runner.base.errors import BackendError, InputError, InputNeeded
 from runner.embed.backends import LocalBackend
 from runner.eval_set.batches import batch_files, read_batch
@@ -204,6 +205,10 @@ def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, c
     read_twice(version)
     assert f"{SECOND}, 0 pairs" in left().lines[1]
     assert left()[1:] == (0, 0)
+    # A first reading in doubt opens its pair again, for a fuller one.
+    doubted = [label.model_copy(update={"doubt": n < 3}) for n, label in enumerate(load_labels(version.labels_path))]
+    write_atomic(version.labels_path, jsonl_bytes(label.model_dump() for label in doubted))
+    assert [line.split(", ")[1].split()[0] for line in left().lines] == ["0", "3", "0"]
 
 
 def test_an_export_that_was_killed_goes_on_as_if_it_had_not_been(version):
