@@ -165,6 +165,15 @@ def answer(text: str) -> None:
             raise BackendError(f"The answer cannot be written ({error.strerror}). Free the disk and repeat.") from error
 
 
+def open_page(page: Path) -> None:
+    """Print the address of a page, and open it in a browser if a person reads the answer."""
+    import webbrowser
+
+    answer(page.resolve().as_uri())
+    if sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())
+
+
 def answer_json(value: "JSON") -> None:
     """Print a value as JSON in ASCII: sorted keys, floats at 9 places."""
     from runner.base.canonical import rounded

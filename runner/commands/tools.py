@@ -1,11 +1,25 @@
-"""`compare`, `pooled`, `tripwire` and `mcp`: tools over files that a reader names."""
+"""`try`, `compare`, `pooled`, `tripwire` and `mcp`: tools over files that a reader names."""
 
 import argparse
+import shlex
 import sys
 from dataclasses import asdict, replace
 
 from runner.base.errors import BackendError, InputError, InputNeeded, NegativeVerdict
-from runner.commands.console import tell
+from runner.base.places import DRIVER, WORKPLACE
+from runner.commands.console import answer, open_page, tell
+
+
+def try_(options: argparse.Namespace) -> None:
+    """Rank six cells over a folder of the reader's own, and open the page of it."""
+    from runner.report.html_file import write_html
+    from runner.tools.try_folder import try_folder
+
+    work = WORKPLACE / ".work"
+    tried = try_folder(options.folder, options.queries)
+    page = write_html(options.output or work / "try.html", tried.found.page_with_passages(), work)
+    answer(f"{tried}\n  {DRIVER} init --documents {shlex.quote(str(options.folder))} --name NAME\n")
+    open_page(page)
 
 
 def compare(options: argparse.Namespace) -> None:

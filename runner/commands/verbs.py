@@ -72,6 +72,20 @@ GROUPS: dict[str, tuple[Verb, ...]] = {}
 
 GROUPS["Start here"] = (
     Verb(
+        "try",
+        "rank chunkers, BM25 and a packaged model over your own folder",
+        "tools:try_",
+        "try docs",
+        """FOLDER   Markdown, text, HTML, PDF or JSON; also a ZIP, JSON lines, an SQLite table
+        --queries FILE   a query a line, or .csv with query,document; default: headings of the documents
+        --output FILE   where the page goes; default .work/try.html""",
+        """Nothing is recorded, and nothing is decided. docs/own-documents.md goes on from there.
+        exit codes: 0 done, 2 usage or input, 5 disk""",
+        """Searches your documents with six cells and prints them ranked: a packaged model, BM25, and the sum of both,
+        over windows of 256 tokens and over sections. If FILE says which document each query wants, that is what is
+        scored, with intervals and tests against the first cell.""",
+    ),
+    Verb(
         "init",
         "write a plan; draw documents from --corpus-path or --live",
         "evening:init",

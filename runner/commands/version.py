@@ -1,8 +1,6 @@
 """`view`, `verify`, `export`, `post-bulk` and `version`: verbs over a version that exists."""
 
 import argparse
-import sys
-import webbrowser
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.base.progress import say
-from runner.commands.console import answer
+from runner.commands.console import answer, open_page
 from runner.commands.flags import check_signature, version_of
 from runner.commands.lock import verify_folder
 from runner.eval_set.history import versions_of
@@ -38,9 +36,7 @@ def view(options: argparse.Namespace) -> None:
             scored = read_json(page.with_name("results.json"))["labels"]["lines"]
             if scored != label_prefix(version.labels_path).lines:
                 say("grades came in or were taken back since this page was made; `run` makes it anew")
-    answer(page.resolve().as_uri())
-    if sys.stdout.isatty():
-        webbrowser.open(page.resolve().as_uri())
+    open_page(page)
 
 
 def newest_page(version: Version) -> Path:

@@ -103,9 +103,10 @@ def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]
 def own_documents(version: Version) -> frozenset[str]:
     """Return the queries of a collection that are documents themselves, where the qrels do not grade that.
 
-    A query of ArguAna or Quora finds itself first. BEIR and MTEB leave that out, and so do published scores.
+    A query of ArguAna or Quora finds itself first. BEIR and MTEB leave that out, and so do published scores. What a
+    program gives may number both from 1.
     """
-    if version.source.policy != "external":
+    if version.source.policy != "external" or collection_facts(version).judged_by:
         return frozenset()
     qrels, documents = read_trec_qrels(version.qrels_path), {row.doc_id for row in load_corpus(version.corpus_path)[1]}
     asked = (query.id for query in load_queries(version.queries_path))
@@ -155,7 +156,7 @@ def _facts(collection: "Collection", judged_by: str) -> CollectionFile:
         judged_pairs=sum(map(len, collection.qrels.values())),
         missing_documents=len(collection.missing_documents),
         renormalised=collection.n_renormalised,
-        own_documents=len(collection.own),
+        own_documents=0 if judged_by else len(collection.own),
         language="" if language == "english" else language,
         judged_by=judged_by,
         corpus_sha256=collection.sha256.corpus,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from runner.base.canonical import JSON, digest, read_jsonl, slug
-from runner.base.csv_files import QUERY, QUERY_FACTS, csv_rows
+from runner.base.csv_files import QUERY, QUERY_FACTS, Faults, csv_rows
 from runner.base.errors import InputError
 from runner.base.given_files import decoded, display, numbered_lines, printable
 from runner.base.progress import say
@@ -152,33 +152,33 @@ def wanted_documents(asked: GivenQueries, documents: Iterable[Document]) -> dict
 
     known = {document.doc_id for document in documents}
     qrels: dict[str, dict[str, int]] = {}
-    faults = []
-    for query_id, pairs in asked.wanted.items():
-        for where, name in pairs:
+    faults = Faults()
+    for query_id, where, name in ((query_id, *pair) for query_id, pairs in asked.wanted.items() for pair in pairs):
+        with faults.of_row():
             found = next((each for each in (name, places_of(name)[0]["place"]) if each in known), None)
             if found is None:
                 near = get_close_matches(name, sorted(known), n=1)
-                faults.append(f"{where}: no document {printable(name)!r}" + (f"; is it {near[0]!r}?" if near else "."))
-            else:
-                qrels.setdefault(query_id, {})[found] = 1
-    if faults:
-        more = f"\nand {len(faults) - MOST_NAMED} more" if len(faults) > MOST_NAMED else ""
-        raise InputError("\n".join(faults[:MOST_NAMED]) + more)
+                hint = f"; is it {near[0]!r}?" if near else "."
+                raise InputError(f"{where}: no document {printable(name)!r}{hint}")
+            qrels.setdefault(query_id, {})[found] = 1
+    faults.stop()
     return qrels
 
 
 def given_documents(given: Table) -> tuple[Document, ...]:
     """Return the documents in id order; those of a place on the disk as the reader of anybody's documents reads them.
 
-    Files there that cannot be read are said.
+    What cannot be read there is said, and left out.
     """
     if isinstance(given, str | Path):
         from samplers.corpus.parse import read_corpus
         from samplers.registry import DOCUMENTS
 
-        reading = read_corpus(Path(given), DOCUMENTS.name)
-        for place, reason in reading.quarantined:
+        reading = read_corpus(Path(given), DOCUMENTS.name, whole=False)
+        for place, reason in reading.quarantined[:MOST_NAMED]:
             say(f"not read: {place}: {reason}")
+        if len(reading.quarantined) > MOST_NAMED:
+            say(f"not read: {len(reading.quarantined)} of {reading.n_files} files, these among them")
         return reading.documents
     records = [each for each in given if isinstance(each, Document)] if isinstance(given, list | tuple) else []
     texts = {document.doc_id: document for document in records}
@@ -196,26 +196,29 @@ def given_documents(given: Table) -> tuple[Document, ...]:
 def given_collection(
     documents: Sequence[Document],
     asked: Mapping[str, str],
-    qrels: Table,
+    qrels: Table | None,
     name: str,
     sources: Mapping[str, str] | None = None,
 ) -> beir.Collection:
     """Return what was given as a public collection is read: queries without judgments are left out.
 
     `sources` are the documents that queries were written from, which need no judgment. `qrels` are a mapping query ->
-    document -> grade, rows, a DataFrame or a TREC file.
+    document -> grade, rows, a DataFrame or a TREC file; None if nothing is to be scored, and all queries stay.
     """
     # Whatever the qrels name has to be there: a mistyped id would lower every score in silence.
-    judged = read_trec_qrels(qrels) if isinstance(qrels, str | Path) else _qrels(qrels)
+    judged: dict[str, dict[str, int]] = {query_id: {} for query_id in asked} if qrels is None else {}
+    if qrels is not None:
+        judged = read_trec_qrels(qrels) if isinstance(qrels, str | Path) else _qrels(qrels)
     _check_known("queries", judged, asked)
     ids = {document.doc_id for document in documents}
     _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), ids)
     judged_queries = {
         query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged
     }
-    if len(judged_queries) < 2:
+    if len(judged_queries) < 2 and qrels is not None:
         raise InputError(
-            f"{len(judged_queries)} queries are judged; at least 2 are needed, and 25 or more to see anything."
+            f"Of {len(judged_queries)} queries somebody says which document is right. At least 2 are needed, and 25 "
+            "or more to see anything."
         )
     # There are no files to take digests of; those of the content stand in their place.
     rows, asking = [[document.doc_id, document.sha256] for document in documents], digest(judged_queries)

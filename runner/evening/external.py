@@ -136,6 +136,14 @@ class GivenEvaluation(ExternalEvaluation):
         """The plan as given."""
         return self.given.plan
 
+    def found(self) -> dict[str, Run]:
+        """Return what each cell of the plan finds for every query; nothing is scored."""
+        with alone(self.version):
+            self.need_collection(self.plan)
+            self.make_runs()
+        query_ids = list(self.given.collection.queries)
+        return {cell: read_run(self.version.run_path(cell), cell, query_ids) for cell in self.plan.cells}
+
     def need_collection(self, plan: Plan) -> None:
         """Put what was given where a collection's files lie; InputError if the folder has other ones."""
         version, given = self.version, self.given

@@ -69,6 +69,11 @@ def command(results: Results, decision: Decision | None, program: str) -> str:
     return _said("first_screen", "command", results, decision, program)
 
 
+def tried(scope: object, most_texts: int) -> list[str]:
+    """Return what a trial asked and searched, and what to do next."""
+    return _rendered("tried", "tried", scope, most_texts).splitlines()
+
+
 def can_say(second: SecondJudge, plan: ScoredPlan) -> str:
     """Return what the readings of one second judge can and cannot show."""
     return _said("judges", "can_say", second, plan)

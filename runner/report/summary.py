@@ -37,8 +37,8 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
     ]
     # Not wrapped: a line break inside quotes would be part of the cell's name.
     command = [f"  {DRIVER} version {flags or shlex.quote(results.source)}"] if is_explored else []
-    sentence = [] if is_said else _wrapped(f"{_name(results)}: {sentences.found(results)}", width)
-    lines = [line for note in notes for line in _wrapped(note, width)]
+    sentence = [] if is_said else wrapped(f"{_name(results)}: {sentences.found(results)}", width)
+    lines = [line for note in notes for line in wrapped(note, width)]
     return "\n".join([*sentence, ranking_table(results, width), *lines, *command])
 
 
@@ -62,7 +62,7 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
         note += "; an exploration gives no p" if results.kind == "exploration" else ""
     if any(test.bar is not None for test in tests):
         note += "; p up to its bar shows a gain"
-    return "\n".join([*lines, *_wrapped(note, width)])
+    return "\n".join([*lines, *wrapped(note, width)])
 
 
 def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
@@ -84,7 +84,8 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     return score, gains, claimed, recalls, row.gate.verdict
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def wrapped(text: str, width: int) -> list[str]:
+    """Return the text in lines of at most `width`, those after the first indented."""
     return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 

@@ -125,10 +125,11 @@ class Evaluation:
 
         With `passages` it shows titles and what was found of the documents, for the reader's own machine.
         """
-        write_atomic(Path(path), self._with_passages() if passages else self._page)
+        write_atomic(Path(path), self.page_with_passages() if passages else self._page)
         return Path(path)
 
-    def _with_passages(self) -> bytes:
+    def page_with_passages(self) -> bytes:
+        """Return the results page with titles, and with what was found of the documents."""
         from runner.decide.passages import with_passages
         from runner.decide.tiers import beside_baseline
         from runner.eval_set.asked import asked
@@ -207,7 +208,7 @@ def evaluate(
     # The record is that of `run beir`, so that both give the same figures.
     with ExitStack() as stack:
         _lend(stack, listed, chunkers or {}, encoders or {}, collection)
-        plan = _plan(listed, relevant_grade)
+        plan = plan_with(listed, relevant_grade)
         if baseline:
             known = {cell: cell for cell in listed} | {name: str(ImportedCell(slug(name))) for name in retrievers or {}}
             if baseline not in {**known, **dict.fromkeys(known.values())}:
@@ -268,7 +269,7 @@ def _lend(
     stack.enter_context(lent(parts))
 
 
-def _plan(cells: Sequence[str], relevant_grade: int) -> Plan:
+def plan_with(cells: Sequence[str], relevant_grade: int = 1) -> Plan:
     """Return the plan of a collection with these cells; an InputError names every one that cannot be run."""
     source = catalog.source(SOURCE)
     if not cells:

@@ -81,12 +81,12 @@ class Reading:
         return self.n_characters / total if total else 1.0
 
 
-def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) -> Reading:
+def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset(), *, whole: bool = True) -> Reading:
     """Return every document of a corpus, its files read in the order of their places.
 
     Two documents of one id: an equal one is dropped, a different one is quarantined, so the first place wins. Raise an
     InputError for a place that holds no file or no document of the source, for an option that the source does not have,
-    and for more than QUARANTINE_LIMIT unreadable files.
+    and, unless the rest need not stand for the `whole`, for more than QUARANTINE_LIMIT unreadable files.
     """
     row = source_format(source)
     named = {name: value for name, _, value in (option.partition("=") for option in options)}
@@ -114,7 +114,8 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset()) 
         reading.swallowing = sorted(each for each in reading.swallowing if each[0] in reading.cards)
     reading.quarantined.sort()
     reading.contradictions.sort()
-    _stop_if_many(reading.quarantined, len(read) + len(sidecars), path)
+    if whole:
+        _stop_if_many(reading.quarantined, len(read) + len(sidecars), path)
     if not cards:
         skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(reading.skipped.items()))
         raise InputError(f"{path} holds no document of {source}: {skipped or f'{reading.n_empty} empty files'}.")

@@ -68,6 +68,10 @@ def _folder(tmp_path, monkeypatch, ready, decided_evening, waiting_evening, requ
             assert cli.main(given) == 0
     if name in ("queries check", "queries add"):
         shutil.copy(version.queries_path, tmp_path / "drafts.yaml")
+    if name == "try":
+        (tmp_path / "docs").mkdir()
+        for topic in ("ferries", "wells"):
+            (tmp_path / "docs" / f"{topic}.md").write_text(f"# All about {topic}\n\n" + f"Many {topic} are old. " * 9)
     if name == "lock":
         shutil.copytree(version.folder, tmp_path / "bench")
     monkeypatch.setenv(places.CACHE_VARIABLE, str(tmp_path / ".cache"))

@@ -146,7 +146,7 @@ WRONG = {
     "half a character": (({**DOC, "c": "\ud800"}, ASK, GOLD), {}, "surrogate"),
     "no queries": ((DOC, {}, GOLD), {}, "no queries"),
     "a query without text": ((DOC, {**ASK, "q3": ""}, GOLD), {}, "q3 has no text"),
-    "one query": ((DOC, {"q1": "ferry"}, {"q1": {"a": 1}}), {}, "at least 2"),
+    "one query": ((DOC, {"q1": "ferry"}, {"q1": {"a": 1}}), {}, "At least 2"),
     "no qrels": ((DOC, ASK, {}), {}, "There are no qrels"),
     "an unknown query": ((DOC, ASK, {**GOLD, "q9": {"a": 1}}), {}, "1 queries .* q9"),
     "an unknown document": ((DOC, ASK, {**GOLD, "q2": {"z": 1}}), {}, "1 documents .* z"),
