@@ -3,6 +3,7 @@
 In float32 on a CPU; inside a Modal container sentence-transformers runs every model, on a GPU in half precision.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -89,7 +90,7 @@ class TransformerEncoder(InProcessEncoder):
         """`find` gives the folder of the encoder's checked files when they are first needed."""
         self.spec = spec
         self.device = device
-        self.dtype: Dtype = dtype if self.takes_half else "float32"
+        self.dtype: Dtype = dtype if self.takes_half and spec.half else "float32"
         self._find = find
         self._kept: dict[str, NDArray[np.int32]] = {}
 
@@ -155,6 +156,8 @@ class TransformerEncoder(InProcessEncoder):
             if states is None or self.spec.pooling not in _POOLED:
                 return None
             row = _POOLED[self.spec.pooling](states)
+            for layer in self._dense:
+                row = layer @ row
             rows.append(row / np.linalg.norm(row))
         return np.array(rows, dtype=np.float32)
 
@@ -162,7 +165,7 @@ class TransformerEncoder(InProcessEncoder):
         """Return states (tokens, width) of the text of ids (1, tokens); None if rows are made of more than these."""
         import torch
 
-        if not _is_plain(self._model):
+        if not _is_plain(self._model, self.spec.dense):
             return None
         there = torch.from_numpy(ids).to(self.device)
         with torch.inference_mode():
@@ -216,10 +219,34 @@ class TransformerEncoder(InProcessEncoder):
         from sentence_transformers import SentenceTransformer
 
         model = SentenceTransformer(
-            str(self._folder), device=self.device, local_files_only=True, trust_remote_code=False
+            str(self._folder),
+            device=self.device,
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": "float32"},
         )
         self._refuse_another(model)
-        return (model.half() if self.dtype == "float16" else model.float()).eval()
+        model = model.float().eval()
+        if self.dtype == "float16":
+            # Parameters alone: angles of rotary positions, in a buffer, would lose what tells far positions apart.
+            for parameter in model.parameters():
+                parameter.data = parameter.data.half()
+        return model
+
+    @cached_property
+    def _dense(self) -> list[NDArray[np.float64]]:
+        """The matrices of the linear layers behind the pooling, from their own files."""
+        from safetensors import safe_open
+
+        if not self.spec.dense:
+            return []
+        steps = json.loads((self._folder / "modules.json").read_bytes())
+        paths = [self._folder / step["path"] / WEIGHTS for step in steps if step["type"].endswith(".Dense")]
+        matrices = []
+        for path in paths:
+            with safe_open(path, "pt") as file:  # numpy has no bfloat16
+                matrices.append(file.get_tensor("linear.weight").double().numpy())
+        return matrices
 
     def _refuse_another(self, model: "SentenceTransformer") -> None:
         """Raise BackendError unless the model's own files say what its row says, before its first vector.
@@ -238,9 +265,12 @@ class TransformerEncoder(InProcessEncoder):
         pooling = [mode if isinstance(mode, str) else "+".join(mode) for mode in modes]
         if spec.pooling and pooling != [spec.pooling]:
             wrong = f"{row} says pooling {spec.pooling}, the model's own files {', '.join(pooling) or 'none'}"
-        elif spec.config and not _is_plain(model):
+        elif spec.config and not _is_plain(model, spec.dense):
             steps = ", ".join(type(module).__name__ for module in model)
-            wrong = f"the model's steps are {steps}; the catalogued one has a transformer, its pooling and no more"
+            dense = f" linear layers to {', '.join(map(str, spec.dense))} dimensions" if spec.dense else ""
+            wrong = (
+                f"the model's steps are {steps}; the catalogued one has a transformer, its pooling{dense} and no more"
+            )
         # transformers makes up at random what a file lacks, with no more than a warning.
         held = sum(tensor.numel() for name, tensor in model[0].named_parameters() if POOLER not in name)
         if held > (stored := n_parameters(self._folder)):
@@ -249,10 +279,17 @@ class TransformerEncoder(InProcessEncoder):
             raise BackendError(f"{spec.name}: {wrong}. Correct the encoder's row, or install the model's files again.")
 
 
-def _is_plain(model: "SentenceTransformer") -> bool:
-    """Return whether rows are a transformer's states, pooled and perhaps normalised."""
+def _is_plain(model: "SentenceTransformer", dense: Sequence[int]) -> bool:
+    """Return whether rows are a transformer's states, pooled, through linear layers of these widths, normalised or not.
+
+    Whether a layer adds a bias, or bends what it gives, the probe tells.
+    """
     steps = [type(module).__name__ for module in model]
-    return steps[:2] == ["Transformer", "Pooling"] and steps[2:] in ([], ["Normalize"])
+    widths = [module.out_features for module in model if type(module).__name__ == "Dense"]
+    linear = ["Dense"] * len(dense)
+    return (
+        steps[:2] == ["Transformer", "Pooling"] and steps[2:] in (linear, [*linear, "Normalize"]) and widths == [*dense]
+    )
 
 
 _POOLED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {

@@ -25,7 +25,7 @@ _IDLE = {
     True: ("revision", "pooling", "weights_sha256", "config"),
     False: ("url", "usd_per_million_tokens", "key_env"),
 }
-_OF_THE_CATALOG = ("name", "package", "excluded", "matryoshka")
+_OF_THE_CATALOG = ("name", "package", "excluded", "matryoshka", "dense", "half", "licence")
 _HOST_OF = {"OPENAI": ".openai.com", "VOYAGE": ".voyageai.com", "COHERE": ".cohere.com", "CO": ".cohere.com"}
 _KEYS_OF = re.compile(
     rf"({'|'.join(_HOST_OF)}|ACTIONS|ANTHROPIC|AWS|AZURE|CI|CLAUDE|CLOUDFLARE|DATABASE|DOCKER|GCP|GEMINI|GH|GITHUB|GITLAB"
@@ -69,6 +69,14 @@ def _told(path: Path, name: str, field: str, problem: str) -> str:
 def _problems(name: str, spec: EncoderSpec) -> list[tuple[str, str]]:
     """Return field, "" for the block, and what is wrong."""
     wrong = []
+    known = ENCODERS.get(name)
+    if known and not (known.revision or known.excluded):
+        # A row without a revision is taken with one, and with nothing else that the catalog has not.
+        if not spec.revision:
+            return [("revision", f"is missing: write {EncoderSpec.model_fields['revision'].description}")]
+        if spec == known.model_copy(update={"revision": spec.revision}):
+            return []
+        return [("", f"the catalog has {name}: write its revision alone, or another name, such as {name}-own")]
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name) or name.startswith("bm25"):
         wrong.append(("", "write a name in lower-case letters, digits, dots and dashes, such as bge-m3; not bm25"))
     elif name in ENCODERS:

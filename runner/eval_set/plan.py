@@ -180,10 +180,26 @@ def read_plan(path: Path) -> Plan:
 
 
 def plan_of(fields: object) -> Plan:
-    """Return the plan of these fields, its prior completed from the catalog; pydantic's error if one is wrong."""
-    plan = Plan.model_validate(fields)
+    """Return the plan of these fields, its prior completed from the catalog; pydantic's error if one is wrong.
+
+    A block of an encoder that the catalog has without a revision is completed from its row.
+    """
+    plan = Plan.model_validate(_with_rows(fields))
     kinds = DEFAULT_PRIOR.kinds | plan.prior.kinds
     return plan.model_copy(update={"prior": plan.prior.model_copy(update={"kinds": kinds})})
+
+
+def _with_rows(fields: object) -> object:
+    blocks = fields.get("encoders") if isinstance(fields, dict) else None
+    if not isinstance(fields, dict) or not isinstance(blocks, dict):
+        return fields
+    rows = {name: catalog.ENCODERS[name] for name in blocks if name in catalog.ENCODERS}
+    made = {
+        name: {**row.model_dump(), "name": name, **blocks[name]}
+        for name, row in rows.items()
+        if not (row.revision or row.excluded) and isinstance(blocks[name], dict)
+    }
+    return {**fields, "encoders": {**blocks, **made}}
 
 
 def plan_digest(plan: Plan) -> PlanDigest:

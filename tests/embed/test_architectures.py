@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file, save_file
 
 from runner.base.errors import BackendError
 from runner.base.records import parse_cell
@@ -92,7 +92,7 @@ def unit(rows):
 
 def nomic_rows(folder, texts_ids, heads):
     """nomic-bert from its description: rotary positions (base 1000), SwiGLU, norms after each step, mean of states."""
-    weights = {name: values.astype(np.float64) for name, values in load_file(folder / "model.safetensors").items()}
+    weights = {name: values.double().numpy() for name, values in load_file(folder / "model.safetensors").items()}
     n_layers = json.loads((folder / "config.json").read_text())["n_layer"]
 
     def normed(states, name):
@@ -178,7 +178,49 @@ def pooled(broken, mode):
     return broken
 
 
+def padded_on_the_left(broken):
+    """As some tokenizers' files say, while the mask stays where it is for padding on the right."""
+    features = broken._features
+
+    def turned(ids):
+        made = features(ids)
+        lengths = made["attention_mask"].sum(axis=1)
+        made["input_ids"] = np.array(
+            [np.roll(row, len(row) - n) for row, n in zip(made["input_ids"], lengths, strict=True)]
+        )
+        return made
+
+    broken._features = turned
+    return broken
+
+
+def other_dense(broken, layer):
+    broken._model[2] = layer(broken._model[2])
+    return broken
+
+
+def unlearned(dense):
+    dense.linear.weight.data = dense.linear.weight.data.flip(0)
+    return dense
+
+
+def bent(dense):
+    import torch
+
+    dense.activation_function = torch.nn.Tanh()
+    return dense
+
+
 FAULTS = {
+    "mean for the last token": ("qwen3-embedding-0.6b", partial(pooled, mode="mean"), "pooling"),
+    "mean for CLS of another": ("granite-embedding-english-r2", partial(pooled, mode="mean"), "pooling"),
+    "CLS for mean of another": ("embeddinggemma-300m", partial(pooled, mode="cls"), "pooling"),
+    "no instruction": ("qwen3-embedding-0.6b", partial(applied, query_prompt=""), "prompts"),
+    "no title": ("embeddinggemma-300m", partial(applied, document_prompt=""), "pooling"),
+    "padding on the left": ("qwen3-embedding-0.6b", padded_on_the_left, "batching"),
+    "padding on the left of another": ("granite-embedding-english-r2", padded_on_the_left, "batching"),
+    "other linear weights": ("embeddinggemma-300m", partial(other_dense, layer=unlearned), "pooling"),
+    "a linear layer that bends": ("embeddinggemma-300m", partial(other_dense, layer=bent), "pooling"),
     "mean for CLS": ("arctic-l-v2.0", partial(pooled, mode="mean"), "pooling"),
     "CLS for mean": ("nomic-v1.5", partial(pooled, mode="cls"), "pooling"),
     "no query prompt": ("arctic-l-v2.0", partial(applied, query_prompt=""), "prompts"),
@@ -260,6 +302,27 @@ def test_a_layer_that_the_file_lacks_is_not_made_up(made, tmp_path):
             encoder(there, name).encode(["bank"], "document")
 
 
+def without_dense(folder):
+    """The steps without the linear layers: pooled states, of the right width and wrong."""
+    path = folder / "modules.json"
+    path.write_text(json.dumps([step for step in json.loads(path.read_text()) if "Dense" not in step["type"]]))
+
+
+def test_linear_layers_that_are_left_out_are_missed_by_name(made, tmp_path):
+    there = copied(made, "embeddinggemma-300m", tmp_path / "copy")
+    without_dense(there["embeddinggemma-300m"][0])
+    with pytest.raises(BackendError, match=r"steps are Transformer, Pooling, Normalize; .* linear layers to 256, 64"):
+        encoder(there, "embeddinggemma-300m").encode(["bank"], "document")
+
+
+def test_half_precision_tells_far_positions_apart_as_float32_does(made):
+    """Angles of rotary positions stay in float32, or a text of thousands of tokens is another one."""
+    text = ". ".join([FILLER] * 800)
+    for name in ("nomic-v1.5", "qwen3-embedding-0.6b", "granite-embedding-english-r2"):
+        whole, half = (encoder(made, name, dtype, 4096).encode([text], "document")[0] for dtype in DTYPES)
+        assert whole @ half > 0.9999, name
+
+
 def other_json(folder, path, **entries):
     content = json.loads((folder / path).read_text()) | entries
     (folder / path).write_text(json.dumps(content))
@@ -277,6 +340,18 @@ def other_json(folder, path, **entries):
             "1_Pooling/config.json",
             {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True},
             "says pooling cls, the model.s own files mean",
+        ),
+        (
+            "qwen3-embedding-0.6b",
+            "1_Pooling/config.json",
+            {"pooling_mode_lasttoken": False, "pooling_mode_mean_tokens": True},
+            "says pooling lasttoken, the model.s own files mean",
+        ),
+        (
+            "embeddinggemma-300m",
+            "config.json",
+            {"use_bidirectional_attention": False},
+            "use_bidirectional_attention is False",
         ),
         (
             "arctic-l-v2.0",

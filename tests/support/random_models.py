@@ -8,8 +8,7 @@ import json
 import re
 
 import numpy as np
-from safetensors.numpy import save_file
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from runner.embed.probe import ENDINGS, FILLER, PARAPHRASES
 from runner.eval_set import catalog
@@ -75,6 +74,49 @@ CONFIGS = {
         "vocab_size": 30527,
     },
     "minilm-l6-v2": _BERT | dict(zip(_SIZES, (384, 1536, 12, 6), strict=True)),
+    "embeddinggemma-300m": dict(zip(_SIZES, (768, 1152, 3, 24), strict=True))
+    | {
+        "_sliding_window_pattern": 6,
+        "architectures": ["Gemma3TextModel"],
+        "head_dim": 256,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "max_position_embeddings": 2048,
+        "model_type": "gemma3_text",
+        "num_key_value_heads": 1,
+        "query_pre_attn_scalar": 256,
+        "rope_local_base_freq": 10000.0,
+        "rope_theta": 1000000.0,
+        "sliding_window": 512,
+        "torch_dtype": "float32",
+        "use_bidirectional_attention": True,
+        "vocab_size": 262144,
+    },
+    "qwen3-embedding-0.6b": dict(zip(_SIZES, (1024, 3072, 16, 28), strict=True))
+    | {
+        "architectures": ["Qwen3ForCausalLM"],
+        "head_dim": 128,
+        "max_position_embeddings": 32768,
+        "max_window_layers": 28,
+        "model_type": "qwen3",
+        "num_key_value_heads": 8,
+        "rope_theta": 1000000,
+        "tie_word_embeddings": True,
+        "torch_dtype": "bfloat16",
+        "use_sliding_window": False,
+        "vocab_size": 151669,
+    },
+    "granite-embedding-english-r2": dict(zip(_SIZES, (768, 1152, 12, 22), strict=True))
+    | {
+        "architectures": ["ModernBertModel"],
+        "global_attn_every_n_layers": 3,
+        "global_rope_theta": 80000.0,
+        "local_attention": 128,
+        "local_rope_theta": 10000.0,
+        "max_position_embeddings": 8192,
+        "model_type": "modernbert",
+        "torch_dtype": "bfloat16",
+        "vocab_size": 50368,
+    },
 }
 """config.json as each hub repository has it, but for what is the default of its model type or computes nothing."""
 
@@ -82,17 +124,28 @@ _NOMIC_NAMES = dict(zip(_SIZES, ("n_embd", "n_inner", "n_head", "n_layer"), stri
 _SHIPS = {
     "arctic-l-v2.0": {"query": "query: "},
     "mxbai-large-v1": {"query": "Represent this sentence for searching relevant passages: ", "passage": ""},
+    **{
+        name: {"query": catalog.ENCODERS[name].query_prompt, "document": catalog.ENCODERS[name].document_prompt}
+        for name in ("embeddinggemma-300m", "qwen3-embedding-0.6b")
+    },
 }
 _SPECIAL = {
     "xlm-roberta": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
     "mpnet": ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"],
     "bert": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
     "nomic_bert": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
+    "gemma3_text": ["<bos>", "<pad>", "<eos>", "<unk>", "<mask>"],
+    "qwen3": ["", "<|endoftext|>", "<|endoftext|>", "<|unk|>", "<|mask|>"],
+    "modernbert": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"],
 }
-"""What opens a text, pads, closes it, is unknown and is masked."""
+"""What opens a text, pads, closes it, is unknown and is masked; Qwen's models open none."""
+
+_OF_BYTES = ("gemma3_text", "qwen3", "modernbert")
+"""Kinds whose tokens are pairs of bytes, and whose tensors are named as transformers names them."""
 
 _CLASSES = {"xlm-roberta": "XLMRobertaTokenizer", "mpnet": "MPNetTokenizer"}
 REDUCED = dict(zip(_SIZES, (64, 128, 2, 2), strict=True))
+_REDUCED_HEADS = {"num_key_value_heads": 1, "head_dim": 32, "query_pre_attn_scalar": 32}
 
 
 def write_model(folder, name, *, sizes=None, seed=0):
@@ -103,26 +156,51 @@ def write_model(folder, name, *, sizes=None, seed=0):
     row = catalog.ENCODERS[name]
     config, words = dict(CONFIGS[name]), _words(row)
     if sizes is not None:
-        config |= sizes
+        config |= sizes | {entry: value for entry, value in _REDUCED_HEADS.items() if entry in config}
         if name == "nomic-v1.5":
             # Of the hub's names transformers knows none: it would take the full size, so both are written.
             config |= {theirs: config[ours] for ours, theirs in _NOMIC_NAMES.items()}
     tokenizer = _tokenizer(config["model_type"], words, config["vocab_size"] if sizes is None else 0)
-    config["vocab_size"] = tokenizer.get_vocab_size()
+    if sizes is not None or config["model_type"] not in _OF_BYTES:
+        config["vocab_size"] = tokenizer.get_vocab_size()
     folder.mkdir(parents=True)
-    tensors = dict(_tensors(config, tokenizer, np.random.default_rng(seed)))
+    random, width = np.random.default_rng(seed), config.get("hidden_size") or config["n_embd"]
+    if config["model_type"] in _OF_BYTES:
+        opens, pads, closes, *_ = _SPECIAL[config["model_type"]]
+        numbers = {"bos": opens, "pad": pads, "eos": closes, "cls": opens, "sep": closes}
+        config |= {f"{end}_token_id": tokenizer.token_to_id(token) for end, token in numbers.items() if token}
+        tensors = _tensors_of_transformers(config, tokenizer, random)
+    else:
+        tensors = dict(_tensors(config, tokenizer, random))
     if config.get("torch_dtype") == "float16":
         tensors = {tensor: values.astype(np.float16) for tensor, values in tensors.items()}
     if name in ("mpnet-base-v2", "minilm-l6-v2"):
         tensors["embeddings.position_ids"] = np.arange(config["max_position_embeddings"])[None]
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    _save(tensors, folder / "model.safetensors", config.get("torch_dtype"))
     tokenizer.save(str(folder / "tokenizer.json"))
-    width, pooled = tensors["embeddings.word_embeddings.weight"].shape[1], row.pooling or "mean"
-    modes = {f"pooling_mode_{mode}": mode.startswith(pooled) for mode in ("cls_token", "mean_tokens", "max_tokens")}
-    normalize = [] if name in ("nomic-v1.5", "mxbai-large-v1") else [("2_Normalize", "Normalize")]
-    steps = [("", "Transformer"), ("1_Pooling", "Pooling"), *normalize]
+    pooled, dense = row.pooling or "mean", tuple(width * out // row.dim for out in row.dense)
+    modes = {
+        f"pooling_mode_{mode}": mode.startswith(pooled)
+        for mode in ("cls_token", "mean_tokens", "max_tokens", "lasttoken")
+    }
+    normalize = [] if name in ("nomic-v1.5", "mxbai-large-v1") else ["Normalize"]
+    behind = [*["Dense"] * len(dense), *normalize]
+    steps = [
+        ("", "Transformer"),
+        ("1_Pooling", "Pooling"),
+        *((f"{n}_{step}", step) for n, step in enumerate(behind, 2)),
+    ]
+    for number, (into, out) in enumerate(zip((width, *dense), dense, strict=False), 2):
+        (folder / f"{number}_Dense").mkdir()
+        matrix = random.standard_normal((out, into), np.float32) * np.float32(into**-0.5)
+        _save({"linear.weight": matrix}, folder / f"{number}_Dense" / "model.safetensors", config.get("torch_dtype"))
+        linear = {"in_features": into, "out_features": out, "bias": False}
+        linear["activation_function"] = "torch.nn.modules.linear.Identity"
+        (folder / f"{number}_Dense" / "config.json").write_text(json.dumps(linear))
     opens, pads, closes, unknown, masks = _SPECIAL[config["model_type"]]
     special = {"cls_token": opens, "pad_token": pads, "sep_token": closes, "unk_token": unknown, "mask_token": masks}
+    if config["model_type"] in _OF_BYTES:
+        special = {"pad_token": pads, "eos_token": closes} | ({"bos_token": opens} if opens else {})
     for path, content in {
         "config.json": config,
         "modules.json": [
@@ -135,7 +213,9 @@ def write_model(folder, name, *, sizes=None, seed=0):
         "special_tokens_map.json": special,
         "tokenizer_config.json": special
         | {
-            "tokenizer_class": _CLASSES.get(config["model_type"], "BertTokenizer"),
+            "tokenizer_class": _CLASSES.get(config["model_type"], "BertTokenizer")
+            if config["model_type"] not in _OF_BYTES
+            else "PreTrainedTokenizerFast",
             "model_max_length": row.max_tokens,
             "do_lower_case": True,
         },
@@ -143,19 +223,24 @@ def write_model(folder, name, *, sizes=None, seed=0):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(json.dumps(content))
     changed = {entry: config[entry] for entry in row.config}
-    return row.model_copy(update={"dim": width, "package": "", "weights_sha256": "", "config": changed})
+    return row.model_copy(update={"dim": width, "package": "", "weights_sha256": "", "config": changed, "dense": dense})
 
 
 def _words(row):
-    """What the probe says, and the catalogued prompts; XLM-R alone keeps capitals."""
+    """What the probe says, and the catalogued prompts, in lower case for WordPiece."""
     sentences = [sentence for pair in PARAPHRASES for sentence in pair]
     said = " ".join([*sentences, FILLER, *ENDINGS, row.query_prompt, row.document_prompt])
+    if CONFIGS[row.name]["model_type"] in _OF_BYTES:
+        # Words behind a space and at a text's start, as byte pairs have them.
+        return sorted({piece for word in re.findall(r"\w+", said) for piece in (word, f" {word}")})
     return sorted(set(re.findall(r"\w+", said if row.name == "arctic-l-v2.0" else said.lower())))
 
 
 def _tokenizer(kind, words, size):
     """The hub's settings over a vocabulary of these words and single characters, filled up to `size` entries."""
     opens, pads, closes, unknown, masks = _SPECIAL[kind]
+    if kind in _OF_BYTES:
+        return _byte_pairs(words, opens, pads, closes)
     characters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
     if kind == "xlm-roberta":
         pieces = (
@@ -184,6 +269,67 @@ def _tokenizer(kind, words, size):
     return made
 
 
+def _byte_pairs(words, opens, pads, closes):
+    """Byte pairs over which every word, alone or behind a space, is one token; Qwen's do not open a text."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    special = list(dict.fromkeys(filter(None, (opens, pads, closes))))
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=10**5, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator([word for word in words for _ in range(2)], trainer)
+    ends = [(token, made.token_to_id(token)) for token in dict.fromkeys(filter(None, (opens, closes)))]
+    single = f"{opens} $A {closes}".strip()
+    made.post_processor = processors.TemplateProcessing(single=single, special_tokens=ends)
+    return made
+
+
+def _save(tensors, path, dtype):
+    """Half of the hub's files are in bfloat16, which numpy has not."""
+    import torch
+    from safetensors.torch import save_file as save_tensors
+
+    made = {name: torch.from_numpy(values) for name, values in tensors.items()}
+    if dtype == "bfloat16":
+        made = {name: values.bfloat16() for name, values in made.items()}
+    save_tensors(made, path, metadata={"format": "pt"})
+
+
+def _tensors_of_transformers(config, tokenizer, random):
+    """Random values under the names, and in the shapes, that transformers has for a model of this configuration."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    settings = {name: value for name, value in config.items() if name not in ("model_type", "torch_dtype")}
+    with torch.device("meta"):
+        model = AutoModel.from_config(AutoConfig.for_model(config["model_type"], **settings))
+    # Gemma's norms multiply by 1 more than what they hold.
+    plain, tensors = 0.0 if config["model_type"] == "gemma3_text" else 1.0, {}
+    for name, parameter in model.named_parameters():
+        shape = tuple(parameter.shape)
+        values = random.standard_normal(shape, np.float32)
+        if len(shape) == 1:
+            tensors[name] = plain + np.float32(0.1) * values
+        elif "embed" in name:
+            tensors[name] = _by_topic(values, tokenizer, random)
+        else:
+            tensors[name] = values * np.float32(shape[1] ** -0.5)
+    return tensors
+
+
+def _by_topic(table, tokenizer, random):
+    """The table with words of one meaning pointing the same way."""
+    for topic, pair in zip(
+        random.standard_normal((len(PARAPHRASES), table.shape[1]), np.float32), PARAPHRASES, strict=True
+    ):
+        others = [sentence for other in PARAPHRASES if other is not pair for sentence in other]
+        for number in _ids(tokenizer, pair) - _ids(tokenizer, others):
+            table[number] = topic + np.float32(0.5) * table[number]
+    return table
+
+
 def _ids(tokenizer, sentences):
     return {number for sentence in sentences for number in tokenizer.encode(sentence, add_special_tokens=False).ids}
 
@@ -206,12 +352,7 @@ def _tensors(config, tokenizer, random):
             (f"{name}.bias", normal(rows, scale=0.02)),
         ]
 
-    table = normal(config["vocab_size"], width)
-    for topic, pair in zip(normal(len(PARAPHRASES), width), PARAPHRASES, strict=True):
-        others = [sentence for other in PARAPHRASES if other is not pair for sentence in other]
-        for number in _ids(tokenizer, pair) - _ids(tokenizer, others):
-            table[number] = topic + 0.5 * table[number]
-    yield "embeddings.word_embeddings.weight", table
+    yield "embeddings.word_embeddings.weight", _by_topic(normal(config["vocab_size"], width), tokenizer, random)
     if kind != "mpnet":
         yield "embeddings.token_type_embeddings.weight", normal(config["type_vocab_size"], width, scale=0.1)
     if kind == "nomic_bert":

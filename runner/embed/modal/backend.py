@@ -51,8 +51,10 @@ _REPORTED_AFTER = timedelta(hours=1)
 
 
 def _own_row(spec: EncoderSpec) -> dict[str, str]:
-    """Return what a container is told of a plan's own encoder; nothing of the catalog's, which it has itself."""
-    return {} if spec.name in catalog.ENCODERS else {"own": json.dumps({**spec.model_dump(), "name": spec.name})}
+    """Return what a container is told of a row that the catalog has not, or has without a revision."""
+    return (
+        {} if spec == catalog.ENCODERS.get(spec.name) else {"own": json.dumps({**spec.model_dump(), "name": spec.name})}
+    )
 
 
 class ModalBackend(Backend):

@@ -24,7 +24,8 @@ _PROVENANCE = ("model", "revision", "weights_sha256", "query_prompt", "document_
 class EncoderSpec(Sparse):
     """A pinned encoder: a sentence-transformers model of the hub at one commit or, with `api`, a service's.
 
-    A service has no revision, and must refuse a text of more than `max_tokens`. A load refuses files that differ from
+    A row of the catalog without a revision is pinned at first use (`runner.embed.pins`), in the plan. A service has no
+    revision, and must refuse a text of more than `max_tokens`. A load refuses files that differ from
     `weights_sha256`, `pooling` or `config`, unless they are empty. Each description is what to write into a plan.
     """
 
@@ -88,6 +89,11 @@ class EncoderSpec(Sparse):
     token. Unless it is known, the catalog's largest."""
     weights_gb: Annotated[float, Field(ge=0, description="how much is downloaded")] = 2.27
     package: Annotated[str, Field(description="the distribution that carries the weights, of the catalog alone")] = ""
+    dense: tuple[int, ...] = ()
+    """Widths of the linear layers behind the pooling, in order, of the catalog alone; the last is `dim`."""
+    half: bool = True
+    """Whether its states fit in half precision, of the catalog alone; else it runs in float32 on a GPU too."""
+    licence: Annotated[str, Field(description="under what terms it comes, of the catalog alone")] = ""
     matryoshka: tuple[int, ...] = ()
     """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
     excluded: Annotated[str, Field(description="why plans may not use it, of the catalog alone")] = ""
