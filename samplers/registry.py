@@ -108,6 +108,7 @@ _ROWS = (
         trigger_order=4,
         structural_chunker="usc_uslm_section_v1",
         citation_heavy=True,
+        by_path=True,
         format="samplers.sources.us_code",
         known_by=KnownBy(roots=("uscDoc",), identifiers=("usc",)),
         unread=(
@@ -133,6 +134,7 @@ _ROWS = (
         trigger_order=5,
         structural_chunker="usc_uslm_section_v1",
         citation_heavy=True,
+        by_path=True,
         reuses="us_code",
         format="samplers.sources.public_laws",
         known_by=KnownBy(roots=("pLaw",), identifiers=("pl", "pvtl")),
@@ -212,6 +214,7 @@ _ROWS = (
         name="ecfr_and_cfr",
         trigger_order=9,
         structural_chunker="section_aware_fr_v1",
+        by_path=True,
         reuses="federal_register",
         format="samplers.sources.cfr.reader",
         known_by=KnownBy(

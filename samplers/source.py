@@ -88,10 +88,11 @@ class SourceSpec:
     look. `policy` is "evaluate", "baseline" (weak structure: the baseline ships unevaluated) or "external" (published
     qrels, compared and never decided). `reuses` is the sibling that the structural chunker was written for, "" for the
     source's own. `predicted_best` is by default the structural chunker. `corpus` is the embedded corpus, a path in the
-    checkout, or "". `evidence` are the characters of a longer document that a default plan shows a judge: as many as
-    let 25 topics be judged for the ceiling of ten dollars. `note` says what an operator should know before anything
-    else, `weakness` what no result of it can claim. `fields` are what a source of one's own names of its documents,
-    None for a source of the roster.
+    checkout, or "". `by_path` is of a source whose headings say where a passage stands, so that windows under their
+    path are compared; `encoders` are compared besides those of every default plan. `evidence` are the characters of a
+    longer document that a default plan shows a judge: as many as let 25 topics be judged for the ceiling of ten
+    dollars. `note` says what an operator should know before anything else, `weakness` what no result of it can claim.
+    `fields` are what a source of one's own names of its documents, None for a source of the roster.
     """
 
     name: str
@@ -104,6 +105,8 @@ class SourceSpec:
     unread: tuple[Unread, ...] = ()
     unit: Unit = field(default_factory=Unit)
     citation_heavy: bool = False
+    by_path: bool = False
+    encoders: tuple[str, ...] = ()
     policy: Literal["evaluate", "baseline", "external"] = "evaluate"
     reuses: str = ""
     imported: ImportedDecision | None = None

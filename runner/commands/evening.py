@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -25,7 +25,7 @@ from runner.commands.flags import (
 )
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
-from runner.eval_set.plan import check_cell
+from runner.eval_set.plan import check_cell, default_cells
 from runner.eval_set.shapes.plan import FieldOf, Sample
 from runner.eval_set.version import Version, is_record
 from runner.evening.session import Session
@@ -52,6 +52,8 @@ def init(options: argparse.Namespace) -> None:
         raise InputError("Which SOURCE? Name one (`sources` lists them), or give your own: --documents FOLDER.")
     refuse_external(options)
     version = _begun(version_of(options, begins=True, begun_as=begun_as), begun_as, options)
+    if options.encoder:
+        version = _with_encoders(version, options.encoder)
     Evening(version, options.corpus_path, live=options.live).begin()
     answer(str(next_step(version, "begun")))
 
@@ -97,6 +99,19 @@ def _begun(version: Version, begun_as: SourceSpec | None, options: argparse.Name
 
 def _listed(fields: Mapping[Any, str] | None) -> str:
     return " ".join(f"{name}={field}" for name, field in (fields or {}).items())
+
+
+def _with_encoders(version: Version, names: Sequence[str]) -> Version:
+    """Return the version whose plan, once written, compares these encoders too; InputError if it has another plan."""
+    path = version.plan_path(rehearsal=False)
+    for name in names:
+        catalog.encoder(name)
+    source = replace(version.source, encoders=tuple(names))
+    wanted = [cell for cell in default_cells(source, rehearsal=False) if cell.partition(" x ")[0] in names]
+    if path.exists() and not set(wanted) <= set(version.plan(rehearsal=False).cells):
+        listed = "".join(f'\n  - "{cell}"' for cell in wanted)
+        raise InputError(f"--encoder: {path} is written already. Add to its cells, before pairs are judged:{listed}")
+    return replace(version, source=source)
 
 
 def run(options: argparse.Namespace) -> None:

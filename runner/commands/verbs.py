@@ -95,6 +95,7 @@ GROUPS["Start here"] = (
         --corpus-path PATH   documents: a folder, a ZIP or the substrate's database
         --live   documents from the source's live feed
         --size N   documents to sample; default the catalog's, 750 for most sources
+        --encoder NAME...   compare this encoder of the catalog too, with the baseline's and the structural chunker
         documents of your own, in place of SOURCE:
         --documents PATH   Markdown, text, HTML, PDF or JSON in a folder or ZIP, JSON lines, an SQLite table
         --name NAME=   what to call them from then on; default the folder's name

@@ -11,14 +11,14 @@ One cause a document, the first that holds:
 | absent | no list has it among its first 100 |
 
 Documents count as one text if they are one by digest, or of one family and of nearly one length: versions differ by a
-few words, and parts of a whole by more. Lists that a cell joins are looked up among the plan's other cells; one that
-is not there is not known, and the cell's own list stands alone.
+few words, and parts of a whole by more. A sum keeps the lists that it joins. Those of other cells are looked up among
+the plan's cells; one that is not there is not known, and the cell's own list stands alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.errors import InputError
-from runner.base.records import HybridCell, Run, Span, merged, n_characters, n_shared, parse_cell
+from runner.base.records import ArmLists, HybridCell, Run, Span, merged, n_characters, n_shared, parse_cell
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.lists import Cause
 
@@ -32,21 +32,34 @@ Unread = Mapping[str, Sequence[Sequence[int]]]
 """By document, the characters that a cell's encoder read in no chunk."""
 
 
-def joined(cell: str, runs: Mapping[str, Run]) -> list[Run]:
-    """Return the lists that a cell joins, of those that `runs` has; none of a cell with a single list.
+Ranks = Mapping[str, Mapping[str, int]]
+"""A list by query: each of its documents with its place, from 0."""
+
+
+def joined(cell: str, runs: Mapping[str, Run], arms: Mapping[str, ArmLists]) -> list[Ranks]:
+    """Return the lists that a cell joins: of `arms` for a sum, else of those that `runs` has; none of a single list.
 
     A re-ranking cell takes BM25's documents in another order: what BM25 had among its first ten is lost by it.
     """
+    if cell in arms:
+        halves = [
+            {query_id: {each.doc_id: getattr(each, arm) for each in found} for query_id, found in arms[cell].items()}
+            for arm in ("words", "meaning")
+        ]
+        return [
+            {query_id: {name: half.rank - 1 for name, half in found.items() if half} for query_id, found in one.items()}
+            for one in halves
+        ]
     try:
         parsed = parse_cell(cell)
     except InputError:  # an imported list, or one of a Python program, which has a name alone
         return []
-    if not isinstance(parsed, HybridCell):
+    if not isinstance(parsed, HybridCell) or parsed.method == "sum":
         return []
     names = [f"{parsed.variant} x whole_doc"]
     if parsed.method == "rrf":
         names.append(f"{parsed.encoder} x {parsed.chunker}")
-    return [runs[name] for name in names if name in runs]
+    return [runs[name].ranks for name in names if name in runs]
 
 
 def same_texts(corpus: Iterable[CorpusRow]) -> dict[str, str]:
@@ -66,7 +79,7 @@ def cause(
     doc_id: str,
     query_id: str,
     run: Run,
-    arms: Sequence[Run],
+    arms: Sequence[Ranks],
     *,
     text_of: Mapping[str, str],
     marks: Iterable[Span],
@@ -79,7 +92,7 @@ def cause(
     rank = run.ranks[query_id].get(doc_id)
     if rank is not None and rank < FIRST:
         return None
-    arm_ranks = [arm.ranks[query_id][doc_id] for arm in arms if doc_id in arm.ranks[query_id]]
+    arm_ranks = [arm[query_id][doc_id] for arm in arms if doc_id in arm[query_id]]
     if any(place < FIRST for place in arm_ranks):
         return "fusion"
     if rank is not None and len({text_of[hit.doc_id] for hit in run.hits[query_id][:rank]}) < FIRST:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from runner.base.records import Qrels, Run, Span
+from runner.base.records import ArmLists, Qrels, Run, Span
 from runner.base.schema import part
 from runner.decide.misses import Unread, cause, joined, same_texts
 from runner.eval_set.labels import scored
@@ -27,12 +27,13 @@ def ranked_lists(
     depth: int,
     relevant_grade: int,
     unread: Mapping[str, Unread] = MappingProxyType({}),
+    arms: Mapping[str, ArmLists] = MappingProxyType({}),
 ) -> RankedLists:
     """Return every cell's list down to `depth`, SHORT_DEPTH if there are too many hits, without a document's text.
 
     Documents stand in the order of the corpus. Of a query they are those that some cell lists and those graded
     relevant: highest grade first, unjudged last, then by the best place that any cell gives them, then by id.
-    `unread` are the characters that each cell's encoder did not read.
+    `unread` are the characters that each cell's encoder did not read, `arms` what the sums among the cells joined.
     """
     if len(query_ids) * len(runs) * depth > MOST_HITS:
         depth = min(depth, SHORT_DEPTH)
@@ -41,7 +42,7 @@ def ranked_lists(
     documents = [ListedDocument(doc_id=row.doc_id, url=row.url, title="") for row in corpus if row.doc_id in listed]
     numbers = {document.doc_id: number for number, document in enumerate(documents)}
     readings, queries = _readings(labels), []
-    arms, text_of = {cell: joined(cell, runs) for cell in runs}, same_texts(corpus)
+    lists_of, text_of = {cell: joined(cell, runs, arms) for cell in runs}, same_texts(corpus)
     for query_id, doc_ids in wanted.items():
         judged = qrels.get(query_id, {})
         # Published judgments may name documents that their collection does not have.
@@ -60,11 +61,19 @@ def ranked_lists(
             marks = [Span(start, end) for start, end in pair.spans]
             for cell, run in runs.items():
                 why = cause(
-                    doc_id, query_id, run, arms[cell], text_of=text_of, marks=marks, unread=unread.get(cell, {})
+                    doc_id, query_id, run, lists_of[cell], text_of=text_of, marks=marks, unread=unread.get(cell, {})
                 )
                 if why:
                     missed.setdefault(cell, {}).setdefault(why, []).append(place)
-        queries.append(QueryLists(id=query_id, relevant=relevant, documents=pairs, hits=hits, missed=missed))
+        halves = {
+            cell: [
+                [half.value if half else 0.0 for half in (each.words, each.meaning)] for each in found[query_id][:depth]
+            ]
+            for cell, found in arms.items()
+        }
+        queries.append(
+            QueryLists(id=query_id, relevant=relevant, documents=pairs, hits=hits, missed=missed, halves=halves)
+        )
     return RankedLists(depth=depth, texts=False, documents=documents, queries=queries)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runner.base.canonical import file_sha256, json_bytes, sha256
-from runner.base.records import SCORE_UNIT, Document, Reading
+from runner.base.records import SCORE_UNIT, ArmLists, Document, Reading
 from runner.base.schema import part
 from runner.decide.cell_results import cell_results
 from runner.decide.compared import previous_version
@@ -20,7 +20,7 @@ from runner.eval_set.asked import asked
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, scored, version_labels
-from runner.eval_set.runs import read_reading, read_run
+from runner.eval_set.runs import read_arms, read_reading, read_run
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
@@ -71,7 +71,12 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     # Published judgments are taken as they are: nothing is pooled, and no pair is missing.
     label_facts = _published_facts(version, comparison, facts) if facts else _label_facts(version, comparison, labels)
     texts = None if published else texts_to_show(version)
-    lists = _lists(comparison, documents, labels, texts, beside_baseline(cells, plan))
+    arms = {
+        cell: read_arms(version.arms_path(cell), comparison.query_ids)
+        for cell, facts in comparison.facts.items()
+        if facts.arms_sha256 is not None
+    }
+    lists = _lists(comparison, documents, labels, arms, texts, beside_baseline(cells, plan))
     frozen = [] if published else [version.judge_path, version.preregistration_path]
     made_from = [version.corpus_path, version.queries_path, *frozen]
     results = Results(
@@ -126,6 +131,7 @@ def _lists(
     comparison: Comparison,
     documents: Sequence[CorpusRow],
     labels: Sequence[Label],
+    arms: Mapping[str, ArmLists],
     texts: Mapping[str, Document] | None,
     cells: Sequence[str],
 ) -> RankedLists:
@@ -140,6 +146,7 @@ def _lists(
         depth=plan.pool_depth,
         relevant_grade=plan.relevant_grade,
         unread={cell: facts.unread or {} for cell, facts in comparison.facts.items()},
+        arms=arms,
     )
     texts_asked = {one.id: one.text for one in asked(comparison.queries)}
     if not texts:

@@ -213,7 +213,7 @@ def moved_on(standing: Standing) -> list[str]:
     own = bool(name) and spec is None and path.exists() and name in read_plan(path).encoders
     if name and not own and (spec is None or spec.excluded):
         changes.append(f"the encoder {name} is {'excluded' if spec else 'no longer in the catalog'}")
-    elif spec is not None and spec.revision != revision:
+    elif spec is not None and spec.revision not in ("", revision):
         changes.append(f"the encoder {name} is now pinned at {spec.revision[:12]}, it was decided at {revision[:12]}")
     measured = {uncut(parse_cell(row.cell).chunker) for row in _dense_rows(version)}
     if decision.kind == "production" and source.structural_chunker not in measured:

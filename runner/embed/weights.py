@@ -88,22 +88,42 @@ class HubSilent(BackendError):
 
 def hub_has(spec: EncoderSpec) -> None:
     """Raise HubSilent if the model hub does not answer, BackendError if it has not the encoder's pinned revision."""
+    if spec.revision and (revision := _hub_commit(spec)) != spec.revision:
+        raise BackendError(
+            f"{spec.name}: of {spec.model} the model hub has {revision}, where the catalogue pins {spec.revision}."
+        )
+    if not spec.revision:
+        newest_commit(spec)
+
+
+def newest_commit(spec: EncoderSpec) -> str:
+    """Return the commit that the hub has of a model now, for a row that is pinned at first use."""
+    if not re.fullmatch("[0-9a-f]{40}", commit := _hub_commit(spec)):
+        raise BackendError(f"{spec.name}: of {spec.model} the model hub has {commit}. {_pin_advice(spec)}")
+    return commit
+
+
+def _pin_advice(spec: EncoderSpec) -> str:
+    return (
+        f"The catalog does not pin {spec.name}: `run` writes the hub's commit into the plan whose cells name it. Or "
+        f"write it there yourself: encoders: {{{spec.name}: {{revision: THE 40 DIGITS}}}}"
+    )
+
+
+def _hub_commit(spec: EncoderSpec) -> str:
+    """Return what commit the hub has of the pinned one, or of the newest; HubSilent if it does not answer."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        revision = HfApi().model_info(spec.model, revision=spec.revision, timeout=_HUB_SECONDS).sha
+        return str(HfApi().model_info(spec.model, revision=spec.revision or None, timeout=_HUB_SECONDS).sha)
     except HfHubHTTPError as error:
-        revision = f"nothing ({type(error).__name__})"
         # A hub that is down says nothing of the model.
         if error.response is not None and error.response.status_code >= 500:
             raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
+        return f"nothing ({type(error).__name__})"
     except Exception as error:
         raise HubSilent(f"The model hub cannot be reached ({type(error).__name__}).") from error
-    if revision != spec.revision:
-        raise BackendError(
-            f"{spec.name}: of {spec.model} the model hub has {revision}, where the catalogue pins {spec.revision}."
-        )
 
 
 def check_files(spec: EncoderSpec, folder: Path) -> None:
@@ -174,6 +194,8 @@ def _cached(spec: EncoderSpec, needed: tuple[str, ...]) -> Path | None:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when the library is imported
     from huggingface_hub.errors import LocalEntryNotFoundError
 
+    if not spec.revision:
+        return None
     try:
         folder = _snapshot(spec, offline=True)
     except LocalEntryNotFoundError:
@@ -185,16 +207,22 @@ def _folder(spec: EncoderSpec, needed: tuple[str, ...], only: str | None = None)
     """Return the folder with all files needed, which the hub is asked for if they are not here. No retries."""
     if (folder := _installed_folder(spec) or _cached(spec, needed)) is not None:
         return folder
+    if not spec.revision:
+        raise BackendError(_pin_advice(spec))
     try:
         hub_has(spec)
         return _snapshot(spec, offline=False, only=only)
     except Exception as error:
         raise BackendError(
             f"{spec.name} ({spec.model} at revision {spec.revision}) is not on this machine and the model hub "
-            f"cannot be reached ({type(error.__cause__ or error).__name__}). {_INSTALL.get(spec.name, _REHEARSE)} Or "
-            "run again where the hub can be reached: cells that are finished are kept. Nothing else is embedded in its "
-            "place."
+            f"cannot be reached ({type(error.__cause__ or error).__name__}).{_terms(spec)} "
+            f"{_INSTALL.get(spec.name, _REHEARSE)} Or run again where the hub can be reached: cells that are finished "
+            "are kept. Nothing else is embedded in its place."
         ) from error
+
+
+def _terms(spec: EncoderSpec) -> str:
+    return f" It comes under {spec.licence}; once done, set HF_TOKEN." if "accepted" in spec.licence else ""
 
 
 def n_parameters(folder: Path) -> int:

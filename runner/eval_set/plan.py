@@ -3,19 +3,20 @@
 Criterion numbers are those of the per-source evaluation spec.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from runner.base.canonical import digest, slug
-from runner.base.errors import InputError, PlanError
+from runner.base.canonical import digest, slug, write_atomic
+from runner.base.errors import EvalError, InputError, PlanError
 from runner.base.plain_yaml import read_yaml
 from runner.base.records import BM25Cell, CrossCell, DenseCell, HybridCell, OwnCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
-from runner.eval_set.encoder_blocks import encoder_problems, shape_problems
+from runner.eval_set.encoder_blocks import BLOCK, encoder_problems, shape_problems
 from runner.eval_set.kinds import near_copies
 from runner.eval_set.shapes.labels import APIS, Judges, undated
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Prior, Rule
@@ -64,20 +65,21 @@ EXTERNAL_CELLS = (
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     """Return the default matrix: the hub's encoders, or the packaged ones for a rehearsal and beside such a baseline.
 
-    First stands the baseline, then what it is first compared with: its encoder with the source's structural chunker,
-    or with windows of 512 tokens if the structural one is the baseline's.
+    First stands the baseline, then its encoder with the source's structural chunker, or with windows of 512 tokens if
+    the structural one is the baseline's. At most 12 cells, but for those of the source's own `encoders`.
     """
     if source.policy == "external":
         return list(EXTERNAL_CELLS)
     structural = source.structural_chunker
-    fixed = "fixed_token_512_50"
+    fixed, path = "fixed_token_512_50", "fixed_path_512_50"
     baseline = "" if rehearsal and not catalog.is_packaged(source.baseline) else source.baseline
     if rehearsal or catalog.is_packaged(source.baseline):
         dense = [
             *(f"minilm-l6-v2 x {name}" for name in (fixed, structural, "fixed_token_256_25", "fixed_token_1024_100")),
             *(f"minilm-static-384 x {name}" for name in (fixed, structural)),
         ]
-        best = "minilm-l6-v2"
+        # MiniLM reads 256 tokens, so nothing of these windows is unread.
+        best, path = "minilm-l6-v2", "fixed_path_256_25"
     else:
         dense = [
             *(f"arctic-l-v2.0 x {name}" for name in (fixed, structural, "fixed_token_1024_100")),
@@ -86,14 +88,32 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
             f"mpnet-base-v2 x {fixed}",
         ]
         best = "arctic-l-v2.0"
-    cells = [*dense, "bm25 x whole_doc", f"bm25>{best} x {structural}", f"rrf(bm25,{best}) x {structural}"]
+    if not rehearsal:
+        own = (source.baseline.rpartition(" x ")[2], structural)
+        dense += [f"{encoder} x {name}" for encoder in source.encoders for name in own]
+    cells = [
+        *dict.fromkeys(dense),
+        "bm25 x whole_doc",
+        *([f"bm25>{best} x {structural}"] if source.citation_heavy else []),
+        f"sum(bm25,{best}) x {structural}",
+        *([f"sum(bm25,{best}) x {path}"] if source.by_path else []),
+    ]
     if not baseline:
         return cells
     leading = [baseline, f"{baseline.partition(' x ')[0]} x {structural}"]
     return [
         *dict.fromkeys(cell for cell in leading if cell in (baseline, *cells)),
-        *(c for c in cells if c not in leading),
+        *(cell for cell in cells if cell not in leading),
     ]
+
+
+def first_cells(cells: Sequence[str], source: SourceSpec) -> list[str]:
+    """Return those of a default matrix that are tested first: words and meaning summed over the structural chunks, and
+    these chunks alone.
+    """
+    structural = f" x {source.structural_chunker}"
+    summed = [cell for cell in cells[1:] if cell.startswith("sum(") and cell.endswith(structural)]
+    return [*dict.fromkeys([*summed, cells[1]])]
 
 
 def default_plan_text(
@@ -116,7 +136,8 @@ def default_plan_text(
     else:
         head = "What this version compares. Frozen by preregistration.json when the first pair goes to a judge."
     listed = "\n".join(f'  - "{cell}"' for cell in cells)
-    first = "" if external else f'first: ["{cells[1]}"]\n'
+    tested_first = "" if external else ", ".join(f'"{cell}"' for cell in first_cells(cells, source))
+    first = f"first: [{tested_first}]\n" if tested_first else ""
     # A comment, and so no part of what is frozen: the decision says what is known of the sibling by then.
     reuse = f"# {source.structural_chunker} is taken over from {source.reuses}; the decision has its result there.\n"
     documents = ""
@@ -200,6 +221,30 @@ def _with_rows(fields: object) -> object:
         if not (row.revision or row.excluded) and isinstance(blocks[name], dict)
     }
     return {**fields, "encoders": {**blocks, **made}}
+
+
+def unpinned(plan: Plan) -> list[EncoderSpec]:
+    """Return the catalog's encoders of the plan's cells whose commit neither the catalog nor the plan says."""
+    named = {getattr(parse_cell(cell), "encoder", "") for cell in plan.cells} - plan.encoders.keys()
+    rows = [catalog.ENCODERS[name] for name in sorted(named & catalog.ENCODERS.keys())]
+    return [row for row in rows if not (row.revision or row.excluded)]
+
+
+def pin(path: Path, commits: Mapping[str, str]) -> None:
+    """Write the commits of encoders into the plan's `encoders:`; InputError, and the plan as it was, if that fails."""
+    before = path.read_text()
+    rows = "".join(f"  {name}: {{revision: {commit}}}\n" for name, commit in commits.items())
+    opened = re.search(rf"^{BLOCK}:[ \t]*(?:#.*)?\n", before, re.MULTILINE)
+    place = opened.end() if opened else len(before)
+    block = "" if opened else f"{BLOCK}: # commits of the model hub, as they were when each was first used\n"
+    write_atomic(path, f"{before[:place]}{block}{rows}{before[place:]}".encode())
+    try:
+        read = {name: spec.revision for name, spec in read_plan(path).encoders.items()}
+    except EvalError:
+        read = {}
+    if {name: read.get(name) for name in commits} != commits:
+        write_atomic(path, before.encode())
+        raise InputError(f"{path}: its {BLOCK} could not be added to. Write below {BLOCK}:\n{rows}and run again.")
 
 
 def plan_digest(plan: Plan) -> PlanDigest:

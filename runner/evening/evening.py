@@ -19,6 +19,7 @@ from runner.decide.roster import reuse_of
 from runner.decide.sample_size import too_few
 from runner.embed.cost import MAX_USD
 from runner.embed.cost.estimate import Total
+from runner.embed.weights import newest_commit
 from runner.eval_set.batches import Pair
 from runner.eval_set.corpus import (
     keep_sample,
@@ -29,7 +30,7 @@ from runner.eval_set.corpus import (
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.labels import closed, version_labels
 from runner.eval_set.lock import verify_version, write_lock
-from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.plan import MIN_QUERIES, pin, unpinned
 from runner.eval_set.preregistration import check_preregistration, check_sample, preregister, verified_preregistration
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.results import Results
@@ -173,6 +174,7 @@ class Evening(Session):
 
     def _make_all_runs(self) -> None:
         """Chunk, embed and search for every cell that lacks a run; what cannot be had is said before anything long."""
+        self._pin()
         version, runs = self.version, self.runs
         if version.rehearsal and not (version.tried_from or version.preregistration_path.exists()):
             say(FREEZES.format(version.number_name))
@@ -195,6 +197,16 @@ class Evening(Session):
                 raise self._advised(error, runs.vectors.failed) from error
             runs.retrieve(missing)
         self.times = remember_times(version, runs.measured)
+
+    def _pin(self) -> None:
+        """Write into the plan, and say, which commit of the hub stands for an encoder that the catalog does not pin."""
+        path = self.version.plan_path(rehearsal=self.version.rehearsal)
+        if (rows := unpinned(self.plan)) and not self.version.preregistration_path.exists():
+            commits = {row.name: newest_commit(row) for row in rows}
+            pin(path, commits)
+            self.plan = self.version.plan()
+            for row in rows:
+                say(f"pinned {row.name} to {row.model} at {commits[row.name]} in {path} (licence: {row.licence})")
 
     def _need(self, cells: Sequence[str]) -> Total:
         """Raise what keeps these cells or their judging from being had; return what judging costs.

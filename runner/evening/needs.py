@@ -203,8 +203,9 @@ class Needs:
                 hub_has(spec)
             except BackendError as error:
                 raise BackendError(f"{error}\n{without_advice(self.version, name)}") from error
-            place = f"at the model hub, revision {spec.revision[:12]}; {size(name).weights_gb:.1f} GB to download"
-        if not spec.api:  # its tokenizer counts here what is embedded elsewhere too
+            pinned = f"revision {spec.revision[:12]}" if spec.revision else "pinned at first use"
+            place = f"at the model hub, {pinned}; {size(name).weights_gb:.1f} GB to download"
+        if not spec.api and spec.revision:  # its tokenizer counts here what is embedded elsewhere too
             try:
                 encodings(tokenizer(tokenizer_folder(spec)), [_TEXT])
             except EvalError:

@@ -75,7 +75,8 @@ class Hit(NamedTuple):
     """A document in a list, or one that no list has.
 
     `elsewhere` is its rank in the other list, 0 if it is not in it; `causes` say why it is not among the first ten of
-    the lists that lack it, if it is relevant, by cell; `score` is "" if it was not kept. `url` is "" for an address
+    the lists that lack it, if it is relevant, by cell; `score` is "" if it was not kept, and `halves` what
+    words and meaning contributed to a sum. `url` is "" for an address
     that is none of the web's, `judge` for the one of most grades. `span` is the chunk that ranked it, `chunk` its
     words, or what was kept of them, and `marks` what the judge marked.
     """
@@ -87,6 +88,7 @@ class Hit(NamedTuple):
     elsewhere: int
     causes: Mapping[str, Cause]
     score: str
+    halves: Sequence[float]
     span: str
     chunk: Sequence[Part]
     marks: Sequence[tuple[str, Sequence[Part]]]
@@ -206,9 +208,10 @@ class _Panel:
 
     def _side(self, cell: str, other: dict[int, int]) -> list[Hit]:
         scores = [*(f"{score:.3g}" for score in self.lists.scores.get(cell, [])), *[""] * TOP]
+        halves: list[Sequence[float]] = [*self.lists.halves.get(cell, []), *[()] * TOP]
         return [
-            self._hit(place, (start, end), elsewhere=other.get(place, 0), score=score)
-            for (place, start, end), score in zip(self.hits[cell], scores, strict=False)
+            self._hit(place, (start, end), elsewhere=other.get(place, 0), score=score, halves=both)
+            for (place, start, end), score, both in zip(self.hits[cell], scores, halves, strict=False)
         ]
 
     def _lower(self) -> list[tuple[str, int]]:
@@ -244,7 +247,15 @@ class _Panel:
         ]
         return "{} in {}".format(*min(ranks)) if ranks else ""
 
-    def _hit(self, place: int, span: Span | None = None, *, elsewhere: int = 0, score: str = "") -> Hit:
+    def _hit(
+        self,
+        place: int,
+        span: Span | None = None,
+        *,
+        elsewhere: int = 0,
+        score: str = "",
+        halves: Sequence[float] = (),
+    ) -> Hit:
         pair = self.lists.documents[place]
         document = self.documents[pair.document]
         chunk, marks = self._passages(place, span)
@@ -262,6 +273,7 @@ class _Panel:
             elsewhere=elsewhere,
             causes=causes,
             score=score,
+            halves=halves,
             span=_span(*span) if span else "",
             chunk=_cut(marked(chunk[0].text, self.terms), chunk[0], span) if chunk and span else [],
             marks=[(_span(each.start, each.end), marked(each.text, self.terms)) for each in marks],

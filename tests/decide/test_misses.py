@@ -1,11 +1,13 @@
 """Every cause of a miss, planted in a made set, is named right; and in their order."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.records import Chunk, Hit, Run, Span, Vectors
+from runner.base.records import Arms, Chunk, Half, Hit, Run, Span, Vectors
 from runner.decide.misses import FIRST, cause, joined, same_texts
 from runner.decide.ranked_lists import ranked_lists
 from runner.embed.chunk_health import unread_spans
@@ -14,6 +16,7 @@ from runner.eval_set.shapes.lists import Cause
 from tests.decide.test_ranked_lists import label
 
 DENSE, SPARSE = "minilm-l6-v2 x fixed_token_512_50", "bm25 x whole_doc"
+SUM = "sum(bm25,minilm-l6-v2) x fixed_token_512_50"
 FUSED, RERANKED = "rrf(bm25,minilm-l6-v2) x fixed_token_512_50", "bm25>minilm-l6-v2 x fixed_token_512_50"
 OTHERS = [f"other-{number:02}" for number in range(30)]
 COPIES = [f"copy-{number:02}" for number in range(12)]
@@ -65,15 +68,29 @@ def test_five_planted_causes_are_each_named_right():
 
 
 def test_lists_that_are_joined_are_found_among_the_cells_and_a_foreign_name_joins_none():
-    assert [one.cell for one in joined(FUSED, RUNS)] == [SPARSE, DENSE]
-    assert [one.cell for one in joined(RERANKED, RUNS)] == [SPARSE]
-    assert (
-        joined(FUSED, {FUSED: RUNS[FUSED]})
-        == joined(DENSE, RUNS)
-        == joined("trec:other", RUNS)
-        == joined("a", {})
-        == []
+    assert joined(FUSED, RUNS, {}) == [RUNS[SPARSE].ranks, RUNS[DENSE].ranks]
+    assert joined(RERANKED, RUNS, {}) == [RUNS[SPARSE].ranks]
+    assert joined(FUSED, {FUSED: RUNS[FUSED]}, {}) == []
+    assert all(joined(name, RUNS, {}) == [] for name in (DENSE, SUM, "trec:other", "a"))
+
+
+def test_a_sum_joins_the_lists_that_it_keeps_and_shows_both_halves_of_each_hit():
+    half = partial(Half, span=Span(0, 9))
+    kept = (
+        Arms("low", half(1, 0.25), half(40, 0.5)),
+        Arms("found", None, half(1, 0.7)),
+        Arms("hidden", half(90, 0.1), None),
     )
+    arms = {SUM: {"q1": kept}}
+    assert joined(SUM, {}, arms) == [{"q1": {"low": 0, "hidden": 89}}, {"q1": {"low": 39, "found": 0}}]
+    runs = {SUM: run(SUM, *OTHERS[:10], "low", "found", "hidden")}
+    qrels = {"q1": dict.fromkeys(WANTED, 3)}
+    made = ranked_lists(["q1"], runs, qrels, LABELS, CORPUS, depth=2, relevant_grade=2, arms=arms)
+    (query,) = made.queries
+    names = [made.documents[pair.document].doc_id for pair in query.documents]
+    told = {why: [names[place] for place in places] for why, places in query.missed[SUM].items()}
+    assert told == {"fusion": ["found", "low"], "below": ["hidden"], "absent": ["crowded", "gone", "lost"]}
+    assert query.halves == {SUM: [[0.25, 0.5], [0.0, 0.7]]}
 
 
 def test_one_text_is_one_digest_or_one_family_and_nearly_one_length():
@@ -98,7 +115,13 @@ def test_a_cause_is_given_to_whatever_is_not_among_the_first_ten_and_to_nothing_
     spans = [Span(start, start + length) for start, length in marks]
     for doc_id in names:
         why: Cause | None = cause(
-            doc_id, "q1", found, [joins], text_of={name: name for name in names}, marks=spans, unread={"d3": [[0, 99]]}
+            doc_id,
+            "q1",
+            found,
+            [joins.ranks],
+            text_of={name: name for name in names},
+            marks=spans,
+            unread={"d3": [[0, 99]]},
         )
         ranks = [one.ranks["q1"].get(doc_id, 99) for one in (found, joins)]
         assert (why is None) == (ranks[0] < FIRST)

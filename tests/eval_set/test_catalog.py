@@ -10,6 +10,7 @@ from runner.base.records import DenseCell, parse_cell
 from runner.eval_set import catalog
 from runner.eval_set.catalog import ENCODERS, REFUSED, SOURCES
 from runner.eval_set.corpus import EXTERNAL_READER
+from runner.eval_set.plan import default_cells
 from samplers.feeds.table import FEEDS
 from samplers.registry import SAMPLERS, source_format
 from samplers.source_format import SourceFormat
@@ -63,9 +64,19 @@ def test_an_embedded_corpus_is_part_of_the_checkout():
         assert not spec.corpus or list((CHECKOUT / spec.corpus).glob("*.xml"))
 
 
-def test_every_usable_encoder_is_pinned_to_a_commit():
+OPEN = ("embeddinggemma-300m", "qwen3-embedding-0.6b", "granite-embedding-english-r2")
+"""Encoders whose commit a plan pins at first use."""
+
+
+def test_every_usable_encoder_is_pinned_to_a_commit_or_by_the_plan_and_then_in_no_default_one():
+    assert [name for name, spec in ENCODERS.items() if not (spec.revision or spec.excluded)] == [*OPEN]
+    for source in SOURCES.values():
+        cells = [cell for rehearsal in (0, 1) for cell in default_cells(source, rehearsal=rehearsal)]
+        assert not [cell for cell in cells if any(name in cell for name in OPEN)]
     for spec in ENCODERS.values():
-        assert spec.excluded or re.fullmatch(r"[0-9a-f]{40}", spec.revision)
+        assert spec.excluded or re.fullmatch(r"([0-9a-f]{40})?", spec.revision)
+        assert spec.excluded or spec.revision or (spec.config and spec.pooling and spec.licence)
+        assert not spec.dense or spec.dense[-1] == spec.dim
         assert not spec.package or re.fullmatch(r"[0-9a-f]{64}", spec.weights_sha256)
 
 

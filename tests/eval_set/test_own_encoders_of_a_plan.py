@@ -9,7 +9,7 @@ from runner.base.errors import InputError, PlanError
 from runner.base.places import CHECKOUT
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SOURCES, EncoderSpec
-from runner.eval_set.plan import default_plan_text, load_plan, plan_digest
+from runner.eval_set.plan import default_plan_text, load_plan, pin, plan_digest, unpinned
 from runner.eval_set.shapes.plan import Plan
 
 SECRET = "vk-SECRET-0123456789"
@@ -142,3 +142,47 @@ def test_the_example_of_the_docs_is_a_plan(tmp_path):
     own = loaded(tmp_path, example, ["bge-m3 x fixed_token_512_50", "bm25>law x section_aware_bills_v1"]).encoders
     assert {spec.api for spec in own.values() if spec.api} == {"openai", "cohere", "voyage"}
     assert own["bge-m3"].pooling == "cls"
+
+
+OPEN, SHA = "embeddinggemma-300m", "5617a9f61b028005a4858fdac845db406aefb181"
+OF_OPEN = [f"{OPEN} x fixed_token_512_50", f"bm25>{OPEN} x whole_doc"]
+
+
+@pytest.mark.parametrize("blocks", ["", f"encoders:\n{HUB}", f"encoders: # ours\n{HUB}"])
+def test_what_the_catalog_does_not_pin_is_pinned_in_the_plan_and_frozen_with_it(tmp_path, blocks):
+    path = tmp_path / "plan.yaml"
+    listed = "".join(f'  - "{cell}"\n' for cell in OF_OPEN)
+    path.write_text(PLAIN.replace("cells:\n", f"cells:\n{listed}") + blocks)
+    before = load_plan(path, SOURCES["demo"], 1, rehearsal=False)
+    assert [row.name for row in unpinned(before)] == [OPEN]
+    pin(path, {OPEN: SHA})
+    after = load_plan(path, SOURCES["demo"], 1, rehearsal=False)
+    row = catalog.ENCODERS[OPEN]
+    assert after.encoders == {**before.encoders, OPEN: row.model_copy(update={"revision": SHA})}
+    assert unpinned(after) == []
+    assert path.read_text().startswith(PLAIN.partition("cells:")[0])
+    assert plan_digest(after).rule_sha256 != plan_digest(before).rule_sha256
+    assert catalog.encoder(OPEN, after.encoders).revision == SHA
+
+
+def test_a_plan_that_cannot_be_added_to_stays_as_it_was_and_the_lines_to_write_are_told(tmp_path):
+    path = tmp_path / "plan.yaml"
+    text = PLAIN.replace("cells:\n", f'cells:\n  - "{OF_OPEN[0]}"\n') + "encoders: {}\n"
+    path.write_text(text)
+    with pytest.raises(InputError, match=rf"{OPEN}: {{revision: {SHA}}}"):
+        pin(path, {OPEN: SHA})
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        (f"  {OPEN}:\n    revision: {SHA}\n    dim: 256\n", "write its revision alone"),
+        (f"  {OPEN}:\n    half: true\n", "revision: is missing"),
+        (f"  {OPEN}:\n    revision: main\n", "never a branch such as main"),
+        (f"  minilm-l6-v2:\n    revision: {SHA}\n", "minilm-l6-v2"),
+    ],
+)
+def test_of_the_catalogs_own_encoder_nothing_but_an_open_commit_can_be_written(tmp_path, block, said):
+    with pytest.raises(PlanError, match=said):
+        loaded(tmp_path, block)

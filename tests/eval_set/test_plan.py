@@ -10,6 +10,7 @@ from runner.eval_set.plan import (
     check_cell,
     default_cells,
     default_plan_text,
+    first_cells,
     load_plan,
     plan_digest,
     read_plan,
@@ -49,8 +50,39 @@ def test_every_default_plan_meets_every_criterion(tmp_path, source, rehearsal):
     path.write_text(default_plan_text(source, rehearsal=rehearsal, version=3))
     plan = load_plan(path, source, 3, rehearsal=rehearsal)
     assert plan.cells == default_cells(source, rehearsal=rehearsal)
+    assert len(plan.cells) <= 12
     assert plan.version == 3
     assert (plan.rule.min_gain, plan.rule.max_recall_loss) == (0.02, 0.02)
+
+
+@pytest.mark.parametrize("rehearsal", [False, True])
+@pytest.mark.parametrize("name", [*SOURCES])
+def test_a_default_plan_tests_the_sum_and_the_structural_chunker_first_and_fuses_no_ranks(name, rehearsal):
+    source = SOURCES[name]
+    if source.policy == "external":
+        return
+    cells, encoder = default_cells(source, rehearsal=rehearsal), "minilm-l6-v2"
+    if not (rehearsal or name == "demo"):
+        encoder = "arctic-l-v2.0"
+    structural = source.structural_chunker
+    alone = f"{encoder} x {structural}"
+    assert first_cells(cells, source)[0] == f"sum(bm25,{encoder}) x {structural}"
+    assert first_cells(cells, source)[1:] == [alone if source.baseline != alone or rehearsal else cells[1]]
+    assert cells[0] not in first_cells(cells, source)
+    assert not [cell for cell in cells if cell.startswith("rrf(")]
+    assert (f"bm25>{encoder} x {structural}" in cells) == source.citation_heavy == (name in ("us_code", "public_laws"))
+    under_a_path = [cell for cell in cells if cell.partition(" x ")[2].startswith("fixed_path")]
+    windows = "fixed_path_256_25" if encoder == "minilm-l6-v2" else "fixed_path_512_50"
+    by_path = name in ("us_code", "public_laws", "ecfr_and_cfr")
+    assert under_a_path == [f"sum(bm25,{encoder}) x {windows}"] * by_path
+
+
+def test_an_encoder_that_a_new_plan_is_to_have_comes_with_the_baselines_and_the_structural_chunker():
+    source = dataclasses.replace(SOURCES["us_code"], encoders=("qwen3-embedding-0.6b",))
+    plain = default_cells(SOURCES["us_code"], rehearsal=False)
+    added = [cell for cell in default_cells(source, rehearsal=False) if cell not in plain]
+    assert added == [f"qwen3-embedding-0.6b x {name}" for name in ("fixed_token_512_50", "usc_uslm_section_v1")]
+    assert default_cells(source, rehearsal=True) == default_cells(SOURCES["us_code"], rehearsal=True)
 
 
 def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
@@ -76,6 +108,7 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
         "'nonsense' is not a cell",
         "write 'minilm-l6-v2 x recursive_v1' for ' minilm-l6-v2 x recursive_v1'",
         "'minilm-l6-v2 x fixed_token_512_50' is listed twice",
+        "first: 'sum(bm25,minilm-l6-v2) x section_aware_bills_v1' is not a challenger",
         "first: 'minilm-l6-v2 x section_aware_bills_v1' is not a challenger",
         "criterion 1: 3 model x chunker cells; at least 6 are needed",
         "criterion 1: no BM25 cell",
@@ -172,12 +205,10 @@ def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
 
 def test_a_citation_heavy_source_needs_a_hybrid_cell(path):
     source = dataclasses.replace(SOURCES["demo"], citation_heavy=True)
-    load_plan(path, source, 1, rehearsal=False)
-    change(
-        path, cells=[text for text in default_cells(source, rehearsal=False) if ">" not in text and "rrf" not in text]
-    )
     with pytest.raises(PlanError, match="criterion 4: demo is citation-heavy"):
         load_plan(path, source, 1, rehearsal=False)
+    change(path, cells=default_cells(source, rehearsal=False))
+    load_plan(path, source, 1, rehearsal=False)
 
 
 def test_a_rehearsal_may_have_another_baseline(tmp_path):
@@ -341,7 +372,7 @@ def test_a_plan_that_decides_has_criterion_5_s_values_and_a_rehearsal_may_have_o
 def test_a_source_of_citations_needs_bm25_re_ranked_which_fusion_is_not(tmp_path, name, refused):
     cells = default_cells(SOURCES[name], rehearsal=False)
     path = plan_of(tmp_path, name, cells=[cell for cell in cells if not cell.startswith("bm25>")])
-    assert any(cell.startswith("rrf(") for cell in read_plan(path).cells)
+    assert any(cell.startswith("sum(") for cell in read_plan(path).cells)
     found = problems(path, name) if refused else ()
     assert [problem.partition(":")[0] for problem in found] == ["criterion 4"] * refused
     if not refused:

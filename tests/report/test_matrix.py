@@ -151,6 +151,20 @@ def test_each_cells_misses_are_counted_by_cause_and_told_beside_the_document(htm
     assert matrix(RESULTS, LISTS.model_copy(update={"queries": bare})).misses == []
 
 
+def test_a_hit_of_a_sum_shows_what_words_and_what_meaning_contributed():
+    halves = [[0.257, 0.0], [0.08, 0.464]]
+    queries = [query.model_copy(update={"halves": {BETTER: halves}}) for query in LISTS.queries]
+    changed = LISTS.model_copy(update={"queries": queries})
+    row = matrix(RESULTS, changed).rows[0]
+    assert [list(hit.halves) for hit in row.sides[1]][:3] == [*halves, []]
+    assert not any(hit.halves for hit in row.sides[0])
+    panel = markup.fromstring(page(RESULTS, None, lists=changed).decode()).xpath("//tr[@class='panel']")[0]
+    first, second, third = (item.text_content() for item in panel.xpath(".//ol")[1].xpath("./li")[:3])
+    assert "words 0.26, meaning 0.00" in first
+    assert "words 0.08, meaning 0.46" in second
+    assert "words" not in third
+
+
 def test_a_panel_says_of_each_hit_what_the_results_say(html):
     tree = markup.fromstring(html)
     panels = tree.xpath("//tr[@class='panel']")

@@ -10,7 +10,7 @@ import yaml
 from grpclib import Status
 from huggingface_hub import constants
 
-from runner.base.errors import PackageMissing
+from runner.base.errors import BackendError, PackageMissing
 from runner.base.places import CACHE_VARIABLE
 from runner.base.steps import INSTALL, examined
 from runner.commands import main as cli
@@ -20,12 +20,20 @@ from runner.embed.cost.prices import Price, RemoteOptions
 from runner.embed.modal import backend as modal_backend
 from runner.embed.modal.app import WEIGHTS_VOLUME
 from runner.embed.over_http.encoder import HttpBackend
-from runner.embed.weights import download_mark, tokenizer_folder
+from runner.embed.weights import (
+    HubSilent,
+    download_mark,
+    hub_has,
+    newest_commit,
+    tokenizer_folder,
+    verified_folder,
+)
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archive_path, archived_documents
 from runner.eval_set.preregistration import preregister
 from runner.evening.costs import Asked
+from runner.evening.evening import Evening
 from runner.evening.needs import Needs
 from runner.judge.models.api import JudgeOptions
 from tests.support import anthropic_server as api
@@ -170,6 +178,37 @@ def test_a_revision_that_the_hub_has_not_is_red_and_says_how_to_do_without(versi
         outcome = looked(checks_of(version), f"encoder {HUB.name}")
         assert (outcome.state, outcome.say.split(";")[0]) == ("done", f"at the model hub, revision {'a' * 12}")
         assert not [request for request in server.requests if "safetensors" in request.path], "nothing is downloaded"
+
+
+def test_the_hubs_commit_is_pinned_in_the_plan_once_it_says_one_and_an_open_row_is_never_loaded(version, hub, tmp_path):
+    row = catalog.ENCODERS["granite-embedding-english-r2"]
+    folder = tokenizer_folder(MINILM)
+    with HubServer({(row.model, "c" * 40): folder}) as server:
+        hub(server.url)
+        assert newest_commit(row) == "c" * 40
+        hub_has(row)
+        with pytest.raises(BackendError, match="The catalog does not pin granite-embedding-english-r2"):
+            verified_folder(row)
+    with HubServer({}) as server:
+        hub(server.url)
+        with pytest.raises(BackendError, match="the model hub has nothing"):
+            newest_commit(row)
+    hub("http://127.0.0.1:9")
+    with pytest.raises(HubSilent):
+        newest_commit(row)
+
+
+def test_a_run_pins_and_says_the_commits_before_anything_is_embedded(version, monkeypatch, capsys):
+    path, name = version.plan_path(rehearsal=False), "granite-embedding-english-r2"
+    path.write_text(path.read_text().replace("cells:\n", f'cells:\n  - "{name} x fixed_token_512_50"\n'))
+    monkeypatch.setattr("runner.evening.evening.newest_commit", lambda row: "c" * 40)
+    evening = Evening(version)
+    evening._pin()
+    assert evening.plan.encoders[name].revision == version.plan().encoders[name].revision == "c" * 40
+    assert f"pinned {name} to {catalog.ENCODERS[name].model} at {'c' * 40}" in capsys.readouterr().err
+    before = path.read_bytes()
+    Evening(version)._pin()
+    assert path.read_bytes() == before
 
 
 def test_a_tokenizer_that_cannot_be_read_is_red(version, monkeypatch, tmp_path):

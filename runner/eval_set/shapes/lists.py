@@ -70,6 +70,10 @@ class QueryLists(Sparse):
     missed: dict[str, dict[Cause, list[Count]]] = Field(
         default_factory=dict, description="relevant documents that are not among a cell's first ten, by cause"
     )
+    halves: dict[str, list[Annotated[list[float], Field(min_length=2, max_length=2)]]] = Field(
+        default_factory=dict,
+        description="of each hit of a sum: [share of the words, room of the meaning], 0 for neither",
+    )
     scores: dict[str, list[float]] = Field(
         default_factory=dict, description="of the first hits of the cells that the page shows, with texts alone"
     )
