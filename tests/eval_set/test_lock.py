@@ -34,6 +34,7 @@ LOCKED = sorted(
         *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
         *(f"cells/{cell}.json" for cell in (*CELLS, "aa")),
         *(f"runs/{cell}{ending}.tsv" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
+        *(f"runs/{cell}.arms.tsv" for cell in CELLS if cell.startswith("sum-")),
     ]
 )
 """Every file of a record whose plan is the default one."""

@@ -291,8 +291,9 @@ def another_judge(version):
     edit_plan(version, judges={**judges, "first": {"api": "openai", "model": "qwen3-32b"}})
 
 
-def without_rrf(version):
-    edit_plan(version, cells=[cell for cell in version.plan().cells if not cell.startswith("rrf")])
+def another_cell(version):
+    lost, taken = "minilm-static-384 x section_aware_bills_v1", "minilm-l6-v2 x recursive_v1"
+    edit_plan(version, cells=[taken if cell == lost else cell for cell in version.plan().cells])
 
 
 def without_rehearsal(version):
@@ -308,7 +309,7 @@ CHANGES = {
     another_judge: "the rule or the judges of the production plan changed",
     partial(edit_plan, rehearsal=True, relevant_grade=1): "the rule or the judges of the rehearsal plan changed",
     partial(edit_plan, rehearsal=True, baseline=OTHER_BASELINE): "the baseline of the rehearsal plan changed",
-    without_rrf: "the production plan lost rrf(bm25,minilm-l6-v2) x section_aware_bills_v1",
+    another_cell: "the production plan lost minilm-static-384 x section_aware_bills_v1",
     without_rehearsal: "the rehearsal plan is gone",
 }
 
