@@ -55,7 +55,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
     write_queries(bills.folder)
     with pytest.raises(
         InputNeeded,
-        match=r"(?s)✓ 9 of 9 cells.*→ \d+ of \d+ pairs to judge.*labels import demo .*--judge=NAME --person",
+        match=r"(?s)✓ 8 of 8 cells.*→ \d+ of \d+ pairs to judge.*labels import demo .*--judge=NAME --person",
     ) as stopped:
         evening(bills).run()
     assert bills.preregistration_path.exists()

@@ -222,7 +222,7 @@ def test_a_weakness_that_is_none_is_not_declared(rows, changes, words):
 
 def test_power_is_that_of_the_measured_scatter_and_of_nothing_if_cells_do_not_scatter():
     better = row(BETTER)
-    gain = least_gain(50, better.test.sd, 0.04, bar=0.02)
+    gain = least_gain(50, better.test.sd, 0.02, bar=0.02)
     rows = better, row(SPARSE), row(BASELINE)
     assert f"50 queries confirm a true gain of {gain:.2f}" in declared(*rows)
     assert f"49 queries are too few to confirm any gain: it takes 50; 50 queries confirm a true gain of {gain:.2f}" in (

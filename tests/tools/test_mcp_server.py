@@ -142,8 +142,8 @@ def test_what_is_outstanding_is_said_of_an_undecided_version(version, tmp_path, 
     where = {"source": "demo", "eval_set_path": "eval-sets/demo"}
     explained, dry = call("explain_decision", where), call("dry_run", where)
     assert (explained.structured_content["decided"], dry.structured_content["recorded"]) == (False, False)
-    assert explained.structured_content["outstanding"] == "9 of 9 cells to embed and search"
-    assert said(dry).splitlines()[-1] == "undecided: 9 of 9 cells to embed and search"
+    assert explained.structured_content["outstanding"] == "8 of 8 cells to embed and search"
+    assert said(dry).splitlines()[-1] == "undecided: 8 of 8 cells to embed and search"
     assert "decision recorded" not in said(explained) + said(dry)
     assert not (version.work.parent / "cache").exists()
 
