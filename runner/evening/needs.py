@@ -18,18 +18,18 @@ from runner.base.records import WITHOUT_VECTORS, Document, PromptSide, parse_cel
 from runner.base.steps import Check, Skipped, writable_folders
 from runner.base.store import Store
 from runner.decide.new_plan import new_plan_text
-from runner.embed.backends import Backend, Work
+from runner.embed.backends import Backend, LocalBackend, Work
 from runner.embed.cost.estimate import size
 from runner.embed.embed_chunks import embed
 from runner.embed.probe import PARAPHRASES
-from runner.embed.weights import HubSilent, encodings, hub_has, tokenizer, tokenizer_folder
+from runner.embed.weights import HubSilent, encodings, hub_has, install_advice, tokenizer, tokenizer_folder
 from runner.eval_set import catalog
 from runner.eval_set.catalog import EncoderSpec
 from runner.eval_set.corpus import archived_documents, listed_documents, sample_of, sample_to_draw
 from runner.eval_set.labels import closed
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import Version
+from runner.eval_set.version import Version, load_corpus
 from runner.evening.costs import Asked, Costs, costs
 from runner.judge.models.run_judges import ask_once, asked_judges, check_judges, named_judges
 from samplers.corpus.readiness import lines
@@ -98,6 +98,9 @@ class Needs:
         missing = "Run again where it can be had, or go on without it; a damaged file is fetched again once deleted."
         for name in self.encoders:
             yield Check(f"encoder {name}", missing, partial(self._encoder, name))
+        yield Check(
+            "passages for judges", "Install what the message names; long documents are cut by it.", self._passages
+        )
         yield Check("disk", "Free some space, or put the cache elsewhere with PER_SOURCE_EVAL_CACHE.", self._disk)
         yield Check(
             "judges' keys",
@@ -213,6 +216,19 @@ class Needs:
             except Exception as error:  # the library's own, of a file that it cannot read
                 raise BackendError(f"The tokenizer of {name} cannot be read ({error}).") from error
         return place
+
+    def _passages(self) -> str:
+        """Say where the encoder is that finds what judges are shown of long documents, whatever embeds the cells."""
+        settings, lengths = self.plan.evidence, [len(each.text) for each in self.drawn]
+        if self.version.corpus_path.exists():
+            lengths = [row.n_chars for row in load_corpus(self.version.corpus_path)[1]]
+        n_long = sum(n_chars > settings.chars for n_chars in lengths)
+        if not n_long or closed(self.version) or self.version.source.policy == "external":
+            return "not needed: no document is cut for a judge"
+        spec = catalog.encoder(settings.encoder)
+        if not LocalBackend().located(spec):
+            raise PackageMissing(f"{n_long:,} documents are too long to be shown whole. {install_advice(spec)}")
+        return f"{spec.name} of this machine, for {n_long:,} documents of more than {settings.chars:,} characters"
 
     def _disk(self) -> str:
         specs = [self._spec(name) for name in self.encoders]

@@ -86,6 +86,22 @@ def test_what_is_shown_is_a_function_of_wordings_document_and_settings_alone(pas
     assert passages.shown(long, topics) == alone
 
 
+class Shaky(SmallEncoder):
+    """The same model on a machine that rounds otherwise."""
+
+    def encode(self, texts, side):
+        rows = super().encode(texts, side)
+        return rows + np.float32(1e-7) * direction(f"{len(texts)}", 48).astype(np.float32)
+
+
+def test_rounding_of_another_machine_moves_nothing_that_is_shown(passages, tmp_path):
+    long = document(filled(60_000, (41_000, BY_WORDS)))
+    topics = [[f"ledger {n} of the county"] for n in range(40)]
+    assert Passages(SETTINGS, Shaky("minilm-l6-v2"), Store(tmp_path / "other")).shown(long, topics) == passages.shown(
+        long, topics
+    )
+
+
 def test_both_wordings_of_a_topic_are_served_alike(passages):
     long = document(filled(200_000, (90_000, "The heron nests in reeds."), (150_000, "The otter sleeps in mud.")))
     both = shown_text(passages, long, "heron nests reeds", "otter sleeps mud")

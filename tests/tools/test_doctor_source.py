@@ -217,6 +217,15 @@ def test_a_tokenizer_that_cannot_be_read_is_red(version, monkeypatch, tmp_path):
     assert "The tokenizer of minilm-l6-v2 cannot be read" in red(checks_of(version), "encoder minilm-l6-v2")
 
 
+def test_passages_of_long_documents_need_the_encoder_on_this_machine(version, monkeypatch):
+    assert looked(checks_of(version), "passages for judges").say.startswith("not needed")
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("chars: 12000", "chars: 2000"))
+    assert looked(checks_of(version), "passages for judges").say.startswith("minilm-l6-v2 of this machine, for 6 ")
+    monkeypatch.setattr("runner.embed.backends.is_here", lambda spec: False)
+    assert "6 documents are too long to be shown whole" in red(checks_of(version), "passages for judges")
+
+
 def test_a_disk_without_room_is_red(version, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda place: usage(10**9, 6 * 10**8, 4 * 10**8))
@@ -367,7 +376,7 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     assert {each.kind for each in entries} == {"app", "embed", "judge"}
     assert cli.main([*command[:-1], "--max-usd=0.5", "--yes"]) == 1
     said = capsys.readouterr().out
-    assert "1 of 7 checks failed: total" in said
+    assert "1 of 8 checks failed: total" in said
     assert len(judge.asked) == 2, "nothing is tried where something is red"
 
 
