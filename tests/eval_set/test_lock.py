@@ -18,7 +18,7 @@ from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import locked_files, verify_lock, verify_version, write_lock
 from runner.eval_set.plan import default_cells
 from runner.eval_set.preregistration import preregister, verified_preregistration
-from runner.eval_set.runs import read_reading, read_run
+from runner.eval_set.runs import read_arms, read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.evening.remake import verify_record
 from runner.tools.matrix import runs_of
@@ -379,12 +379,14 @@ def edit(path, old, new):
     path.write_bytes(content.replace(old, new, 1))
 
 
+SUMMED = slug("sum(bm25,minilm-l6-v2) x section_aware_bills_v1")
 FORGED = {
     "results.json": ("results.json", b'"mean": 0.', b'"mean": 0.9'),
     "lists.json": ("lists.json", b'"depth": 10', b'"depth": 11'),
     "runs/bm25-x-whole_doc.tsv": ("runs/bm25-x-whole_doc.tsv", b"\t1\t", b"\t2\t"),
     "runs/aa.tsv": ("runs/aa.tsv", b"\t1\t", b"\t2\t"),
     "runs/aa.chunks.tsv": ("runs/aa.chunks.tsv", b"\t1\t", b"\t2\t"),
+    f"runs/{SUMMED}.arms.tsv": (f"runs/{SUMMED}.arms.tsv", b"\t1\t", b"\t2\t"),
     "labels.jsonl": ("labels.jsonl", b'"grade": 3', b'"grade": 2'),
     "queries.yaml": ("queries.yaml", b"loans", b"gifts"),
     "corpus.jsonl": ("corpus.jsonl", b'"n_read": 1', b'"n_read": 2'),
@@ -470,6 +472,7 @@ READERS = {
     "cells/aa.json": lambda version: load_cell_file(version.cell_path("aa")),
     "runs/aa.tsv": lambda version: read_run(version.run_path("aa"), "aa", []),
     "runs/aa.chunks.tsv": lambda version: read_reading(version.chunk_run_path("aa"), []),
+    f"runs/{SUMMED}.arms.tsv": lambda version: read_arms(version.record / f"runs/{SUMMED}.arms.tsv", []),
 }
 
 
