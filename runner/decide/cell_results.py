@@ -5,6 +5,7 @@ from collections.abc import Callable
 from runner.base.records import Run
 from runner.base.schema import part
 from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
+from runner.eval_set.asked import topic_of
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.gate import GateVerdict
 from runner.eval_set.shapes.results import CellResult, Role
@@ -12,7 +13,7 @@ from runner.gate.diagnosis import diagnosis
 from runner.gate.gate import Gate
 from runner.gate.single_gold import single_gold_verdict
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import Comparison, mean
+from runner.score.comparison import Comparison
 from runner.score.score import score, single_gold
 from runner.score.tipping_point import tipping_point
 
@@ -42,7 +43,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
     eligible = test is not None and not comparison.published and loss is None
     if eligible and test is not None:
         tested, judged = comparison.gain_tests.get(cell), scores["judged@10"].mean
-        figures = CellFigures(gain, recall, len(comparison.queries), tested, gate.verdict, judged)
+        figures = CellFigures(gain, recall, comparison.effective, tested, gate.verdict, judged)
         unmet = unmet_criteria(figures, plan.rule) or blockers(cell)
     elif loss is not None and not comparison.published:
         unmet = [f"copies {loss.of}, against which it is asked what it loses"]
@@ -56,7 +57,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         short_of=unmet,
         gate=gate,
-        diagnosis=diagnosis(run, gate, plan.null_gate.alpha),
+        diagnosis=diagnosis(run, gate, plan.null_gate.alpha, comparison.unanswered),
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=unjudged,
         bounds=bounds,
@@ -65,8 +66,14 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         expected=comparison.expected_gains.get(cell),
         loss=loss,
         tipping_point=tipping_point(
-            run, comparison.runs[plan.baseline], comparison.query_ids, comparison.qrels, comparison.highest_grade
+            run,
+            comparison.runs[plan.baseline],
+            [*comparison.asked_weights],
+            comparison.qrels,
+            comparison.highest_grade,
+            [*comparison.asked_weights.values()],
         ),
+        by_wording=comparison.by_wording(cell),
     )
 
 
@@ -84,7 +91,7 @@ def single_gold_verdicts(comparison: Comparison, run: Run) -> dict[str, GateVerd
     Queries without a document graded above 0 have no such document and are left out. Empty if the corpus has fewer
     than ten documents, among which retrieving ten at random finds everything.
     """
-    gold = single_gold(comparison.query_ids, comparison.qrels)
+    gold = single_gold([one.id for one in comparison.asked], comparison.grades_of_asked)
     lengths, settings = comparison.document_lengths, comparison.plan.null_gate
     if not gold or len(lengths) < 10:
         return {}
@@ -92,7 +99,7 @@ def single_gold_verdicts(comparison: Comparison, run: Run) -> dict[str, GateVerd
         measure: single_gold_verdict(
             run,
             gold,
-            comparison.strata,
+            {query_id: comparison.strata[topic_of(query_id)] for query_id in gold},
             lengths,
             measure,
             draws=settings.draws,
@@ -111,14 +118,15 @@ def unjudged_hits(comparison: Comparison, run: Run) -> tuple[int, list[float]]:
     as perfect gives. A perfect one raises the ideal too, so either can be the higher.
     """
     # All unjudged hits perfect; all worthless is what the score counts already.
-    filled = {query_id: dict(grades) for query_id, grades in comparison.qrels.items()}
+    judged = comparison.grades_of_asked
+    filled = {asked_id: dict(grades) for asked_id, grades in judged.items()}
     unjudged = 0
-    for query_id, hits in run.hits.items():
+    for asked_id, hits in run.hits.items():
         for hit in hits[:10]:
-            if hit.doc_id not in comparison.qrels.get(query_id, {}):
+            if hit.doc_id not in judged[asked_id]:
                 unjudged += 1
-                filled.setdefault(query_id, {})[hit.doc_id] = comparison.highest_grade
+                filled[asked_id][hit.doc_id] = comparison.highest_grade
     grade = comparison.plan.relevant_grade
-    scores = [score(run, comparison.query_ids, qrels, grade) for qrels in (comparison.qrels, filled)]
-    both = score_matrix(scores, "ndcg@10")
-    return unjudged, [mean(both.min(axis=0)), mean(both.max(axis=0))]
+    scores = [comparison.by_topic(score(run, [*judged], qrels, grade)) for qrels in (judged, filled)]
+    both = score_matrix(scores, "ndcg@10")[:, comparison.counted]
+    return unjudged, [comparison.mean(both.min(axis=0)), comparison.mean(both.max(axis=0))]

@@ -25,7 +25,7 @@ from runner.eval_set.shapes.queries import QueryRow
 from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double, doubles, drifts
 from runner.judge.agreement.kappa import confusion, estimates, halves
-from runner.score.comparison import Comparison, mean
+from runner.score.comparison import Comparison
 from runner.score.source_documents import missed_sources
 
 
@@ -157,8 +157,8 @@ def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[Ce
             qrels[double.query_id][double.doc_id] = double.second
         under = replace(comparison, qrels=qrels)
     eligible = {
-        cell: under.expected_gains[cell]
-        for cell in under.challengers
+        cell: expected
+        for cell, expected in under.expected_gains.items()
         if cell in under.registered and meets_criterion_5(*_differences(under, cell), under.plan.rule)
     }
     return [cell_under_judge(under, cell) for cell in under.challengers], greatest_gain(eligible, under.plan)
@@ -167,14 +167,14 @@ def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[Ce
 def cell_under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     """Return what the test says of a cell with the grades that the comparison has."""
     test, (gain, recall) = comparison.gain_tests.get(cell), _differences(comparison, cell)
-    figures = CellFigures(gain, recall, len(comparison.queries), test, "pass", 1.0)
+    figures = CellFigures(gain, recall, comparison.effective, test, "pass", 1.0)
     holds = not unmet_criteria(figures, comparison.plan.rule)
     return CellUnderJudge(cell=cell, gain=gain, p_gain=test and test.p, holds=holds)
 
 
 def _differences(comparison: Comparison, cell: str) -> tuple[float, float]:
     """Return the cell's mean nDCG@10 and Recall@10 less the baseline's, without the intervals that take time."""
-    gain, recall = (mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
+    gain, recall = (comparison.mean(comparison.paired([cell], measure)[0]) for measure in ("ndcg@10", "recall@10"))
     return gain, recall
 
 

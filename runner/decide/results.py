@@ -16,7 +16,6 @@ from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.sample_size import detectable
 from runner.decide.tiers import bar, beside_baseline, recommendation, tier
-from runner.eval_set.asked import asked
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, scored, version_labels
@@ -41,7 +40,7 @@ from runner.gate.gate import Gate
 from runner.judge.agreement.double_graded import second_grades
 from runner.retrieve.pool import pool, unjudged
 from runner.score.bootstrap import score_matrix
-from runner.score.comparison import HIGHEST_GRADE, Comparison, paired_differences
+from runner.score.comparison import HIGHEST_GRADE, Comparison, summarised
 from runner.score.score import score
 from runner.score.source_documents import source_documents
 from runner.score.span_scores import span_scores
@@ -108,6 +107,8 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
             bar(cells, control_rows, plan, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
             by_one_model=panel is not None and panel.by_one_model,
         ),
+        unanswered=comparison.unanswered,
+        weights=[] if set(comparison.weighing.topics) == {1} else comparison.weighing.topics,
     )
     # What was is set beside what is, so that comes last.
     return Scored(results.model_copy(update={"previous": previous_version(version, results)}), lists)
@@ -123,7 +124,7 @@ def outcome(
         barred_by=barred_by,
         recommended=plan.baseline if barred_by else recommendation(cells, plan)[0],
         false_alarm=comparison.false_alarm(),
-        detectable=detectable(plan, len(comparison.queries), cells),
+        detectable=detectable(plan, comparison.effective, cells),
     )
 
 
@@ -138,9 +139,9 @@ def _lists(
     """Return what every cell returned for every query; with `texts` also passages and the scores of `cells`."""
     plan = comparison.plan
     lists = ranked_lists(
-        comparison.query_ids,
+        [one.id for one in comparison.asked],
         comparison.runs,
-        comparison.qrels,
+        comparison.grades_of_asked,
         labels,
         documents,
         depth=plan.pool_depth,
@@ -148,16 +149,16 @@ def _lists(
         unread={cell: facts.unread or {} for cell, facts in comparison.facts.items()},
         arms=arms,
     )
-    texts_asked = {one.id: one.text for one in asked(comparison.queries)}
     if not texts:
         return lists
-    return with_scores(with_passages(lists, texts, texts_asked, cells), comparison.runs, comparison.qrels, cells, SEEN)
+    shown = with_passages(lists, texts, {one.id: one.text for one in comparison.asked}, cells)
+    return with_scores(shown, comparison.runs, comparison.grades_of_asked, cells, SEEN)
 
 
 def _readings(version: Version, comparison: Comparison) -> dict[str, Reading]:
     """Read the reading lists of the cells that have one."""
     return {
-        cell: read_reading(version.chunk_run_path(cell), comparison.query_ids)
+        cell: read_reading(version.chunk_run_path(cell), [one.id for one in comparison.asked])
         for cell, facts in comparison.facts.items()
         if facts.chunk_run_sha256 is not None
     }
@@ -167,12 +168,13 @@ def _noise_floor(version: Version, comparison: Comparison) -> NoiseFloor | None:
     path, plan = version.run_path(NOISE_FLOOR_CELL), comparison.plan
     if not path.exists():
         return None
-    repeated = read_run(path, plan.baseline, comparison.query_ids)
-    again = score(repeated, comparison.query_ids, comparison.qrels, plan.relevant_grade)
-    values = score_matrix([comparison.scores[plan.baseline], again], "ndcg@10")
+    ids = [one.id for one in comparison.asked]
+    again = score(read_run(path, plan.baseline, ids), ids, comparison.grades_of_asked, plan.relevant_grade)
+    values = score_matrix([comparison.scores[plan.baseline], comparison.by_topic(again)], "ndcg@10")
+    moved = np.diff(values, axis=0)[:, comparison.counted]
     return NoiseFloor(
-        difference=paired_differences(values, 0, plan)[1],
-        max_change=int(np.abs(values[1] - values[0]).max()) / SCORE_UNIT,
+        difference=summarised(moved, plan.bootstrap, comparison.weights)[0],
+        max_change=int(np.abs(moved).max()) / SCORE_UNIT,
     )
 
 

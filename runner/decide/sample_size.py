@@ -27,7 +27,7 @@ def error_for(plan: ScoredPlan, cell: str) -> float:
     return alpha * (FIRST_SHARE / n_first if cell in plan.first else (1 - FIRST_SHARE) / n_others)
 
 
-def detectable(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult]) -> float | None:
+def detectable(plan: ScoredPlan, n_queries: float, cells: Sequence[CellResult]) -> float | None:
     """Return the gain of the cell in question that so many queries confirm, at its scatter; None if they confirm none.
 
     Also None without such a cell, and if it does not scatter.

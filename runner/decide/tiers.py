@@ -38,15 +38,15 @@ class CellFigures(NamedTuple):
     judged: float
 
     @classmethod
-    def of(cls, row: CellResult) -> Self:
-        """Return the figures of a tested cell; ValueError for the baseline."""
+    def of(cls, row: CellResult, n_queries: float) -> Self:
+        """Return the figures of a tested cell over so many effective queries; ValueError for the baseline."""
         if row.test is None:
             raise ValueError(f"{row.cell} is the baseline, which is held against nothing")
         p, bar = row.test.p_gain, row.test.bar
         return cls(
             row.differences["ndcg@10"].mean,
             row.differences["recall@10"].mean,
-            len(row.scores["ndcg@10"].per_query),
+            n_queries,
             None if p is None or bar is None else GainTest(p, bar),
             row.gate.verdict,
             row.scores["judged@10"].mean,

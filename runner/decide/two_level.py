@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
+from runner.eval_set.asked import asked
 from runner.eval_set.shapes.judges import JudgeNoise, NoisyCell
 from runner.eval_set.shapes.plan import Rule
 from runner.judge.agreement.double_graded import Double
@@ -57,23 +58,25 @@ class JudgedQuery(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A cell beside the baseline in one query: slots of both first tens, -1 if nothing was judged.
+    """A cell beside the baseline in one topic, which has a weight: of each wording its own weight, and the slots of
+    both first tens, -1 if nothing was judged.
 
-    `places` and `codes` (documents,) are every judged document's: 0 neither, 1 the cell alone, 2 the baseline alone,
-    3 both.
+    `places` and `codes` (documents,) are every judged document's, over all wordings: 0 neither, 1 the cell alone, 2 the
+    baseline alone, 3 both.
     """
 
-    cell: Ints
-    baseline: Ints
+    weight: int
+    wordings: list[tuple[int, Ints, Ints]]
     places: Ints
     codes: Ints
 
 
 def judged_queries(comparison: Comparison, doubles: Sequence[Double]) -> list[JudgedQuery]:
-    """Return every query with its scored grades and those second readings, in the order of the queries."""
+    """Return every topic that counts with its scored grades and those second readings, in the order of the queries."""
     second = {(double.query_id, double.doc_id): double.second for double in doubles}
     queries = []
-    for query_id in comparison.query_ids:
+    for place in comparison.counted:
+        query_id = comparison.query_ids[place]
         grades = comparison.qrels.get(query_id, {})
         slots = {doc_id: slot for slot, doc_id in enumerate(sorted(grades))}
         first = np.array([grades[doc_id] for doc_id in slots], np.int64)
@@ -85,17 +88,19 @@ def judged_queries(comparison: Comparison, doubles: Sequence[Double]) -> list[Ju
 def arms(comparison: Comparison, cell: str, queries: Sequence[JudgedQuery]) -> list[Arm]:
     """Return the cell beside the baseline, query by query."""
     beside = []
-    for query_id, query in zip(comparison.query_ids, queries, strict=True):
-        own, other = (
-            np.array([query.slots.get(hit.doc_id, -1) for hit in comparison.runs[name].hits[query_id][:10]], np.int64)
-            for name in (cell, comparison.plan.baseline)
-        )
-        places = np.zeros(len(query.first), np.int64)
-        # 1 for the cell, 2 for the baseline: the sum names the place.
-        places[own[own >= 0]] += 1
-        places[other[other >= 0]] += 2
+    for place, weight, query in zip(comparison.counted, comparison.weights, queries, strict=True):
+        places, wordings = np.zeros(len(query.first), np.int64), []
+        for one in asked([comparison.queries[place]]):
+            own, other = (
+                np.array([query.slots.get(hit.doc_id, -1) for hit in comparison.runs[name].hits[one.id][:10]], np.int64)
+                for name in (cell, comparison.plan.baseline)
+            )
+            # A bit for the cell, and one for the baseline.
+            places[own[own >= 0]] |= 1
+            places[other[other >= 0]] |= 2
+            wordings.append((comparison.weighing.wordings[one.wording], own, other))
         codes = np.where(query.second >= 0, _KNOWN + query.second, N_GRADES * places + query.first)
-        beside.append(Arm(own, other, places, codes))
+        beside.append(Arm(weight, wordings, places, codes))
     return beside
 
 
@@ -123,7 +128,8 @@ def drawn_differences(
         for number, of_cell in enumerate(cells):
             values = _differences(of_cell[row], uniform, levels[number][:, :, copies], relevant_grade)
             # Whole numbers below 2 ** 53, so that weights of float add up exactly.
-            yield number, np.stack([np.bincount(copies, value, draws) for value in values]).astype(np.int64)
+            of_draws = np.stack([np.bincount(copies, value, draws) for value in values]).astype(np.int64)
+            yield number, of_cell[row].weight * of_draws
 
 
 def _readings(queries: Sequence[JudgedQuery], of_cell: Sequence[Arm], counts: Ints) -> Ints:
@@ -157,17 +163,26 @@ def _differences(arm: Arm, uniform: Levels, levels: Levels, relevant_grade: int)
     # Which documents reach grade 1, 2 and 3 in each copy: a grade is the sum of its steps.
     reached = [uniform >= level[arm.codes] for level in levels]
     numbers = [at_least.view(np.uint8).sum(axis=0, dtype=np.uint32) for at_least in reached]
-    ideal, relevant, gains = np.zeros(uniform.shape[1]), relevant_grade - 1, []
+    ideal, relevant = np.zeros(uniform.shape[1]), relevant_grade - 1
     # The best ranking has all documents of a step first.
     for number in numbers:
         ideal += _REACHED[np.minimum(number, len(DISCOUNTS))]
-    for ranking in (arm.cell, arm.baseline):
-        gain = np.zeros_like(ideal)
-        for at_least in reached:
-            gain += _discounted(at_least, ranking)
-        gains.append(gain)
-    hits = [reached[relevant][ranking[ranking >= 0]].sum(axis=0) for ranking in (arm.cell, arm.baseline)]
-    return _less(gains, ideal), _less(hits, numbers[relevant])
+    gained, found = np.zeros((2, uniform.shape[1]), np.int64)
+    for weight, *rankings in arm.wordings:
+        gains = [np.zeros_like(ideal), np.zeros_like(ideal)]
+        for gain, ranking in zip(gains, rankings, strict=True):
+            for at_least in reached:
+                gain += _discounted(at_least, ranking)
+        hits = [reached[relevant][ranking[ranking >= 0]].sum(axis=0) for ranking in rankings]
+        gained += weight * _less(gains, ideal)
+        found += weight * _less(hits, numbers[relevant])
+    size = sum(weight for weight, _, _ in arm.wordings)
+    return _shared(gained, size), _shared(found, size)
+
+
+def _shared(total: Ints, size: int) -> Ints:
+    """Return totals by their weight, to the nearest unit, halves up."""
+    return (2 * total + size) // (2 * size)
 
 
 def _discounted(at_least: NDArray[np.bool_], ranking: Ints) -> Floats:
@@ -207,8 +222,7 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
     if unknown:
         nothing: dict[str, Any] = {"draws": 0, "no_candidate": None, "cells": []}
         return JudgeNoise(judge=judge, unknown=unknown, **nothing)
-    plan, n_queries = comparison.plan, len(comparison.query_ids)
-    whole = n_queries * SCORE_UNIT
+    plan, n_queries, weights = comparison.plan, len(comparison.counted), np.array(comparison.weights)
     # First level: which queries a draw takes, and how often.
     generator = np.random.default_rng(np.random.PCG64(seed))
     taken = generator.integers(n_queries, size=(draws, n_queries))
@@ -219,8 +233,9 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
     totals = np.zeros((len(cells), 2, draws), np.int64)
     for number, values in drawn_differences(queries, beside, counts, plan.relevant_grade, generator):
         totals[number] += values
+    whole = counts @ weights * SCORE_UNIT
     gains, recalls = totals[:, 0] / whole, totals[:, 1] / whole
-    plain = comparison.paired(cells, "ndcg@10") @ counts.T / whole
+    plain = comparison.paired(cells, "ndcg@10") * weights @ counts.T / whole
     candidates, level = _candidates(gains, recalls, plan.rule), plan.bootstrap.confidence
     return JudgeNoise(
         judge=judge,

@@ -18,6 +18,7 @@ from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import BLOCK, encoder_problems, shape_problems
 from runner.eval_set.kinds import near_copies
+from runner.eval_set.mix import mix_problems
 from runner.eval_set.shapes.labels import APIS, Judges, undated
 from runner.eval_set.shapes.plan import Plan, PlanDigest, Prior, Rule
 
@@ -184,6 +185,7 @@ def plan_problems(plan: Plan, path: Path, source: SourceSpec, version: int, *, r
         *problems,
         *_option_problems(plan, source),
         *_judge_problems(plan.judges),
+        *mix_problems(plan.mix),
         *encoder_problems(plan, path),
         *_cell_problems(plan, source, rehearsal=rehearsal),
     ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
-from runner.base.errors import InputError, IntegrityError
+from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, OWN_SETS, WORKPLACE, cache_folder
 from runner.base.plain_yaml import read_yaml
@@ -26,6 +26,7 @@ from runner.eval_set import catalog
 from runner.eval_set.asked import asked
 from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.door import held
+from runner.eval_set.mix import mix_problems
 from runner.eval_set.plan import load_plan
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
@@ -161,9 +162,14 @@ class Version:
         return self.record / "cells" / f"{slug(cell)}.json"
 
     def plan(self, *, rehearsal: bool | None = None) -> Plan:
-        """Return the plan in force, or the one that `rehearsal` names."""
+        """Return the plan in force, or the one that `rehearsal` names; PlanError if its mix is none of the queries."""
         which = self.rehearsal if rehearsal is None else rehearsal
-        return load_plan(self.plan_path(rehearsal=which), self.source, self.number, rehearsal=which)
+        path = self.plan_path(rehearsal=which)
+        plan = load_plan(path, self.source, self.number, rehearsal=which)
+        queries = load_queries(self.queries_path) if plan.mix and self.queries_path.exists() else ()
+        if broken := mix_problems(plan.mix, queries):
+            raise PlanError(str(path), broken)
+        return plan
 
 
 @contextmanager

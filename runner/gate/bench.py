@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.records import Ints, Qrels, Run
+from runner.base.records import SCORE_UNIT, Ints, Qrels, Run
+from runner.score.flips import counted
 from runner.score.score import DISCOUNTS, ideal_gains, units
 
 Floats = NDArray[np.float64]
@@ -27,6 +28,8 @@ class Bench:
     what a grade counts at each rank, `ideal` (queries,) the greatest sum of that. `groups` are the positions of the
     queries that exchange their judgments. `lengths` (documents,) are in characters, 0 for a document that is judged and
     not in the corpus; `corpus` are the numbers of those that are in it. Queries stand in the order of `query_ids`.
+    `topics` (queries,) numbers the topics: wordings of one have the same judgments, and exchange them together.
+    `weights` (queries,) are what each counts.
     """
 
     query_ids: tuple[str, ...]
@@ -41,6 +44,17 @@ class Bench:
     groups: tuple[Ints, ...]
     lengths: Ints
     corpus: Ints
+    topics: Ints
+    weights: Ints
+
+    def total(self, scores: Floats) -> int:
+        """Return the weighted sum of scores by query (queries,), in units."""
+        return int((units(scores) * self.weights).sum())
+
+    @property
+    def whole(self) -> int:
+        """That sum if every query scores 1."""
+        return int(self.weights.sum()) * SCORE_UNIT
 
     @property
     def depth(self) -> int:
@@ -113,9 +127,10 @@ class Bench:
                 scores = self.scores(rankings[queries])
                 # Whichever is fewer is rounded: the scores that are drawn or those that there are.
                 if len(totals) < len(rankings):
-                    totals += units(np.take_along_axis(scores, assigned[queries], axis=1)).sum(axis=0)
+                    drawn = units(np.take_along_axis(scores, assigned[queries], axis=1))
                 else:
-                    totals += np.take_along_axis(units(scores), assigned[queries], axis=1).sum(axis=0)
+                    drawn = np.take_along_axis(units(scores), assigned[queries], axis=1)
+                totals += self.weights[queries] @ drawn
                 if among is not None:
                     expected[queries] = scores[:, among[number]].mean(axis=1)
         return totals, expected if among is not None else None
@@ -179,10 +194,13 @@ def bench_of(
     lengths: Mapping[str, int],
     groups: Iterable[Ints],
     by_rank: Floats = DISCOUNTS,
+    topics: Sequence[int] | None = None,
+    weights: Sequence[int] | None = None,
 ) -> Bench:
     """Return the bench of the queries' judgments over the corpus, whose documents are the keys of `lengths`.
 
-    A judged document need not be in the corpus. ValueError without queries.
+    A judged document need not be in the corpus. Every query is a topic of its own, and all count alike, if nothing is
+    said. ValueError without queries.
     """
     if not query_ids:
         raise ValueError("a null gate needs queries, got 0 queries")
@@ -212,6 +230,8 @@ def bench_of(
         groups=tuple(groups),
         lengths=np.array([lengths.get(doc_id, 0) for doc_id in numbers], np.int64),
         corpus=np.array([number for doc_id, number in numbers.items() if doc_id in lengths], np.int64),
+        topics=np.arange(len(query_ids)) if topics is None else np.array(topics),
+        weights=counted(weights, len(query_ids)),
     )
 
 

@@ -22,7 +22,7 @@ def blindness(bench: Bench, rankings: Ints) -> float:
     Lists are compared with those of the other queries of their stratum. Queries without a relevant document are left
     out; 0 if none is left.
     """
-    own = units(bench.own_scores(rankings))
+    own, topics = units(bench.own_scores(rankings)), bench.topics
     wins = np.full(len(own), np.nan)
     for group in bench.groups:
         if len(group) < 2:
@@ -30,9 +30,12 @@ def blindness(bench: Bench, rankings: Ints) -> float:
         halves = np.zeros(len(group), np.int64)
         at_once = max(1, _AT_ONCE // len(own))
         for start in range(0, len(group), at_once):
-            others = units(bench.scores(rankings[group[start : start + at_once]])[:, group])
-            halves += (2 * (others < own[group]) + (others == own[group])).sum(axis=0)
-        # Every list ties with itself, which is no comparison.
-        wins[group] = (halves - 1) / (2 * (len(group) - 1))
+            rows = group[start : start + at_once]
+            others = units(bench.scores(rankings[rows])[:, group])
+            # A list is not compared with itself, nor with that of another wording.
+            apart = topics[rows][:, None] != topics[group]
+            halves += (apart * (2 * (others < own[group]) + (others == own[group]))).sum(axis=0)
+        n_others = (topics[group][:, None] != topics[group]).sum(axis=0)
+        wins[group] = np.divide(halves, 2 * n_others, out=np.full(len(group), np.nan), where=n_others > 0)
     compared = wins[(bench.ideal > 0) & ~np.isnan(wins)]
     return min(1.0, 2 * (1 - float(compared.mean()))) if len(compared) else 0.0

@@ -5,11 +5,15 @@ from collections.abc import Sequence
 
 from runner.base.figures import gain_text, p_text, round4
 from runner.base.records import Run
+from runner.eval_set.asked import topic_of
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.gate.nulls import BY_NAME
 from runner.score.score import DISCOUNTS
 
 _MANY = 0.5
+
+_NAMED = 5
+"""Queries without a relevant document that are named."""
 
 _BLIND = 0.65
 """Share of blind queries that is named: over real sets most engines have 0.2, a static table of words up to 0.58."""
@@ -20,14 +24,17 @@ NOTHING_FOUND = (
 )
 
 
-def diagnosis(run: Run, gate: GateVerdict, alpha: float) -> str:
+def diagnosis(run: Run, gate: GateVerdict, alpha: float, unanswered: Sequence[str] = ()) -> str:
     """Return a sentence on the run and on what the gate says of it; "" if nothing is wrong.
 
-    It begins with the `cause`; then come how many queries are blind if they are many, every null that failed, or where
-    none did, those that could not decide.
+    If it does not pass, queries without a relevant document come first, and if they are half of all or more, nothing is
+    guessed. Else it begins with the `cause`; then come how many queries are blind if they are many, every null that
+    failed, or where none did, those that could not decide.
     """
-    failed = _failed(gate, alpha)
-    parts = [cause(run, gate, alpha), "" if sameness(run) else blind_queries(gate, len(run.hits))]
+    failed, empty = _failed(gate, alpha), _empty(run, unanswered) if gate.verdict != "pass" else ""
+    n_topics = len({topic_of(query_id) for query_id in run.hits})
+    guess = sameness(run) if 2 * len(unanswered) >= n_topics else cause(run, gate, alpha)
+    parts = [empty, guess, "" if sameness(run) else blind_queries(gate, len(run.hits))]
     if failed:
         figures = ", ".join(f"{null.name} (p {p_text(null.p)}, delta {gain_text(null.delta)})" for null in failed)
         parts.append(f"the run fails {figures}")
@@ -46,6 +53,16 @@ def cause(run: Run, gate: GateVerdict, alpha: float) -> str:
     if (alike := sameness(run)) or not failed:
         return alike
     return _likely(_most_telling(failed, alpha), alpha) if gate.real else NOTHING_FOUND
+
+
+def _empty(run: Run, unanswered: Sequence[str]) -> str:
+    """Return a clause on the queries without a relevant document; "" if there are none."""
+    if not unanswered:
+        return ""
+    n_topics = len({topic_of(query_id) for query_id in run.hits})
+    named = ", ".join(unanswered[:_NAMED]) + (", ..." if len(unanswered) > _NAMED else "")
+    verb = "has" if len(unanswered) == 1 else "have"
+    return f"{len(unanswered)} of {n_topics} queries {verb} no relevant document ({named}), so that they say nothing"
 
 
 def _failed(gate: GateVerdict, alpha: float) -> list[NullResult]:

@@ -42,7 +42,7 @@ def random_totals(bench: Bench, weights: Ints, draws: int, generator: np.random.
         n_now = min(at_once, n_queries - start)
         drawn = draw_documents(weights, n_now * draws, bench.depth, generator).reshape(n_now, draws, -1)
         for query, lists in enumerate(drawn, start):
-            totals += units(bench.scores_for(query, lists))
+            totals += units(bench.scores_for(query, lists)) * bench.weights[query]
     return totals
 
 
@@ -62,7 +62,7 @@ def shuffled_totals(bench: Bench, rankings: Ints, draws: int, generator: np.rand
         gains = np.zeros(draws)
         for rank in np.flatnonzero(grades).tolist():
             gains += grades[rank] * bench.by_rank[orders[rank]]
-        totals += units(normalised(gains, bench.ideal[query]))
+        totals += units(normalised(gains, bench.ideal[query])) * bench.weights[query]
     return totals
 
 

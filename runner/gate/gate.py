@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from runner.base.figures import round4
-from runner.base.records import SCORE_UNIT, Ints, Qrels, Run, Verdict
+from runner.base.records import Ints, Qrels, Run, Verdict
+from runner.eval_set.asked import topic_of
 from runner.eval_set.shapes.gate import GateVerdict, NullResult
 from runner.gate.bench import Floats, bench_of, permutation_groups
 from runner.gate.blindness import blindness
@@ -32,7 +33,6 @@ class Gate:
     ) -> None:
         self.trials, self.bench, self.nulls = trials, trials.bench, nulls
         self.tau, self.alpha, self.spare = tau, alpha, spare
-        self._whole = len(self.bench.query_ids) * SCORE_UNIT
 
     @classmethod
     def of(
@@ -47,21 +47,30 @@ class Gate:
         alpha: float,
         seed: int,
         nulls: Sequence[Null] = GRADED,
+        weights: Sequence[int] | None = None,
     ) -> Self:
-        """Return the gate of graded judgments over a corpus, whose documents are the keys of `document_lengths`."""
-        groups = permutation_groups([strata[query_id] for query_id in query_ids])
-        trials = Trials(bench_of(query_ids, qrels, document_lengths, groups), draws, seed)
-        return cls(trials, nulls, tau=tau, alpha=alpha)
+        """Return the gate of graded judgments over a corpus, whose documents are the keys of `document_lengths`.
+
+        `query_ids` are what was asked, `strata` are by topic.
+        """
+        topic_ids = [topic_of(query_id) for query_id in query_ids]
+        numbers = {topic: number for number, topic in enumerate(dict.fromkeys(topic_ids))}
+        topics = [numbers[topic] for topic in topic_ids]
+        groups = [np.flatnonzero(np.isin(topics, group)) for group in permutation_groups([strata[t] for t in numbers])]
+        bench = bench_of(query_ids, qrels, document_lengths, groups, topics=topics, weights=weights)
+        return cls(Trials(bench, draws, seed), nulls, tau=tau, alpha=alpha)
 
     @classmethod
     def over(cls, comparison: Comparison) -> Self:
         """Return the gate of the set that is compared, by its plan's settings."""
         settings = comparison.plan.null_gate
+        weights = comparison.asked_weights
         return cls.of(
-            comparison.query_ids,
-            comparison.qrels,
+            [*weights],
+            comparison.grades_of_asked,
             comparison.strata,
             comparison.document_lengths,
+            weights=[*weights.values()],
             draws=settings.draws,
             tau=settings.tau,
             alpha=settings.alpha,
@@ -81,7 +90,7 @@ class Gate:
         """Return the verdict on rankings (queries, depth) over documents of so many chunks (documents,)."""
         own = self.bench.own_scores(rankings)
         nulls = [result for result, _ in self.results(rankings, own, chunks)]
-        real = int(units(own).sum()) / self._whole
+        real = self.bench.total(own) / self.bench.whole
         return GateVerdict(
             real=real, nulls=nulls, verdict=overall(nulls, self.spare), blind=blindness(self.bench, rankings)
         )
@@ -93,7 +102,7 @@ class Gate:
         tau: no null's mean is below 0, so none can be beaten by tau.
         """
         own = self.bench.own_scores(rankings)
-        real = int(units(own).sum()) / self._whole
+        real = self.bench.total(own) / self.bench.whole
         if round4(real) < self.tau:
             return real, False
         nulls = (result for result, _ in self.results(rankings, own, chunks))
@@ -127,20 +136,21 @@ class Gate:
         return self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._fixed(null, own, outcome)
 
     def _drawn(self, null: Null, own: Floats, drawn: Drawn) -> tuple[NullResult, Floats]:
-        draws, n = len(drawn.totals), len(own)
-        ordered = np.sort(drawn.totals) / self._whole
+        draws, whole, weights = len(drawn.totals), self.bench.whole, self.bench.weights
+        ordered = np.sort(drawn.totals) / whole
         # The real outcome is one of the draws (Phipson & Smyth 2010).
-        n_as_good = int((drawn.totals >= units(own).sum()).sum())
+        n_as_good = int((drawn.totals >= self.bench.total(own)).sum())
         # 2.5 % of the draws at either end.
         outside = draws // 40
         low, high = ordered[[outside, draws - 1 - outside]].tolist()
         dots: list[float] = []
         if drawn.expected is None:
             dots = ordered[(2 * np.arange(DOTS) + 1) * draws // (2 * DOTS)].tolist()
-            mean = int(drawn.totals.sum()) / (draws * self._whole)
-            real, differences = int(units(own).sum()) / self._whole, own - mean
+            mean = int(drawn.totals.sum()) / (draws * whole)
+            real, differences = self.bench.total(own) / whole, own - mean
         else:
-            mean, real, differences = float(drawn.expected.sum()) / n, float(own.sum()) / n, own - drawn.expected
+            n, differences = int(weights.sum()), own - drawn.expected
+            mean, real = float((drawn.expected * weights).sum()) / n, float((own * weights).sum()) / n
         return self._result(null, (mean, low, high), dots, real - mean, n_as_good), differences
 
     def _fixed(self, null: Null, own: Floats, scores: Floats) -> tuple[NullResult, Floats]:
@@ -151,10 +161,10 @@ class Gate:
         """
         real, theirs = units(own), units(scores)
         flipped = np.zeros(self.trials.draws, np.int64)
-        for difference, flips in zip(real - theirs, self.trials.flips, strict=True):
+        for difference, flips in zip((real - theirs) * self.bench.weights, self.trials.flips, strict=True):
             flipped += difference * flips
-        mean = int(theirs.sum()) / self._whole
-        delta = int(real.sum()) / self._whole - mean
+        mean = self.bench.total(scores) / self.bench.whole
+        delta = self.bench.total(own) / self.bench.whole - mean
         return self._result(null, (mean, mean, mean), [], delta, int((flipped <= 0).sum())), own - scores
 
     def _result(

@@ -47,14 +47,18 @@ class Trials:
 
     @cached_property
     def permuted(self) -> NDArray[np.int32]:
-        """Whose judgments each query gets (queries, draws), exchanged within its group."""
-        return permutations(self.bench.groups, self.draws, self.generator("permuted qrels"))
+        """Whose judgments each query gets (queries, draws), within its group; wordings of a topic exchange together."""
+        topics = self.bench.topics
+        groups = [np.unique(topics[group]) for group in self.bench.groups]
+        assigned = permutations(groups, self.draws, self.generator("permuted qrels"))
+        first = np.unique(topics, return_index=True)[1].astype(np.int32)
+        return first[assigned][topics]
 
     @cached_property
     def flips(self) -> NDArray[np.int8]:
-        """Whether each query's difference changes its sign (queries, draws)."""
-        size = (len(self.bench.query_ids), self.draws)
-        return self.generator("sign flips").integers(2, size=size, dtype=np.int8)
+        """Whether each query's difference changes its sign (queries, draws), that of all wordings of a topic alike."""
+        size = (len(np.unique(self.bench.topics)), self.draws)
+        return self.generator("sign flips").integers(2, size=size, dtype=np.int8)[self.bench.topics]
 
     def random(self, weights: Ints) -> Ints:
         """Return the sums (draws,) over lists drawn by the weights of documents."""

@@ -69,7 +69,7 @@ def forest_svg(results: Results) -> str:
 
 def criteria_of(row: CellResult, results: Results) -> list[Criterion]:
     """Return the conditions of a confirmed cell, each with whether this one meets it."""
-    return criteria(CellFigures.of(row), results.plan.rule)
+    return criteria(CellFigures.of(row, results.effective), results.plan.rule)
 
 
 def ranked(names: Iterable[str], results: Results) -> list[str]:

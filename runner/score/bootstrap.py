@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Interval, Ints, Scores
-from runner.score.flips import exact_columns
+from runner.score.flips import Weights, counted, exact_columns
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -24,21 +24,29 @@ def score_matrix(scores: Sequence[Scores], measure: str) -> Ints:
 
 
 def mean_intervals(
-    values: Ints, *, seed: int, resamples: int = RESAMPLES, level: float = LEVEL
+    values: Ints,
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    weights: Weights = None,
 ) -> tuple[Interval, ...]:
     """Return the percentile-bootstrap interval of each row's mean, in [-1, 1]; queries are drawn alike for all rows.
+
+    Of a draw with `weights` (queries,) the mean is by the weights that were drawn.
 
     `values` are (rows, queries) in units of 1e-9. The ends are order statistics without interpolation, the same
     number from either end: of 10,000 sorted means, the 251st and the 9,750th at level 0.95. Efron & Tibshirani 1993,
     chapter 13; too narrow for small samples with many ties (90-93 % at a nominal 95 % with 25 queries), so it is for
     showing and not for deciding.
     """
-    n_queries = values.shape[1]
     # So many means lie outside at either end; the tiny addend keeps 249.999... from losing one.
     outside = int(resamples * (1 - level) / 2 + 1e-9)
-    totals = resampled_totals(values, seed=seed, resamples=resamples)
-    ends = np.partition(totals, (outside, resamples - 1 - outside), axis=1)[:, [outside, resamples - 1 - outside]]
-    return tuple(Interval(low, high) for low, high in (ends / (n_queries * SCORE_UNIT)).tolist())
+    own = counted(weights, values.shape[1])
+    *totals, drawn = resampled_totals(np.vstack([values * own, own]), seed=seed, resamples=resamples)
+    means = np.array(totals).reshape(len(totals), resamples) / (drawn * SCORE_UNIT)
+    ends = np.partition(means, (outside, resamples - 1 - outside), axis=1)[:, [outside, resamples - 1 - outside]]
+    return tuple(Interval(low, high) for low, high in ends.tolist())
 
 
 def resampled_totals(values: Ints, *, seed: int, resamples: int) -> Ints:

@@ -1,5 +1,6 @@
 """Every cell's scores beside the baseline's, query by query, and the statistics over all cells at once."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,9 +9,10 @@ import numpy as np
 
 from runner.base.errors import IntegrityError
 from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Run, Scores
-from runner.eval_set.asked import asked_ids
+from runner.eval_set.asked import AskedWording, asked, asked_ids
 from runner.eval_set.kinds import near_copies
 from runner.eval_set.labels import version_labels
+from runner.eval_set.mix import Weighing, natural, stated, weigh
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.paired import Difference, ExpectedGain, LossBound, MeasureResult, PairedTest, RecallBound
@@ -20,7 +22,8 @@ from runner.eval_set.version import Version, load_cell_file, load_corpus, load_q
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.expected_gain import expected_gain
 from runner.score.false_alarm import false_alarm
-from runner.score.gain_test import GainTest, gain_tests, most_lost
+from runner.score.flips import Weights, counted
+from runner.score.gain_test import GainTest, effective_number, gain_tests, most_lost
 from runner.score.recall_bound import recall_bounds
 from runner.score.score import COMPARED, MEASURES, qrels, score
 from runner.score.sign_flip import paired_tests
@@ -48,8 +51,65 @@ class Comparison:
 
     @cached_property
     def query_ids(self) -> list[str]:
-        """In the order of queries.yaml, which is that of every per-query list."""
+        """The topics in the order of queries.yaml, which is that of every per-query list."""
         return [query.id for query in self.queries]
+
+    @cached_property
+    def asked(self) -> list[AskedWording]:
+        """What was asked, which the runs answer: every wording of every topic."""
+        return asked(self.queries)
+
+    @cached_property
+    def grades_of_asked(self) -> Qrels:
+        """The grades of each topic under the id of each of its wordings."""
+        return {one.id: self.qrels.get(one.topic, {}) for one in self.asked}
+
+    @cached_property
+    def unanswered(self) -> list[str]:
+        """The topics without a relevant document, which count in no mean; of published qrels none, as for trec_eval."""
+        if self.published:
+            return []
+        relevant = {topic: max(grades.values(), default=0) for topic, grades in self.qrels.items()}
+        return [query_id for query_id in self.query_ids if relevant.get(query_id, 0) < self.plan.relevant_grade]
+
+    @cached_property
+    def weighing(self) -> Weighing:
+        """What each topic counts, 0 if no document answers it, and each wording of one.
+
+        If no topic has an answer, all count: else nothing would be left to score.
+        """
+        weighing = weigh(self.queries, stated(self.plan.mix) or natural(self.queries))
+        if len(self.unanswered) in (0, len(self.queries)):
+            return weighing
+        left = set(self.unanswered)
+        ids = zip(self.query_ids, weighing.topics, strict=True)
+        return weighing._replace(topics=[0 if query_id in left else weight for query_id, weight in ids])
+
+    @cached_property
+    def counted(self) -> list[int]:
+        """The places of the topics that count."""
+        return [place for place, weight in enumerate(self.weighing.topics) if weight]
+
+    @cached_property
+    def weights(self) -> list[int]:
+        """What each of those counts, which is that of every column of `paired`."""
+        return [weight for weight in self.weighing.topics if weight]
+
+    @cached_property
+    def asked_weights(self) -> dict[str, int]:
+        """What each wording asked counts, but those of topics that do not."""
+        topics = dict(zip(self.query_ids, self.weighing.topics, strict=True))
+        wordings = self.weighing.wordings
+        # Both wordings together count as much as the one of another topic.
+        both = sum(weight for wording, weight in wordings.items() if wording) if len(self.asked) > len(topics) else 1
+        shares = [topics[one.topic] * (wordings[one.wording] if one.wording else both) for one in self.asked]
+        common = math.gcd(*shares)
+        return {one.id: share // common for one, share in zip(self.asked, shares, strict=True) if share}
+
+    @cached_property
+    def effective(self) -> float:
+        """How many topics of equal weight tell as much as those that count."""
+        return effective_number(self.weights)
 
     @cached_property
     def strata(self) -> dict[str, str]:
@@ -57,10 +117,37 @@ class Comparison:
         return {query.id: query.stratum for query in self.queries}
 
     @cached_property
+    def wording_scores(self) -> dict[str, Scores]:
+        """Every cell's scores of everything that was asked."""
+        ids, grade = [one.id for one in self.asked], self.plan.relevant_grade
+        return {cell: score(run, ids, self.grades_of_asked, grade) for cell, run in self.runs.items()}
+
+    @cached_property
     def scores(self) -> dict[str, Scores]:
-        """Every cell's per-query scores."""
-        grade = self.plan.relevant_grade
-        return {cell: score(run, self.query_ids, self.qrels, grade) for cell, run in self.runs.items()}
+        """Every cell's scores by topic."""
+        return {cell: self.by_topic(scores) for cell, scores in self.wording_scores.items()}
+
+    def by_wording(self, cell: str) -> dict[str, list[int]]:
+        """Return nDCG@10 and Recall@10 of everything that was asked; empty if nothing was asked in two wordings."""
+        if len(self.asked) == len(self.queries):
+            return {}
+        values = self.wording_scores[cell].values
+        return {measure: list(values[measure]) for measure in ("ndcg@10", "recall@10")}
+
+    def by_topic(self, scores: Scores) -> Scores:
+        """Return scores of what was asked as those of topics: the weighted mean of wordings, to the nearest unit."""
+        if len(self.asked) == len(self.queries):
+            return scores
+        places = {topic: place for place, topic in enumerate(self.query_ids)}
+        rows = np.array([places[one.topic] for one in self.asked])
+        own = np.array([self.weighing.wordings[one.wording] for one in self.asked])
+        size = np.bincount(rows, own).astype(np.int64)
+        values = {}
+        for measure, units in scores.values.items():
+            total = np.bincount(rows, own * np.array(units)).astype(np.int64)
+            # Halves go up.
+            values[measure] = tuple(((2 * total + size) // (2 * size)).tolist())
+        return Scores(scores.cell, tuple(self.query_ids), values)
 
     @cached_property
     def highest_grade(self) -> int:
@@ -91,15 +178,24 @@ class Comparison:
         for cell, of in self.copies.items():
             whole, copied = (self.scores[name].values["ndcg@10"] for name in (of, cell))
             lost = [kept - left for kept, left in zip(whole, copied, strict=True)]
-            most = most_lost(lost, self.plan.significance.alpha)
-            bounds[cell] = LossBound(of=of, mean=sum(lost) / (len(lost) * SCORE_UNIT), most=most)
+            lost = [lost[place] for place in self.counted]
+            most = most_lost(lost, self.plan.significance.alpha, self.weights)
+            bounds[cell] = LossBound(of=of, mean=self.mean(np.array(lost, np.int64)), most=most)
         return bounds
 
+    def matrix(self, cells: Sequence[str], measure: str) -> Ints:
+        """Return the scores of some cells, (cells, topics that count) in units of 1e-9."""
+        return score_matrix([self.scores[cell] for cell in cells], measure)[:, self.counted]
+
     def paired(self, cells: Sequence[str], measure: str) -> Ints:
-        """Return cell minus baseline, (cells, queries) in units of 1e-9."""
-        values = score_matrix([self.scores[cell] for cell in (self.plan.baseline, *cells)], measure)
+        """Return cell minus baseline, (cells, topics that count) in units of 1e-9."""
+        values = self.matrix([self.plan.baseline, *cells], measure)
         differences: Ints = values[1:] - values[0]
         return differences
+
+    def mean(self, values: Ints) -> float:
+        """Return the weighted mean of a row of `matrix` or `paired`."""
+        return mean(values, self.weights)
 
     @cached_property
     def tests(self) -> dict[str, PairedTest]:
@@ -115,7 +211,9 @@ class Comparison:
 
     def _two_sided(self, cells: Sequence[str]) -> dict[str, PairedTest]:
         settings, differences = self.plan.significance, self.paired(cells, "ndcg@10")
-        tests = paired_tests(differences, draws=settings.draws, alpha=settings.alpha, seed=settings.seed)
+        tests = paired_tests(
+            differences, draws=settings.draws, alpha=settings.alpha, seed=settings.seed, weights=self.weights
+        )
         return dict(zip(cells, tests, strict=True))
 
     @cached_property
@@ -126,7 +224,7 @@ class Comparison:
         cells = first + [cell for cell in family if cell not in first]
         if not cells:
             return {}
-        tests = gain_tests(self.paired(cells, "ndcg@10"), len(first), self.plan.significance.alpha)
+        tests = gain_tests(self.paired(cells, "ndcg@10"), len(first), self.plan.significance.alpha, self.weights)
         return dict(zip(cells, tests, strict=True))
 
     @cached_property
@@ -137,7 +235,7 @@ class Comparison:
             return {}
         changes = self.paired(cells, "recall@10")
         rule, alpha = self.plan.rule, self.plan.significance.alpha
-        bounds = recall_bounds(changes, rule.max_recall_loss, alpha=alpha)
+        bounds = recall_bounds(changes, rule.max_recall_loss, alpha=alpha, weights=self.weights)
         return dict(zip(cells, bounds, strict=True))
 
     @cached_property
@@ -146,9 +244,12 @@ class Comparison:
 
         Empty if the judgments are published, from which nothing is chosen, and for a single query.
         """
-        if self.published or len(self.queries) < 2:
+        if self.published or len(self.counted) < 2:
             return {}
-        return {cell: expected_gain(cell, self.paired([cell], "ndcg@10")[0], self.plan) for cell in self.challengers}
+        return {
+            cell: expected_gain(cell, self.paired([cell], "ndcg@10")[0], self.plan, self.weights)
+            for cell in self.challengers
+        }
 
     def document_chunks(self, cell: str) -> dict[str, int]:
         """Return how many chunks the cell cut each document into; IntegrityError if its file counts another corpus."""
@@ -172,6 +273,7 @@ class Comparison:
             max_recall_loss=rule.max_recall_loss,
             draws=settings.draws,
             seed=settings.seed,
+            weights=self.weights,
         )
 
     @cached_property
@@ -179,9 +281,11 @@ class Comparison:
         """Every cell's mean of every measure with its bootstrap interval."""
         by_cell: dict[str, dict[str, MeasureResult]] = {cell: {} for cell in self.runs}
         for measure in MEASURES:
-            values = score_matrix(list(self.scores.values()), measure)
-            for cell, row in zip(self.runs, measured(values, self.plan.bootstrap), strict=True):
-                by_cell[cell][measure] = row
+            values = self.matrix([*self.runs], measure)
+            for cell, row in zip(self.runs, measured(values, self.plan.bootstrap, self.weights), strict=True):
+                # The mean is of those that count, and the list has all.
+                every = list(self.scores[cell].values[measure])
+                by_cell[cell][measure] = row.model_copy(update={"per_query": every})
         return by_cell
 
     @cached_property
@@ -189,9 +293,8 @@ class Comparison:
         """Every cell less the baseline in the measures that are compared; zeros for the baseline itself."""
         by_cell: dict[str, dict[str, Difference]] = {cell: {} for cell in self.runs}
         for measure in COMPARED:
-            values = score_matrix(list(self.scores.values()), measure)
-            baseline = list(self.scores).index(self.plan.baseline)
-            for cell, row in zip(self.runs, paired_differences(values, baseline, self.plan), strict=True):
+            differences = self.paired([*self.runs], measure)
+            for cell, row in zip(self.runs, summarised(differences, self.plan.bootstrap, self.weights), strict=True):
                 by_cell[cell][measure] = row
         return by_cell
 
@@ -225,9 +328,10 @@ def load_comparison(
     )
 
 
-def mean(values: Ints) -> float:
+def mean(values: Ints, weights: Weights = None) -> float:
     """Return the mean of values in units of 1e-9."""
-    return int(values.sum()) / (len(values) * SCORE_UNIT)
+    own = counted(weights, len(values))
+    return int((values * own).sum()) / (int(own.sum()) * SCORE_UNIT)
 
 
 def wins_ties_losses(differences: Ints) -> tuple[int, int, int]:
@@ -240,30 +344,25 @@ def less(after: Mapping[str, int], before: Mapping[str, int], queries: Iterable[
     return np.array([after[query] - before[query] for query in queries], np.int64)
 
 
-def paired_differences(values: Ints, baseline: int, plan: ScoredPlan) -> list[Difference]:
-    """Return each row less the baseline's row; see `summarised`."""
-    return summarised(values - values[baseline], plan.bootstrap)
-
-
-def summarised(differences: Ints, bootstrap: Bootstrap) -> list[Difference]:
+def summarised(differences: Ints, bootstrap: Bootstrap, weights: Weights = None) -> list[Difference]:
     """Return of each row of differences by query its mean, bootstrap interval, wins, ties and losses."""
     rows = []
-    for row, interval in zip(differences, planned_intervals(differences, bootstrap), strict=True):
+    for row, interval in zip(differences, planned_intervals(differences, bootstrap, weights), strict=True):
         wins, ties, losses = wins_ties_losses(row)
-        rows.append(
-            Difference(mean=mean(row), low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses)
-        )
+        average = mean(row, weights)
+        rows.append(Difference(mean=average, low=interval.low, high=interval.high, wins=wins, ties=ties, losses=losses))
     return rows
 
 
-def measured(values: Ints, bootstrap: Bootstrap) -> list[MeasureResult]:
+def measured(values: Ints, bootstrap: Bootstrap, weights: Weights = None) -> list[MeasureResult]:
     """Return of each row of scores by query its mean and bootstrap interval."""
     return [
-        MeasureResult(mean=mean(row), low=ends.low, high=ends.high, per_query=row.tolist())
-        for row, ends in zip(values, planned_intervals(values, bootstrap), strict=True)
+        MeasureResult(mean=mean(row, weights), low=ends.low, high=ends.high, per_query=row.tolist())
+        for row, ends in zip(values, planned_intervals(values, bootstrap, weights), strict=True)
     ]
 
 
-def planned_intervals(values: Ints, bootstrap: Bootstrap) -> tuple[Interval, ...]:
+def planned_intervals(values: Ints, bootstrap: Bootstrap, weights: Weights = None) -> tuple[Interval, ...]:
     """Return the bootstrap interval of each row's mean, drawn as the plan says."""
-    return mean_intervals(values, seed=bootstrap.seed, resamples=bootstrap.resamples, level=bootstrap.confidence)
+    drawn = {"seed": bootstrap.seed, "resamples": bootstrap.resamples}
+    return mean_intervals(values, **drawn, level=bootstrap.confidence, weights=weights)

@@ -6,10 +6,14 @@ way in: what other cells and sources can tell stands in the prior, which was fro
 
 import math
 
+import numpy as np
+
 from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.kinds import kind_of
 from runner.eval_set.shapes.paired import ExpectedGain
 from runner.eval_set.shapes.plan import Normal, ScoredPlan
+from runner.score.flips import Weights, counted
+from runner.score.gain_test import effective_number
 
 
 def updated(before: Normal, measured: float, error: float) -> tuple[float, float]:
@@ -25,7 +29,7 @@ def updated(before: Normal, measured: float, error: float) -> tuple[float, float
     return mean, math.sqrt(believed * seen / (believed + seen))
 
 
-def expected_gain(cell: str, differences: Ints, plan: ScoredPlan) -> ExpectedGain:
+def expected_gain(cell: str, differences: Ints, plan: ScoredPlan, weights: Weights = None) -> ExpectedGain:
     """Return what is believed of a cell; `differences` (queries,) to the baseline in units of 1e-9.
 
     ValueError for fewer than 2 queries.
@@ -35,6 +39,8 @@ def expected_gain(cell: str, differences: Ints, plan: ScoredPlan) -> ExpectedGai
         raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
     kind = kind_of(cell, plan.baseline)
     before = plan.prior.kinds[kind]
-    values = differences / SCORE_UNIT
-    mean, sd = updated(before, float(values.mean()), float(values.std(ddof=1)) / math.sqrt(n_queries))
+    values, own = differences / SCORE_UNIT, counted(weights, n_queries)
+    measured = float(np.average(values, weights=own))
+    variance = float(np.average((values - measured) ** 2, weights=own))
+    mean, sd = updated(before, measured, math.sqrt(variance / (effective_number(own.tolist()) - 1)))
     return ExpectedGain(kind=kind, before=before, mean=mean, sd=sd)

@@ -6,11 +6,18 @@ import numpy as np
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints
-from runner.score.flips import exact_columns, flip_blocks
+from runner.score.flips import Weights, counted, exact_columns, flip_blocks
 
 
 def false_alarm(
-    gains: Ints, recall_changes: Ints, *, min_gain: float, max_recall_loss: float, draws: int, seed: int
+    gains: Ints,
+    recall_changes: Ints,
+    *,
+    min_gain: float,
+    max_recall_loss: float,
+    draws: int,
+    seed: int,
+    weights: Weights = None,
 ) -> float:
     """Return how often criterion 5 would flag some cell if all equalled the baseline and queries scattered as they did.
 
@@ -27,9 +34,10 @@ def false_alarm(
     if draws < 1 or n_queries == 0 or recall_changes.shape != gains.shape:
         raise ValueError(f"{draws} draws over gains {gains.shape} and recall changes {recall_changes.shape}")
     # Every cell is made to equal the baseline, and one flip turns both of its differences.
-    rows = np.vstack([gains, recall_changes])
-    centred = exact_columns(rows - np.rint(rows.mean(axis=1, keepdims=True)).astype(np.int64))
-    least_gain, least_recall = _least_total(min_gain, n_queries), _least_total(-max_recall_loss, n_queries)
+    rows, own = np.vstack([gains, recall_changes]), counted(weights, n_queries)
+    size = int(own.sum())
+    centred = exact_columns((rows - np.rint((rows @ own)[:, None] / size).astype(np.int64)) * own)
+    least_gain, least_recall = _least_total(min_gain, size), _least_total(-max_recall_loss, size)
     # Sums are compared, which are whole, in place of means.
     some = 0
     for flips in flip_blocks(n_queries, draws, seed):
@@ -39,9 +47,9 @@ def false_alarm(
     return some / draws
 
 
-def _least_total(threshold: float, n_queries: int) -> int:
-    """Return the least sum over the queries, in whole units, whose mean reaches `threshold` at four places."""
-    most = n_queries * SCORE_UNIT
+def _least_total(threshold: float, size: int) -> int:
+    """Return the least sum of values of this weight, in whole units, whose mean reaches `threshold` at four places."""
+    most = size * SCORE_UNIT
     # Means ascend with totals, so that the first to reach the threshold is found by halving.
     totals = range(-most, most + 1)
     return bisect_left(totals, threshold, key=lambda total: round4(total / most)) - most

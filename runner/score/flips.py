@@ -10,6 +10,9 @@ from runner.base.records import Ints
 
 Floats = NDArray[np.float64]
 
+Weights = Sequence[int] | None
+"""What each query counts, in whole numbers above 0; None if all count alike."""
+
 _WHOLE = 1 << 53
 _FLIPS_AT_ONCE = 1 << 16
 
@@ -17,9 +20,9 @@ _FLIPS_AT_ONCE = 1 << 16
 class Flipped(NamedTuple):
     """What draws of flips make of rows of values.
 
-    `sums` (rows, draws) are each row's over the queries flipped, whole numbers; `sizes` (draws,) says how many queries
-    those are. `complete` means that every way to flip is there once: a set of queries and its complement are one way,
-    and flipping none is left out.
+    `sums` (rows, draws) are each row's over the queries flipped, whole numbers; `sizes` (draws,) is what those queries
+    weigh. `complete` means that every way to flip is there once: a set of queries and its complement are one way, and
+    flipping none is left out.
     """
 
     sums: Floats
@@ -27,18 +30,25 @@ class Flipped(NamedTuple):
     complete: bool
 
 
-def flipped(values: Ints, *, draws: int, seed: int) -> Flipped:
+def counted(weights: Weights, n_queries: int) -> Ints:
+    """Return what each query counts, 1 if nothing is said."""
+    return np.ones(n_queries, np.int64) if weights is None else np.array(weights, np.int64)
+
+
+def flipped(values: Ints, *, draws: int, seed: int, weights: Weights = None) -> Flipped:
     """Return the sums of each row of `values` (rows, queries) over `draws` draws, or over all ways to flip if fewer.
 
-    Every draw flips the same queries in all rows. ValueError for no query, no draw, or values too large to add exactly.
+    Each value counts by its query's weight. Every draw flips the same queries in all rows. ValueError for no query, no
+    draw, or values too large to add exactly.
     """
     n_queries = values.shape[1]
     if draws < 1 or n_queries == 0:
         raise ValueError(f"{draws} draws over {n_queries} queries: there must be one of either at least")
-    counted = np.hstack([exact_columns(values), np.ones((n_queries, 1))])
+    own = counted(weights, n_queries)
+    columns = exact_columns(np.vstack([values * own, own]))
     complete = 2 ** (n_queries - 1) - 1 <= draws
     blocks = _every_way(n_queries) if complete else flip_blocks(n_queries, draws, seed)
-    sums = np.concatenate([np.empty((0, counted.shape[1])), *(block @ counted for block in blocks)]).T
+    sums = np.concatenate([np.empty((0, columns.shape[1])), *(block @ columns for block in blocks)]).T
     return Flipped(sums[:-1], sums[-1], complete)
 
 

@@ -43,14 +43,14 @@ def phantom_t(differences: Sequence[int], weights: Sequence[float] | None = None
     return t_tail(s * math.sqrt(n / (1 - s * s)), n) if s > -1 else 1.0
 
 
-def most_lost(losses: Sequence[int], alpha: float) -> float:
+def most_lost(losses: Sequence[int], alpha: float, weights: Sequence[float] | None = None) -> float:
     """Return the upper end of a one-sided interval of the mean loss at 1 - alpha, by the test of a gain turned round.
 
     It is the least loss that is refuted: at which the queries, and the phantom, lose less with a p of at most alpha.
     1 if none is. `losses` are in units of 1e-9.
     """
     units = range(min(losses), SCORE_UNIT)
-    place = bisect_left(units, True, key=lambda most: phantom_t([most - loss for loss in losses]) <= alpha)
+    place = bisect_left(units, True, key=lambda most: phantom_t([most - loss for loss in losses], weights) <= alpha)
     return units[place] / SCORE_UNIT if place < len(units) else 1.0
 
 

@@ -25,7 +25,7 @@ POWER = 0.8
 _Z = NormalDist()
 
 
-def power(n_queries: int, gain: float, sd: float, alpha: float, *, bar: float = 0.0) -> float:
+def power(n_queries: float, gain: float, sd: float, alpha: float, *, bar: float = 0.0) -> float:
     """Return the chance that a cell of this true gain is shown: mean at `bar` or above, one-sided test at `alpha`.
 
     0 if no such number of queries can reject. A sd of 0 leaves no chance in it: 1 or 0.
@@ -45,7 +45,7 @@ def power(n_queries: int, gain: float, sd: float, alpha: float, *, bar: float = 
 
 
 def least_gain(
-    n_queries: int, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER, phantom: bool = True
+    n_queries: float, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER, phantom: bool = True
 ) -> float:
     """Return the true mean gain that is shown with this power; infinite if so few queries show none.
 
@@ -105,6 +105,6 @@ def critical_t(n_queries: float, alpha: float) -> float:
     return u * math.sqrt((n_queries - 1) / (1 - u * u)) if u < 1 else math.inf
 
 
-def _as_normal(t: float, df: int) -> tuple[float, float]:
+def _as_normal(t: float, df: float) -> tuple[float, float]:
     """Return what a noncentral t is held to, as a normal variable about its shift: the critical value, and its SD."""
     return t * (1 - 1 / (4 * df)), math.sqrt(1 + t * t / (2 * df))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, RecallState
 from runner.eval_set.shapes.paired import RecallBound
+from runner.score.flips import Weights, counted
 
 _BETS = ((1.0, 0.8), (0.9, 0.05), (0.75, 0.05), (0.5, 0.05), (0.25, 0.05))
 """Parts of the capital that are staked on every query, and how the first capital is spread over them.
@@ -22,19 +23,24 @@ stakes then hold.
 """
 
 
-def recall_bounds(changes: Ints, margin: float, *, alpha: float) -> tuple[RecallBound, ...]:
+def recall_bounds(changes: Ints, margin: float, *, alpha: float, weights: Weights = None) -> tuple[RecallBound, ...]:
     """Return bounds of the mean of each row (rows, queries), in units of 1e-9, each at 1 - alpha by itself.
+
+    Of a weighted mean, a query's stake is in proportion to its weight: what all of them are expected to win is then in
+    proportion to the weighted mean less the one that is bet on, and 1 + x is at most e^x.
 
     "shown not to fall" if the lower bound is above -margin, "shown to fall" if the upper one is below, both compared
     at the four places that a page shows. ValueError for an alpha outside of (0, 1) or a margin outside of [0, 1].
     """
     if not 0 < alpha < 1 or not 0 <= margin <= 1:
         raise ValueError(f"alpha {alpha} must lie in (0, 1) and margin {margin} in [0, 1]")
-    return tuple(_bound(row, margin, alpha) for row in changes.tolist())
+    own = counted(weights, changes.shape[1])
+    stakes = (own / max(own, default=1)).tolist()
+    return tuple(_bound(row, stakes, margin, alpha) for row in changes.tolist())
 
 
-def _bound(changes: Sequence[int], margin: float, alpha: float) -> RecallBound:
-    low, high = _lower(changes, alpha), -_lower([-change for change in changes], alpha)
+def _bound(changes: Sequence[int], stakes: Sequence[float], margin: float, alpha: float) -> RecallBound:
+    low, high = _lower(changes, stakes, alpha), -_lower([-change for change in changes], stakes, alpha)
     state: RecallState = "open"
     if round4(low) > -round4(margin):
         state = "shown not to fall"
@@ -43,26 +49,28 @@ def _bound(changes: Sequence[int], margin: float, alpha: float) -> RecallBound:
     return RecallBound(state=state, low=low, high=high)
 
 
-def _lower(changes: Sequence[int], alpha: float) -> float:
+def _lower(changes: Sequence[int], stakes: Sequence[float], alpha: float) -> float:
     """Return the least mean not refuted, to a whole unit: that at which betting on more makes less than 1 / alpha.
 
     If the mean were m, no stake could be expected to grow capital, so it passes 1 / alpha with a chance of alpha at
     most (Ville 1939). Capital falls as m rises.
     """
-    counts, units = Counter(changes), range(-SCORE_UNIT + 1, SCORE_UNIT)
+    counts, units = Counter(zip(changes, stakes, strict=True)), range(-SCORE_UNIT + 1, SCORE_UNIT)
     # Capital falls as the mean that is bet on rises, so the first that is not refuted can be searched for.
     place = bisect_left(units, True, key=lambda mean: _capital(counts, mean) < 1 / alpha)
     return units[place] / SCORE_UNIT if 0 < place < len(units) else -1.0 if not place else 1.0
 
 
-def _capital(changes: Counter[int], mean: int) -> float:
+def _capital(changes: Counter[tuple[int, float]], mean: int) -> float:
     """Return what betting that the mean is above `mean` makes of 1."""
     return sum(weight * _grown(changes, mean, stake) for stake, weight in _BETS)
 
 
-def _grown(changes: Counter[int], mean: int, stake: float) -> float:
+def _grown(changes: Counter[tuple[int, float]], mean: int, stake: float) -> float:
     """Return what 1 grows to with one stake all along; at most e^700, which is as good as infinite."""
-    factors = [(1 + stake * (change - mean) / (SCORE_UNIT + mean), count) for change, count in changes.items()]
+    factors = [
+        (1 + stake * own * (change - mean) / (SCORE_UNIT + mean), count) for (change, own), count in changes.items()
+    ]
     # One loss of everything that was staked ends it.
     if min(factor for factor, _ in factors) <= 0:
         return 0.0

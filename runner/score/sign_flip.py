@@ -11,13 +11,16 @@ statistics of those subset means, and both come from the same numbers.
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
+from fractions import Fraction
+from operator import mul
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from runner.base.records import SCORE_UNIT, Interval, Ints
 from runner.eval_set.shapes.paired import PairedTest
-from runner.score.flips import Floats, exact_p, flipped
+from runner.score.flips import Floats, Weights, counted, exact_p, flipped
+from runner.score.gain_test import effective_number
 
 Side = Literal["above", "below", "not told apart"]
 """Where a cell stands to another, once every cell compared was allowed for."""
@@ -29,8 +32,12 @@ _TIE = 1e-12
 """Statistics of two rows that differ by no more than this share are a tie, which counts against significance."""
 
 
-def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> list[PairedTest]:
+def paired_tests(
+    differences: Ints, *, draws: int, alpha: float, seed: int, weights: Weights = None
+) -> list[PairedTest]:
     """Return the two-sided test of each row of `differences` (rows, queries), in units of 1e-9; intervals at 1 - alpha.
+
+    With `weights` means are weighted ones, subset means among them; all else holds as it stands.
 
     All flips are counted if there are no more than `draws` (up to 17 queries for 100,000). Otherwise p is
     (1 + draws as extreme) / (1 + draws) (Phipson & Smyth 2010). In a row with at most EXACT_UP_TO differences other
@@ -54,8 +61,9 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> l
     """
     if not 0 < alpha < 0.5:
         raise ValueError(f"alpha must lie in (0, 0.5), not {alpha}")
-    sums, sizes, complete = flipped(differences, draws=draws, seed=seed)
-    rows = [_Row(v, sum(v), sum(x * x for x in v), own) for v, own in zip(differences.tolist(), sums, strict=True)]
+    sums, sizes, complete = flipped(differences, draws=draws, seed=seed, weights=weights)
+    own = counted(weights, differences.shape[1]).tolist()
+    rows = [_Row(values, own, of_draws) for values, of_draws in zip(differences.tolist(), sums, strict=True)]
     # The greatest |t| of every draw, and the greatest of the other rows where a row has it itself.
     largest, second = np.zeros(len(sizes)), np.zeros(len(sizes))
     for row in rows:
@@ -73,37 +81,54 @@ def paired_tests(differences: Ints, *, draws: int, alpha: float, seed: int) -> l
     ]
 
 
-def left_out(differences: Sequence[int]) -> tuple[Interval, int]:
+def left_out(differences: Sequence[int], weights: Weights = None) -> tuple[Interval, int]:
     """Return the least and the greatest mean that leaving one query out gives, and the place that moves it most.
 
     Of places that move it alike the first; [-1, 1] for a single query.
     """
-    n, total = len(differences), sum(differences)
-    without = [(total - value) / ((n - 1) * SCORE_UNIT) for value in differences] if n > 1 else [-1.0, 1.0]
-    moves = [abs(n * value - total) for value in differences]
-    return Interval(min(without), max(without)), moves.index(max(moves))
+    n, own = len(differences), counted(weights, len(differences)).tolist()
+    size, total = sum(own), sum(map(mul, own, differences))
+    pairs = list(zip(own, differences, strict=True))
+    means = [(total - weight * value) / ((size - weight) * SCORE_UNIT) for weight, value in pairs] if n > 1 else []
+    # How far each mean lies from that of all, as a fraction of whole numbers.
+    moves = [Fraction(abs(weight * (size * value - total)), size - weight or 1) for weight, value in pairs]
+    return Interval(min(means, default=-1.0), max(means, default=1.0)), moves.index(max(moves))
 
 
 class _Row(NamedTuple):
-    """One row of differences in whole units, and their sums over the queries that each draw flips."""
+    """One row of differences in whole units, and their weighted sums over the queries that each draw flips."""
 
     values: list[int]
-    total: int
-    squares: int
+    weights: list[int]
     sums: Floats
 
     @property
-    def mean(self) -> float:
-        return self.total / len(self.values)
+    def size(self) -> int:
+        """What all queries weigh."""
+        return sum(self.weights)
 
     @property
-    def spread(self) -> int:
-        """The variance times n (n - 1): whole, and 0 exactly where all values are equal."""
-        return len(self.values) * self.squares - self.total**2
+    def total(self) -> int:
+        return sum(map(mul, self.weights, self.values))
+
+    @property
+    def squares(self) -> int:
+        return sum(weight * value * value for weight, value in zip(self.weights, self.values, strict=True))
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.size
+
+    @property
+    def n(self) -> float:
+        """The effective number of queries."""
+        return effective_number(self.weights)
 
     @property
     def standard_error(self) -> float:
-        return math.sqrt(self.spread / max(1, len(self.values) - 1)) / len(self.values)
+        # The variance times the size squared: whole, and 0 exactly where all values are equal.
+        spread = self.size * self.squares - self.total**2
+        return math.sqrt(spread / (self.n - 1 or 1)) / self.size
 
     def statistics(self) -> Floats:
         """Return |t| of every draw, raised by _TIE.
@@ -113,10 +138,9 @@ class _Row(NamedTuple):
         """
         if not self.squares:
             return np.zeros(len(self.sums))
-        n = len(self.values)
-        share = np.minimum(1.0, (self.total - 2 * self.sums) ** 2 / float(n * self.squares) * (1 + _TIE))
+        share = np.minimum(1.0, (self.total - 2 * self.sums) ** 2 / float(self.size * self.squares) * (1 + _TIE))
         with np.errstate(divide="ignore"):
-            absolute_t: Floats = np.sqrt((n - 1) * share / (1 - share))
+            absolute_t: Floats = np.sqrt((self.n - 1) * share / (1 - share))
         return absolute_t
 
     def reach(self, statistics: Floats) -> Floats:
@@ -127,9 +151,9 @@ class _Row(NamedTuple):
 
     def typical_values(self, sizes: Floats) -> tuple[Floats, Floats]:
         """Return the lower and the higher of each draw's two subset means; infinite if one of the subsets is empty."""
-        n, some = len(self.values), (sizes > 0) & (sizes < len(self.values))
+        size, some = self.size, (sizes > 0) & (sizes < self.size)
         ends = np.full((2, len(sizes)), [[-np.inf], [np.inf]])
-        means = self.sums[some] / sizes[some], (self.total - self.sums[some]) / (n - sizes[some])
+        means = self.sums[some] / sizes[some], (self.total - self.sums[some]) / (size - sizes[some])
         ends[:, some] = np.minimum(*means), np.maximum(*means)
         return ends[0], ends[1]
 
@@ -142,13 +166,13 @@ class _Row(NamedTuple):
         p_of_all, simultaneous = _inverted(
             np.minimum(low, self.mean - reach), np.maximum(high, self.mean + reach), alpha
         )
-        p = exact_p(self.values) if exact else p
+        p = exact_p([*map(mul, self.weights, self.values)]) if exact else p
         return PairedTest(
             p=p,
             p_adjusted=max(p, p_of_all),
             interval=interval,
             simultaneous=simultaneous,
-            sd=self.standard_error * math.sqrt(len(self.values)) / SCORE_UNIT,
+            sd=self.standard_error * math.sqrt(self.n) / SCORE_UNIT,
         )
 
 

@@ -1,14 +1,14 @@
 """What a reader with a budget of tokens finds of the passages that judges marked, whatever the chunks are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from runner.base.records import READ_TOKENS, ChunkHit, Reading, Span, merged, n_characters, n_shared
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.labels import Label
-from runner.eval_set.shapes.paired import SpanRecall, SpanResult
-from runner.score.comparison import Comparison, mean, paired_differences, planned_intervals
+from runner.eval_set.shapes.paired import Difference, SpanRecall, SpanResult
+from runner.score.comparison import Comparison, mean, planned_intervals, summarised
 from runner.score.score import units
 
 BUDGETS = (512, 2_048, READ_TOKENS)
@@ -58,24 +58,26 @@ def span_recall(chunks: Iterable[ChunkHit], budget: int, gold: Mapping[str, tupl
 def span_scores(comparison: Comparison, labels: Iterable[Label], readings: Mapping[str, Reading]) -> SpanResult:
     """Return span recall of every cell that has a reading list, at every budget, over the queries with a mark."""
     gold = gold_spans(labels, comparison.plan.relevant_grade)
-    marked = [query_id for query_id in comparison.query_ids if any(gold.get(query_id, {}).values())]
+    topics = zip(comparison.query_ids, comparison.weighing.topics, strict=True)
+    marked = {query_id: weight for query_id, weight in topics if any(gold.get(query_id, {}).values())}
     documents = [spans for by_document in gold.values() for spans in by_document.values()]
     cells: dict[str, list[SpanRecall]] = {cell: [] for cell in readings} if marked else {}
     for budget in BUDGETS if cells else ():
         shares = [
-            [span_recall(reading[query_id], budget, gold[query_id]) for query_id in marked]
+            [_of_topic(comparison, query_id, reading, budget, gold[query_id]) for query_id in marked]
             for reading in readings.values()
         ]
-        values = units(np.array(shares, np.float64))
+        values, weights = units(np.array(shares, np.float64)), [*marked.values()]
         # A baseline without a reading list has nothing to take a difference to.
         baseline = list(cells).index(comparison.plan.baseline) if comparison.plan.baseline in cells else None
-        differences = (
-            paired_differences(values, baseline, comparison.plan) if baseline is not None else [None] * len(cells)
-        )
-        intervals = planned_intervals(values, comparison.plan.bootstrap)
+        drawn = comparison.plan.bootstrap
+        differences: Sequence[Difference | None] = [None] * len(cells)
+        if baseline is not None:
+            differences = summarised(values - values[baseline], drawn, weights)
+        intervals = planned_intervals(values, drawn, weights)
         for cell, row, ends, difference in zip(cells, values, intervals, differences, strict=True):
             cells[cell].append(
-                SpanRecall(tokens=budget, mean=mean(row), low=ends.low, high=ends.high, difference=difference)
+                SpanRecall(tokens=budget, mean=mean(row, weights), low=ends.low, high=ends.high, difference=difference)
             )
     return SpanResult(
         queries=len(marked),
@@ -83,3 +85,16 @@ def span_scores(comparison: Comparison, labels: Iterable[Label], readings: Mappi
         unmarked=sum(spans == () for spans in documents),
         cells=cells,
     )
+
+
+def _of_topic(
+    comparison: Comparison, topic: str, reading: Reading, budget: int, gold: Mapping[str, tuple[Span, ...]]
+) -> float:
+    """Return the weighted mean of the span recall of a topic's wordings."""
+    wordings = comparison.weighing.wordings
+    shares = [
+        (wordings[one.wording], span_recall(reading[one.id], budget, gold))
+        for one in comparison.asked
+        if one.topic == topic
+    ]
+    return sum(weight * share for weight, share in shares) / sum(weight for weight, _ in shares)

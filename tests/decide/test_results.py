@@ -67,10 +67,10 @@ def test_bounds_are_the_two_fillings_of_the_holes_query_by_query(version):
     judge(version, label("q01", B, 3), label("q02", B, 3), label("q02", A, 0))
     _, rows = scored(version, BASELINE, OTHER)
     low = WORTH[2] + (WORTH[1] + WORTH[3]) / (WORTH[1] + WORTH[2])
-    assert rows[BASELINE]["bounds"] == pytest.approx([low / 25, (1 + 1) / 25], abs=1e-9)
-    assert rows[BASELINE]["scores"]["ndcg@10"]["mean"] == pytest.approx((WORTH[2] + 1) / 25, abs=1e-9)
+    assert rows[BASELINE]["bounds"] == pytest.approx([low / 2, (1 + 1) / 2], abs=1e-9)
+    assert rows[BASELINE]["scores"]["ndcg@10"]["mean"] == pytest.approx((WORTH[2] + 1) / 2, abs=1e-9)
     assert rows[BASELINE]["unjudged"] == 2
-    assert rows[OTHER]["bounds"] == [rows[OTHER]["scores"]["ndcg@10"]["mean"]] * 2 == [2 / 25] * 2
+    assert rows[OTHER]["bounds"] == [rows[OTHER]["scores"]["ndcg@10"]["mean"]] * 2 == [1] * 2
     assert rows[OTHER]["unjudged"] == 0
 
 
@@ -110,10 +110,10 @@ def test_the_noise_floor_is_what_a_planted_change_makes_of_the_baseline(version)
     put(version, NOISE_FLOOR_CELL, {"q01": [B, A], "q02": [B], "q03": [D, A, C]})
     judge(version, label("q01", A, 3), label("q01", B, 0), label("q02", B, 1), label("q03", C, 2))
     floor = scored(version, BASELINE, OTHER)[0]["noise_floor"]
-    lost = [1 - WORTH[2], 0.0, 1 - WORTH[3]]
+    lost = [1 - WORTH[2], 1 - WORTH[3]]  # q02 has no relevant document
     [difference] = [value for value in floor.values() if isinstance(value, dict)]
-    assert difference["mean"] == pytest.approx(-sum(lost) / 25, abs=1e-9)
-    assert (difference["wins"], difference["ties"], difference["losses"]) == (0, 23, 2)
+    assert difference["mean"] == pytest.approx(-sum(lost) / 2, abs=1e-9)
+    assert (difference["wins"], difference["ties"], difference["losses"]) == (0, 0, 2)
     assert difference["low"] <= difference["mean"] <= difference["high"] <= 0
     assert floor["max_change"] == pytest.approx(max(lost), abs=1e-9)
 

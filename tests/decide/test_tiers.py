@@ -119,9 +119,9 @@ def test_one_list_of_criteria_is_behind_candidates_and_confirmed_cells(cell):
 
 def test_a_row_of_results_is_short_of_what_its_figures_lack():
     tested = row(BETTER, 0.03)
-    assert unmet_criteria(CellFigures.of(tested), RULE) == tested.short_of
+    assert unmet_criteria(CellFigures.of(tested, 50), RULE) == tested.short_of
     with pytest.raises(ValueError, match=BASELINE):
-        CellFigures.of(row(BASELINE))
+        CellFigures.of(row(BASELINE), 50)
 
 
 def test_the_cell_in_question_is_the_best_of_those_that_came_furthest():

@@ -9,7 +9,7 @@ from runner.score.bootstrap import (
     resampled_totals,
     score_matrix,
 )
-from runner.score.comparison import paired_differences, planned_intervals, wins_ties_losses
+from runner.score.comparison import planned_intervals, summarised, wins_ties_losses
 from tests.support.example_results import PLAN
 
 
@@ -61,11 +61,11 @@ def test_every_row_sees_the_same_queries_whatever_the_other_rows():
 
 def test_paired_intervals_are_of_the_differences():
     matrix = values(3, 30)
-    paired = ends(paired_differences(matrix, 1, PLAN))
+    paired = ends(summarised(matrix - matrix[1], PLAN.bootstrap))
     assert paired[1] == (0, 0)
     assert paired[0] == ends(planned_intervals(matrix[:1] - matrix[1:2], PLAN.bootstrap))[0]
     shifted = np.vstack([matrix[0] // 2, matrix[0] // 2 + SCORE_UNIT // 4])
-    assert ends(paired_differences(shifted, 0, PLAN))[1] == (0.25, 0.25)
+    assert ends(summarised(shifted - shifted[0], PLAN.bootstrap))[1] == (0.25, 0.25)
 
 
 def test_another_seed_gives_other_draws():

@@ -153,7 +153,7 @@ def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, judging=No
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     comparison = SimpleNamespace(
         plan=PLAN,
-        queries=QUERIES,
+        effective=len(QUERIES),
         published=published,
         challengers=challengers,
         false_alarm=lambda: false_alarm if challengers else None,

@@ -133,6 +133,7 @@ class ScoredPlan(Sparse):
 
     `confirms` makes it the plan of a confirm version, whose judged lists are the baseline's and that cell's.
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
+    `mix` is the share of all asking that each class of queries stands for (runner/eval_set/mix.py).
     `switching_cost` is what a switch costs in nDCG@10. No release changes its default.
     """
 
@@ -143,6 +144,7 @@ class ScoredPlan(Sparse):
     confirms: Confirms | None = None
     first: list[str] = Field(default_factory=list)
     sample: Sample
+    mix: dict[str, float] = Field(default_factory=dict)
     pool_depth: Annotated[int, Field(ge=1, le=100)]
     relevant_grade: Annotated[int, Field(ge=1, le=3)]
     rule: Rule

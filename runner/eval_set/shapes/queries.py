@@ -50,6 +50,8 @@ class QueryRow(FrozenModel):
             trouble = "write either text, or both plain and paraphrased"
         elif self.text is None and self.kind in LITERAL_KINDS:
             trouble = f"of the kind {self.kind}, whose askers know the words: write text in place of two wordings"
+        elif self.kind in WORDINGS:
+            trouble = f"of the kind {self.kind}, which is the name of a wording: call it otherwise"
         elif self.id.endswith(tuple(f".{wording}" for wording in WORDINGS)):
             trouble = "an id that ends as those of wordings do (.plain, .paraphrased): give it another"
         if trouble:

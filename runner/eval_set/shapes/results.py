@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
@@ -37,7 +39,8 @@ class CellResult(Sparse):
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `expected` is null for
     the baseline, a near-copy, and if the judgments are published; `loss` stands for a near-copy alone, which is not
     tested for a gain (`runner.eval_set.kinds.near_copies`). `tipping_point` is null if the cell's mean nDCG@10 is not
-    above the baseline's.
+    above the baseline's. `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some
+    query was asked in two wordings; the `scores` of such a query are the weighted means of both.
     """
 
     cell: str
@@ -57,6 +60,7 @@ class CellResult(Sparse):
     expected: ExpectedGain | None = None
     loss: LossBound | None = None
     tipping_point: TippingPoint | None = None
+    by_wording: dict[str, list[int]] = Field(default_factory=dict)
 
     @property
     def confirmed(self) -> bool:
@@ -127,6 +131,8 @@ class Results(Sparse):
     `spans` is null if no reading lists are kept; `digests` are the SHA-256 of the files that it was made from, and of
     lists.json, by file name; `previous` compares with the version before, null for a first one. `sources` is null if no
     query names the document that it was written from.
+    `unanswered` are the queries without a relevant document, which count in no mean. `weights` are what each query
+    counts, in the order of `queries`; if they are left out, all count alike.
     """
 
     schema_version: Literal[1]
@@ -145,6 +151,23 @@ class Results(Sparse):
     previous: PreviousVersion | None
     outcome: Outcome
     sources: SourceDocuments | None = None
+    unanswered: list[str] = Field(default_factory=list)
+    weights: list[Count] = Field(default_factory=list)
+
+    @property
+    def topic_weights(self) -> list[int]:
+        """What each query counts in the means, 0 for one that does not."""
+        return self.weights or [1] * len(self.queries)
+
+    @property
+    def counted(self) -> int:
+        """How many queries count in the means."""
+        return sum(weight > 0 for weight in self.topic_weights)
+
+    @property
+    def effective(self) -> float:
+        """How many queries of equal weight tell as much."""
+        return sum(self.topic_weights) ** 2 / sum(weight * weight for weight in self.topic_weights)
 
     @property
     def source(self) -> str:

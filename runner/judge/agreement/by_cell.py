@@ -23,6 +23,7 @@ from runner.base.records import Ints, Run
 from runner.eval_set.shapes.judges import CellFavour
 from runner.judge.agreement.double_graded import Double
 from runner.judge.agreement.kappa import Floats
+from runner.retrieve.pool import pooled
 
 DRAWS = 10_000
 FIRST = 10
@@ -92,9 +93,9 @@ def favours(
 
 
 def in_first(doubles: Sequence[Double], run: Run) -> Marks:
-    """Return which of the pairs (pairs,) are among the run's first ten."""
-    first = {query_id: {hit.doc_id for hit in hits[:FIRST]} for query_id, hits in run.hits.items()}
-    return np.array([double.doc_id in first.get(double.query_id, ()) for double in doubles], np.bool_)
+    """Return which of the pairs (pairs,) are among the run's first ten in some wording."""
+    first = pooled([run], FIRST)
+    return np.array([(double.query_id, double.doc_id) in first for double in doubles], np.bool_)
 
 
 def _favour(
