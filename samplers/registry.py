@@ -59,7 +59,7 @@ _ROWS = (
         name="federal_register",
         trigger_order=2,
         structural_chunker="section_aware_fr_v1",
-        evidence=7_000,
+        evidence=8_000,
         format="samplers.sources.federal_register.reader",
         known_by=KnownBy(
             roots=("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU")
@@ -160,7 +160,7 @@ _ROWS = (
         name="hearing_transcripts",
         trigger_order=6,
         structural_chunker="speaker_turn_v1",
-        evidence=6_500,
+        evidence=7_000,
         format="samplers.sources.hearings.reader",
         known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d", r"\[Senate Hearing \d", r"^ *S\. Hrg\. \d")),
         unit=Unit(250_000, r"\[((?:House|Senate|Joint) Hearing, \d+ Congress)\]"),
