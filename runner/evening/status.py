@@ -167,7 +167,8 @@ def _open(version: Version, run: str) -> Step:
         if version.tried_from and version.tried_from.corpus_path.exists():
             return Step("documents", "open", "a trial to begin, with the version's sample and queries", (run,))
         places = "a folder, a ZIP or the substrate's database"
-        give = f"Give documents ({places}), one of:\n{run} --corpus-path FOLDER\n{run} --live      from the publisher"
+        give = f"Give documents ({places}), one of:\n{run} --corpus-path FOLDER"
+        give += f"\n{run} --live      from the publisher" if version.source.fields is None else ""
         return Step("documents", "open", "documents to sample", (give,), "person")
     n_queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else None
     if n_queries is None or n_queries < MIN_QUERIES:
@@ -180,11 +181,10 @@ def _open(version: Version, run: str) -> Step:
         if version.embedded_corpus or archive_path(version).exists():
             return Step("cells", "open", cells, (run,), "machine")
         fetch = f"{DRIVER} fetch {version.origin.flags} --again {display(version.corpus_path)} --to FOLDER"
-        ways = (
-            f"Get those that the manifest names, unless you have a folder with them:\n{fetch}",
-            f"{run} --corpus-path FOLDER",
-        )
-        return Step("cells", "open", f"{cells}; the documents are not on this machine", ways, "person")
+        ways = [f"{run} --corpus-path FOLDER"]
+        if version.source.fields is None:
+            ways.insert(0, f"Get those that the manifest names, unless you have a folder with them:\n{fetch}")
+        return Step("cells", "open", f"{cells}; the documents are not on this machine", tuple(ways), "person")
     # The whole pool is judged once before anything is read twice.
     pooled, labels = pooled_pairs(version, plan) or [], version_labels(version)
     if missing := unjudged(pooled, labels):

@@ -11,7 +11,7 @@ from samplers.feeds.endpoints import Refused
 from samplers.feeds.govinfo import Bulk, granules, prints
 from samplers.feeds.names import BILL, GRANULE, ISSUE, LAWS, PRINT, TITLE, VOLUME, Name, first_item
 from samplers.feeds.request import Draw, FetchRequest, Item, Located, Say, drawn
-from samplers.registry import SOURCES
+from samplers.registry import DOCUMENTS, SOURCES
 
 _DATES = ("since", "until")
 _ALL = (*_DATES, "congress")
@@ -91,7 +91,9 @@ FEEDS: Mapping[str, SourceFeeds] = {
 def source_feeds(source: str) -> SourceFeeds:
     """Return the feeds of a source; raise an InputError that says where to look for one that has none."""
     if source not in FEEDS:
-        raise InputError(f"{source} has no feed: {SOURCES[source].elsewhere}. Give --corpus-path the folder.")
+        raise InputError(
+            f"{source} has no feed: {SOURCES.get(source, DOCUMENTS).elsewhere}. Give --corpus-path the folder."
+        )
     return FEEDS[source]
 
 
