@@ -1,16 +1,19 @@
 """What a judge is shown of a document: a function of the topic and the document, whatever found it and by which chunks.
 
 All of a text that fits. Else its opening, headings, and the best passages of the whole document, in windows of one
-size: by words (BM25, the document's windows being the collection) and by vectors of one packaged encoder, in turn.
+size: by words (BM25, the document's windows being the collection) and by vectors of one packaged encoder, of the window
+alone and under the headings that lead to it, in turn. Headings count because many chunkers embed them: without them
+the best chunks of such cells were shown less than half in 20 % of the hits in very long documents, with them in 14 %.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from statistics import mean
 
 import numpy as np
 
-from runner.base.records import Document, Ints, Span, merged, n_characters, n_shared
+from chunkers.contexts import path_context
+from runner.base.records import Document, Ints, Section, Span, merged, n_characters, n_shared
 from runner.base.store import Store
 from runner.embed.embed_chunks import embed
 from runner.embed.encoder import Encoder, Matrix, checked_encode
@@ -65,14 +68,15 @@ class Passages:
         spans = windows(text)
         texts = [text[span.start : span.end] for span in spans]
         index = lucene(texts)
-        rows = embed(self.store, self.encoder, texts, "document").rows.astype(np.float64)
+        both = [*texts, *_under_headings(document, spans)]
+        alone, led_to = np.split(embed(self.store, self.encoder, both, "document").rows.astype(np.float64), 2)
         made = []
         for wordings in topics:
             orders = []
             for wording in wordings:
                 by_words = quantised(index.scores(wording))
                 orders += [_best_first(by_words)[: np.count_nonzero(by_words > 0)].tolist()]
-                orders += [_best_first(quantised(rows @ self._vector(wording))).tolist()]
+                orders += [_best_first(quantised(rows @ self._vector(wording))).tolist() for rows in (alone, led_to)]
             made.append(Shown(_filled(framed, [spans[number] for number in in_turn(orders)], most), rule))
         return made
 
@@ -120,6 +124,17 @@ def frame(document: Document, most: int) -> tuple[Span, ...]:
             break
         spans.append(heading)
     return merged(spans)
+
+
+def _under_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
+    """Yield each window's text after the title and the headings of the sections that it begins in."""
+    coming, within = list(reversed(document.sections)), list[Section]()
+    for span in spans:
+        while coming and coming[-1].span.start <= span.start:
+            within.append(coming.pop())
+        within = [section for section in within if section.span.end > span.start]
+        headings = path_context(document.title, tuple(section.label for section in within))
+        yield f"{headings}\n{document.text[span.start : span.end]}"
 
 
 def in_turn(orders: Sequence[Sequence[int]]) -> list[int]:

@@ -86,6 +86,16 @@ def test_what_is_shown_is_a_function_of_wordings_document_and_settings_alone(pas
     assert passages.shown(long, topics) == alone
 
 
+def test_a_passage_under_a_heading_that_answers_is_shown_though_it_says_nothing_of_it(passages):
+    # Six hundred characters and more after its heading, so that no window has both.
+    clause = "It is paid each month, in coin, to whoever holds the post, and the sum is nine."
+    parts = [filled(30_000), f"Sec. 2. Pensions of lighthouse keepers\n{'It is so. ' * 70}\n{clause}\n", filled(30_000)]
+    start, end = len(parts[0]), len(parts[0]) + len(parts[1])
+    section = Section(Span(start, end), 1, "section", "Sec. 2. Pensions of lighthouse keepers")
+    assert clause in shown_text(passages, document("".join(parts), section), "pensions lighthouse keepers")
+    assert clause not in shown_text(passages, document("".join(parts)), "pensions lighthouse keepers")
+
+
 class Shaky(SmallEncoder):
     """The same model on a machine that rounds otherwise."""
 
