@@ -7,6 +7,7 @@ file: its path is the id, its folder the stratum, its page's title or first head
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +52,9 @@ _FRONT = re.compile(
 )
 """What stands between two rules at the beginning, if it begins as a field does."""
 
+_CHARSET = re.compile(
+    rb"<meta\b[^<>]{0,200}?\bcharset\s*=\s*[\"']?((?:iso-8859|windows|cp)-?\d{1,5}(?:-\d{1,2})?)", re.I
+)
 _TAGS = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|br|section|article)\b[^<>]{0,500}>", re.I)
 _HEADED = re.compile(r"^#{1,6}\s+\S", re.M)
 _SHOWN = 10
@@ -98,6 +102,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     fields = _fields(options)
     of_file, suffix = places_of(name)
     if b"%PDF-" in data[:1024] or suffix not in (*_RECORDS, *_MARKDOWN):
+        data = _in_utf8(data) if suffix in ("html", "htm") else data
         words, lines, facts = lines_of_file(data, name, fields.layout)
         return content_of(words, lines, fields.facts({}, facts, lines), name, fields.layout)
     if suffix in _RECORDS:
@@ -107,6 +112,17 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     stated, body = _front_matter(text, name)
     _, lines, form = lines_of(body, suffix, name, fields.layout)
     return content_of(text, lines, fields.facts(stated, of_file | form, lines), name, fields.layout)
+
+
+def _in_utf8(data: bytes) -> bytes:
+    """Return a page in UTF-8; one that is in none and declares no other charset, or a false one, is left as it is."""
+    declared = _CHARSET.search(data[:4096])
+    with suppress(UnicodeDecodeError):
+        data.decode()
+        return data
+    with suppress(UnicodeDecodeError, LookupError):
+        return data.decode(declared[1].decode()).encode() if declared else data
+    return data
 
 
 def _front_matter(text: str, name: str) -> tuple[dict[Any, Any], str]:

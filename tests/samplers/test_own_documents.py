@@ -114,6 +114,14 @@ def test_markdown_html_and_records_of_either_have_the_same_sections_and_no_word_
     assert (document.text, headings(document)) == ("One\n\nWords.\n\nTwo\n\nMore.", [(1, "One"), (2, "Two")])
 
 
+@pytest.mark.parametrize("charset", ["windows-1252", "ISO-8859-1", "iso-8859-15"])
+def test_a_page_that_declares_its_charset_is_read_in_it(tmp_path, charset):
+    page = f'<head><meta http-equiv="Content-Type" content="text/html; charset={charset}"></head><p>Café – Straße'
+    page = page.replace("–", "-")
+    assert one(tmp_path, "a.html", page.encode(charset)).text == "Café - Straße"
+    assert "not UTF-8" in refused(tmp_path, "b.html", page.replace(charset, "utf-9").encode("cp1252"))
+
+
 def test_folder_zip_file_and_table_hold_the_same_records(tmp_path):
     rows = [{"id": f"r{n}", "text": f"Words {n}", "topic": "x"} for n in range(3)]
     lines = tmp_path / "rows.jsonl"
