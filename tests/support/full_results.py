@@ -86,6 +86,7 @@ def full_results(
     table = {cell: {name: values(by) for name in MEASURES} for cell, by in zip(cells, shifts, strict=True)}
     rows = [_cell(cell, number, table[cell], table[cells[0]], kind, unjudged) for number, cell in enumerate(cells)]
     rows.sort(key=lambda one: (-one.scores["ndcg@10"].mean, one.cell))
+    best = next((one.cell for one in rows if one.meets_criterion_5), cells[-1])
     ids = [f"q{number:02d}" for number in range(1, n_queries + 1)]
     bare = results(row(BASELINE), kind=kind, unjudged=unjudged)
     plan = {"source": source, "baseline": cells[0], "cells": cells, "sample": Sample(size=750, seed=2026)}
@@ -107,7 +108,7 @@ def full_results(
             "sources": example_panel.sources(cells, cells[0]),
             "spans": example_panel.spans(cells, cells[0], n_queries),
             "previous": example_panel.previous(cells),
-            "outcome": _outcome(cells[-1], "no decision" if unjudged else tier),
+            "outcome": _outcome(best, "no decision" if unjudged else tier),
         }
     )
 
