@@ -57,7 +57,7 @@ def test_new_queries_show_what_has_power_in_a_cell_that_is_tested_alone():
     assert power(50, detectable_alone(PLAN, 50, 0.2), 0.2, 0.05, bar=0.02) == pytest.approx(0.8)
 
 
-SHARES = [(0, 0.00625, 0.00625), (1, 0.04, 0.01 / 7), (8, 0.00625, None)]
+SHARES = [(0, 0.05 / 7, 0.05 / 7), (1, 0.04, 0.01 / 6), (2, 0.02, 0.01 / 5), (7, 0.05 / 7, None)]
 
 
 @pytest.mark.parametrize(("n_first", "first", "other"), SHARES)
@@ -81,7 +81,7 @@ def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_what_que
 def test_the_figures_are_those_of_the_cell_in_question():
     ahead = row(SPARSE, 0.2, -0.1)
     ahead = ahead.model_copy(update={"test": ahead.test.model_copy(update={"sd": 0.4})})
-    assert outcome_of(ahead, row(BETTER, 0.05), row(BASELINE)).detectable == least_gain(50, 0.15, 0.04, bar=0.02)
+    assert outcome_of(ahead, row(BETTER, 0.05), row(BASELINE)).detectable == least_gain(50, 0.15, 0.02, bar=0.02)
 
 
 def moved_by(moved):

@@ -233,11 +233,11 @@ def test_every_source_on_the_baseline_by_policy_has_its_locked_decision_in_the_c
     assert run(capsys, "verify", name)[0] == 0
 
 
-def test_the_spec_s_prior_for_cbo_is_its_baseline_and_the_first_cell_of_its_plan(versions):
+def test_the_spec_s_prior_for_cbo_is_its_baseline_and_other_windows_are_tested_first(versions):
     assert SOURCES["cbo_cost_estimates"].baseline == "arctic-l-v2.0 x recursive_v1"
     plan = yaml.safe_load(new_plan_text(versions("cbo_cost_estimates"), rehearsal=False))
     assert plan["baseline"] == plan["cells"][0] == "arctic-l-v2.0 x recursive_v1"
-    assert plan["first"] == ["arctic-l-v2.0 x fixed_token_512_50"]
+    assert plan["first"] == ["sum(bm25,arctic-l-v2.0) x recursive_v1", "arctic-l-v2.0 x fixed_token_512_50"]
 
 
 def test_the_committed_page_is_what_catalog_and_eval_sets_make():
