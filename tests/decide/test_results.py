@@ -101,8 +101,9 @@ def test_unjudged_documents_count_to_rank_ten_in_a_cell_and_to_the_pools_depth_i
     judge(version, label("q01", A, 3), label("q02", A, 3))
     made, rows = scored(version, BASELINE, OTHER, pool_depth=30)
     assert (rows[BASELINE]["unjudged"], rows[OTHER]["unjudged"]) == (9, 1)
-    assert made["labels"]["pool_pairs"] == 14
-    assert made["labels"]["unjudged_pairs"] == 12
+    # What the two lists hold, and the source documents of the 24 other queries.
+    assert made["labels"]["pool_pairs"] == 14 + 24
+    assert made["labels"]["unjudged_pairs"] == 12 + 24
 
 
 def test_the_noise_floor_is_what_a_planted_change_makes_of_the_baseline(version):
@@ -141,7 +142,8 @@ def test_label_facts_count_lines_pairs_and_judges(version):
     assert facts["judges"] == {"ann": 3, "bob": 2}
     assert facts["models"] == ["m-1 at proxy.example.org", "m-2"]
     assert facts["grades"] == {"0": 1, "1": 1, "2": 0, "3": 3}
-    assert (facts["pool_pairs"], facts["unjudged_pairs"]) == (3, 0)
+    # The source documents of the 24 other queries are in no list.
+    assert (facts["pool_pairs"], facts["unjudged_pairs"]) == (3 + 24, 24)
 
 
 def test_cells_stand_by_score_and_ties_by_name(version):

@@ -79,6 +79,20 @@ def test_ten_places_count_as_the_first_ten_and_a_hundred_for_the_reciprocal_rank
     assert base.mrr.value == pytest.approx((1 / 10 + 1 / 11 + 1 / 100 + 0) / 4, abs=1e-8)
 
 
+def test_a_topic_counts_the_mean_of_its_wordings_and_counts_though_no_document_is_relevant():
+    two = {"plain": "bridge money", "paraphrased": "who pays for spans", "source_document": "a"}
+    queries = [
+        QueryRow(id="q0", kind="topic", origin="person", **two),
+        QueryRow(id="q1", text="words", kind="topic", origin="person", source_document="b"),
+    ]
+    lists = {"q0.plain": "abc", "q0.paraphrased": "bcda", "q1": "ab"}
+    plan = PLAN.model_copy(update={"baseline": "base"})
+    found = source_documents(Comparison(plan, queries, {"base": run_of(lists, "base")}, {"q1": {"a": 2, "b": 0}}), {})
+    assert found.cells[0].mrr.value == pytest.approx(((1 + 1 / 4) / 2 + 1 / 2) / 2)
+    assert found.cells[0].first_ten.value == 1
+    assert [row.query_id for row in found.missed] == ["q1"]
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=9))
 def test_tau_is_scipys_and_undefined_if_all_are_level(pairs):
     first, second = [one for one, _ in pairs], [other for _, other in pairs]
