@@ -52,9 +52,7 @@ _FRONT = re.compile(
 )
 """What stands between two rules at the beginning, if it begins as a field does."""
 
-_CHARSET = re.compile(
-    rb"<meta\b[^<>]{0,200}?\bcharset\s*=\s*[\"']?((?:iso-8859|windows|cp)-?\d{1,5}(?:-\d{1,2})?)", re.I
-)
+_CHARSET = re.compile(rb"<meta\b[^<>]{0,200}?\bcharset\s*=\s*[\"']?((?:iso-8859|windows)-\d{1,4})", re.I)
 _TAGS = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|br|section|article)\b[^<>]{0,500}>", re.I)
 _HEADED = re.compile(r"^#{1,6}\s+\S", re.M)
 _SHOWN = 10

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,7 +12,9 @@ from runner.commands import main as cli
 from runner.eval_set import version as versions
 from runner.eval_set.catalog import PACKAGED_BASELINE, SOURCES, own_source
 from runner.eval_set.plan import default_cells, load_plan
+from runner.eval_set.shapes.plan import FieldOf
 from runner.eval_set.version import existing_version, newest_version, source_of
+from samplers.registry import source_format
 from tests.support.full_results import full_results
 
 Command = Callable[..., tuple[int, str, str]]
@@ -101,6 +104,10 @@ def test_what_cannot_be_a_source_of_ones_own_is_refused_and_nothing_is_begun(com
     code, _, err = command(*(str(word).replace("LAWS", str(laws)) for word in arguments))
     assert (code, said in err) == (2, True), err
     assert not (place / "own-sets").exists()
+
+
+def test_a_plan_names_fields_for_what_the_reader_is_told_of():
+    assert set(get_args(FieldOf)) == set(source_format("documents").options)
 
 
 def test_a_plan_says_once_what_init_may_not_say_otherwise(command, laws):

@@ -116,8 +116,7 @@ def test_markdown_html_and_records_of_either_have_the_same_sections_and_no_word_
 
 @pytest.mark.parametrize("charset", ["windows-1252", "ISO-8859-1", "iso-8859-15"])
 def test_a_page_that_declares_its_charset_is_read_in_it(tmp_path, charset):
-    page = f'<head><meta http-equiv="Content-Type" content="text/html; charset={charset}"></head><p>Café – Straße'
-    page = page.replace("–", "-")
+    page = f'<head><meta http-equiv="Content-Type" content="text/html; charset={charset}"></head><p>Café - Straße'
     assert one(tmp_path, "a.html", page.encode(charset)).text == "Café - Straße"
     assert "not UTF-8" in refused(tmp_path, "b.html", page.replace(charset, "utf-9").encode("cp1252"))
 
