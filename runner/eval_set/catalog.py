@@ -112,7 +112,7 @@ ENCODERS: dict[str, EncoderSpec] = {
                 "intermediate_size": 1152,
                 "num_key_value_heads": 1,
                 "head_dim": 256,
-                "use_bidirectional_attention": 1,
+                "use_bidirectional_attention": True,
             },
             dense=(3072, 768),
             half=False,

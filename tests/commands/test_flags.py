@@ -4,7 +4,9 @@ import re
 import shlex
 
 import pytest
+import yaml
 
+from runner.commands import main as cli
 from tests.conftest import called
 from tests.support.small_set import begin, make_version, write_corpus
 
@@ -61,3 +63,21 @@ def test_every_command_that_a_message_suggests_names_the_eval_set(tmp_path, comm
 
 def test_a_place_for_a_page_without_passages_is_refused(tmp_path, capsys):
     assert called("view", "demo", f"--output={tmp_path / 'page.html'}")[0] == 2
+
+
+def test_init_adds_an_encoder_of_the_catalog_to_a_new_plan_and_tells_the_lines_for_one_that_is_written(
+    tmp_path, capsys
+):
+    folder = tmp_path / "bills"
+    init = ["init", "bills", f"--eval-set-path={folder}"]
+    assert cli.main([*init, "--encoder=qwen3-embedding-0.6b", "--encoder=granite-embedding-english-r2"]) == 0
+    cells = yaml.safe_load((folder / "v1" / "plan.yaml").read_text())["cells"]
+    for name in ("qwen3-embedding-0.6b", "granite-embedding-english-r2"):
+        assert {f"{name} x fixed_token_512_50", f"{name} x section_aware_bills_v1"} <= {*cells}
+    assert "qwen3" not in (folder / "v1" / "rehearsal" / "plan.yaml").read_text()
+    capsys.readouterr()
+    assert cli.main([*init, "--encoder=qwen3-embedding-0.6b"]) == 0
+    assert cli.main([*init, "--encoder=embeddinggemma-300m"]) == 2
+    assert '\n  - "embeddinggemma-300m x fixed_token_512_50"' in capsys.readouterr().err
+    assert cli.main([*init, "--encoder=qwen3-embeding-0.6b"]) == 2
+    assert "did you mean 'qwen3-embedding-0.6b'" in capsys.readouterr().err

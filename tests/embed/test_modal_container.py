@@ -17,6 +17,7 @@ from tests.support.hub_server import HubServer, packaged_minilm
 from tests.support.modal_server import ModalServer
 from tests.support.modal_server.launch import walls
 from tests.support.modal_words import TEXTS, backend
+from tests.support.random_models import REDUCED, write_model
 
 MINILM = catalog.encoder("minilm-l6-v2")
 OWN = catalog.EncoderSpec(name="own", model="me/own", revision="a" * 40, dim=384, max_tokens=256, pooling="mean")
@@ -68,6 +69,26 @@ def test_modals_own_runtime_gives_the_local_rows_bit_for_bit_from_fetched_weight
     logs = [container.log.read_bytes() for container in server.containers if container.log]
     assert logs
     assert b"hf_planted_secret" not in b"".join(logs)
+
+
+OF_TODAY = ("embeddinggemma-300m", "qwen3-embedding-0.6b", "granite-embedding-english-r2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_TODAY)
+def test_a_row_that_a_plan_pinned_is_fetched_probed_and_applied_in_a_container_as_here(cloud, tmp_path, name):
+    """With random weights: what the catalog has without a commit travels with the plan's."""
+    server, hub = cloud
+    folder = tmp_path / "model"
+    row = write_model(folder, name, sizes=REDUCED).model_copy(update={"revision": "c" * 40, "max_tokens": 256})
+    hub.models[row.model, row.revision] = folder
+    batch = Batch("query", tuple(TEXTS[:12]), (8, 4))
+    with backend(tmp_path, gpu="cpu", containers=1) as rented:
+        (there,) = rented.encoder_of(row).embed([batch])
+    (here,) = TransformerEncoder(row, find=lambda spec: folder).embed([batch])
+    assert there.error == ""
+    assert there.rows.tobytes() == here.rows.tobytes()
+    assert (server.volume("per-source-eval-weights") / download_mark(row)).is_file()
 
 
 def test_a_container_connects_to_nobody_but_the_service_and_changes_no_file_that_is_read_only():

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import yaml
 
 from runner.base.errors import InputError, PlanError
 from runner.base.places import CHECKOUT
@@ -163,6 +164,9 @@ def test_what_the_catalog_does_not_pin_is_pinned_in_the_plan_and_frozen_with_it(
     assert path.read_text().startswith(PLAIN.partition("cells:")[0])
     assert plan_digest(after).rule_sha256 != plan_digest(before).rule_sha256
     assert catalog.encoder(OPEN, after.encoders).revision == SHA
+    # A confirm version has the whole row in its file.
+    path.write_text(yaml.safe_dump(after.model_dump(), sort_keys=False))
+    assert load_plan(path, SOURCES["demo"], 1, rehearsal=False).encoders == after.encoders
 
 
 def test_a_plan_that_cannot_be_added_to_stays_as_it_was_and_the_lines_to_write_are_told(tmp_path):

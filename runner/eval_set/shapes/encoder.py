@@ -10,7 +10,7 @@ from runner.base.schema import Sparse
 Pooling = Literal["", "cls", "mean", "max", "lasttoken", "mean_sqrt_len_tokens", "weightedmean"]
 """As sentence-transformers names what makes one vector of a text's tokens."""
 
-Config = dict[str, int | float | str | None]
+Config = dict[str, int | float | str | bool | None]
 
 Api = Literal["", "openai", "cohere", "voyage"]
 
@@ -89,12 +89,12 @@ class EncoderSpec(Sparse):
     token. Unless it is known, the catalog's largest."""
     weights_gb: Annotated[float, Field(ge=0, description="how much is downloaded")] = 2.27
     package: Annotated[str, Field(description="the distribution that carries the weights, of the catalog alone")] = ""
-    dense: tuple[int, ...] = ()
+    dense: Annotated[tuple[int, ...], Field(strict=False)] = ()
     """Widths of the linear layers behind the pooling, in order, of the catalog alone; the last is `dim`."""
     half: bool = True
     """Whether its states fit in half precision, of the catalog alone; else it runs in float32 on a GPU too."""
     licence: Annotated[str, Field(description="under what terms it comes, of the catalog alone")] = ""
-    matryoshka: tuple[int, ...] = ()
+    matryoshka: Annotated[tuple[int, ...], Field(strict=False)] = ()
     """Shorter vectors that its makers trained it for, in dimensions (by their model cards, second-hand)."""
     excluded: Annotated[str, Field(description="why plans may not use it, of the catalog alone")] = ""
 
