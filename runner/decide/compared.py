@@ -61,13 +61,15 @@ def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) ->
     """
     before, after = ({row.cell: row for row in results.cells} for results in (old, new))
     asked = {query.id: query.wordings for query in old.queries}
-    common = [query.id for query in new.queries if asked.get(query.id) == query.wordings]
+    rows = zip(new.queries, new.topic_weights, strict=True)
+    counted = {query.id: weight for query, weight in rows if weight and asked.get(query.id) == query.wordings}
+    common, weights = [*counted], [*counted.values()]
     if old.plan.relevant_grade != new.plan.relevant_grade:
         measures = [measure for measure in measures if measure == "ndcg@10"]
 
     def moved(cell: str, measure: str) -> Difference:
         scores = by_query(new, after[cell], measure), by_query(old, before[cell], measure)
-        return summarised(less(*scores, common)[None], new.plan.bootstrap)[0]
+        return summarised(less(*scores, common)[None], new.plan.bootstrap, weights)[0]
 
     return [
         Compared(

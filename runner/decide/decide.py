@@ -87,7 +87,7 @@ def decide(
         chosen=chosen_cell(chosen, standing, row.provenance.encoder),
         baseline=baseline,
         candidates=results.candidates,
-        rationale=f"{_rationale(row, standing)}; over {len(results.queries)} queries",
+        rationale=f"{_rationale(row, standing)}; over {results.counted} queries",
         decided_by=by,
         reason=reason,
         decided_on=today,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
+from pydantic import Field
 
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import InputError
@@ -19,6 +20,7 @@ from runner.eval_set.plan import DEFAULT_PRIOR
 from runner.eval_set.shapes.plan import Prior
 from runner.eval_set.shapes.results import Kind, Role
 from runner.eval_set.version import Version, newest_version
+from runner.score.gain_test import effective_number
 from runner.score.pooling import SourceGains, prior_of
 
 MEASURE = "ndcg@10"
@@ -46,6 +48,7 @@ class _Results(FrozenModel, extra="ignore"):
     kind: Kind
     plan: _Plan
     cells: list[_Row]
+    weights: list[int] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +85,20 @@ def _gains_of(results: _Results) -> SourceGains:
     own = next(row for row in results.cells if row.role == "baseline").scores[MEASURE].per_query
     differences = np.array([row.scores[MEASURE].per_query for row in rows], float).reshape(len(rows), len(own))
     differences = (differences - np.array(own, float)) / SCORE_UNIT
-    n_queries = len(own)
+    # Queries without an answer weigh 0; without weights all count alike.
+    weights = np.array(results.weights or [1] * len(own))
+    differences, weights = differences[:, weights > 0], weights[weights > 0]
+    n_queries = len(weights)
     if not rows or n_queries < 2:
         raise InputError(f"{plan.source} v{plan.version} compares no cell with its baseline over 2 queries or more.")
+    means = np.average(differences, axis=1, weights=weights)
+    apart = differences - means[:, None]
     return SourceGains(
         plan.source,
         tuple(row.cell for row in rows),
         tuple(kind_of(row.cell, plan.baseline) for row in rows),
-        differences.mean(axis=1),
-        np.cov(differences, ddof=1).reshape(len(rows), len(rows)) / n_queries,
+        means,
+        (apart * weights) @ apart.T / weights.sum() / (effective_number(weights.tolist()) - 1),
         n_queries,
     )
 

@@ -16,6 +16,7 @@ from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
 from runner.decide.sample_size import detectable
 from runner.decide.tiers import bar, beside_baseline, recommendation, tier
+from runner.decide.turning import turnings
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, scored, version_labels
@@ -78,6 +79,12 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     lists = _lists(comparison, documents, labels, arms, texts, beside_baseline(cells, plan))
     frozen = [] if published else [version.judge_path, version.preregistration_path]
     made_from = [version.corpus_path, version.queries_path, *frozen]
+    decided = outcome(
+        comparison,
+        cells,
+        bar(cells, control_rows, plan, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
+        by_one_model=panel is not None and panel.by_one_model,
+    )
     results = Results(
         schema_version=1,
         kind=kind,
@@ -101,12 +108,8 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
         sources=source_documents(comparison, second_grades(labels)),
         spans=None if published else span_scores(comparison, labels, _readings(version, comparison)),
         previous=None,
-        outcome=outcome(
-            comparison,
-            cells,
-            bar(cells, control_rows, plan, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
-            by_one_model=panel is not None and panel.by_one_model,
-        ),
+        outcome=decided,
+        turnings=[] if published or decided.barred_by else [*turnings(comparison, cells, decided.recommended)],
         unanswered=comparison.unanswered,
         weights=[] if set(comparison.weighing.topics) == {1} else comparison.weighing.topics,
     )

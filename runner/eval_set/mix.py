@@ -13,7 +13,7 @@ from typing import NamedTuple
 from runner.eval_set.shapes.queries import WORDINGS, QueryRow
 
 PARTS = 1000
-"""The heaviest topic's weight, before what all weights have in common is divided out; others are rounded to it."""
+"""The most that a topic weighs: weights that need greater numbers are rounded to thousandths of the heaviest one."""
 
 Mix = Mapping[str, Fraction]
 
@@ -42,7 +42,7 @@ def natural(queries: Sequence[QueryRow]) -> Mix:
 def weigh(queries: Sequence[QueryRow], mix: Mix) -> Weighing:
     """Return what each topic, and each wording, counts under a mix; a class without a query counts nowhere.
 
-    A class's share is spread evenly over its topics. A weight is a whole number of thousandths of the greatest one.
+    A class's share is spread evenly over its topics.
     """
     n_topics = Counter(_classes(query)[0] for query in queries)
     exact = [
@@ -75,9 +75,11 @@ def _classes(query: QueryRow) -> list[str]:
 
 
 def _whole(values: Sequence[Fraction]) -> list[int]:
-    """Return values as whole numbers in the same proportions, as near as PARTS allows; what is above 0 stays so."""
-    if not any(values):
-        return [0] * len(values)
-    unit = max(values, key=float) / PARTS
-    parts = [max(round(value / unit), 1) if value else 0 for value in values]
-    return [part // math.gcd(*parts) for part in parts]
+    """Return values as whole numbers in the same proportions, rounded to PARTS of the greatest if they need more."""
+    exact = [value * math.lcm(*(other.denominator for other in values)) for value in values]
+    parts = [int(value) // (math.gcd(*map(int, exact)) or 1) for value in exact]
+    if max(parts) <= PARTS:
+        return parts
+    unit = Fraction(max(parts), PARTS)
+    # What is above 0 stays so.
+    return [max(round(part / unit), 1) if part else 0 for part in parts]

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import mul
 from typing import NamedTuple, get_args
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from runner.base.figures import figure
 from runner.base.records import SCORE_UNIT
 from runner.decide.passages import Terms, marked, query_terms
 from runner.decide.tiers import beside_baseline, meets_criterion_5
+from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.shapes.lists import Cause, ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, Results
@@ -95,13 +97,14 @@ class Hit(NamedTuple):
 
 
 class MatrixRow(NamedTuple):
-    """A query with its score in each of the matrix's cells, in units of 1e-9.
+    """What was asked, of a query, with its score in each of the matrix's cells, in units of 1e-9.
 
     `sides` are the lists of the baseline and, if there is one, of its rival; `missed` the first TOP relevant documents
     in neither, with the best rank of any cell, and `further` counts the others. `absent` counts relevant documents that
     the collection lacks; `lower` are ids and grades of documents in neither list that nDCG counts nevertheless.
     """
 
+    asked: AskedWording
     query: QueryRow
     scores: Sequence[int]
     sides: Sequence[Sequence[Hit]]
@@ -142,19 +145,20 @@ def matrix(results: Results, lists: RankedLists) -> Matrix:
     """Return the table of #queries with its panels, from results and lists whose texts are inert."""
     shown = beside_baseline(results.cells, results.plan)
     cells = [*shown, *(row.cell for row in results.cells if row.cell not in shown)]
-    per_query = {row.cell: row.scores["ndcg@10"].per_query for row in results.cells}
+    per_query = {row.cell: row.by_wording.get("ndcg@10") or row.scores["ndcg@10"].per_query for row in results.cells}
     scores = list(zip(*(per_query[cell] for cell in cells), strict=True))
     # What tells the two apart comes first, whichever of them it favours.
     parted = [abs(each[len(shown) - 1] - each[0]) for each in scores]
-    order = sorted(range(len(scores)), key=lambda number: (-parted[number], results.queries[number].id))
+    wordings, topics = asked(results.queries), {query.id: query for query in results.queries}
+    order = sorted(range(len(scores)), key=lambda number: (-parted[number], wordings[number].id))
     # The judge of most grades goes without saying.
     judges = Counter(pair.judge for query in lists.queries for pair in query.documents if pair.judge)
     judge = max(judges, key=lambda name: (judges[name], name), default="")
     listed, least = {query.id: query for query in lists.queries}, results.plan.relevant_grade
     rows = []
     for number in order[:MOST_QUERIES]:
-        query = results.queries[number]
-        panel = _Panel(listed.get(query.id), lists, query, judge, shown, least)
+        one = wordings[number]
+        panel = _Panel(listed.get(one.id), lists, (one, topics[one.topic]), judge, shown, least)
         rows.append(panel.row(scores[number]))
     misses = [_misses(cell, lists) for cell in cells] if any(query.missed for query in lists.queries) else []
     relevant = sum((pair.grade or 0) >= least for query in lists.queries for pair in query.documents)
@@ -174,17 +178,18 @@ class _Panel:
         self,
         lists: QueryLists | None,
         ranked: RankedLists,
-        query: QueryRow,
+        query: tuple[AskedWording, QueryRow],
         judge: str,
         cells: Sequence[str],
         least: int,
     ) -> None:
-        self.query, self.judge, self.least, self.documents = query, judge, least, ranked.documents
-        self.lists = lists or QueryLists(id=query.id, relevant=0, documents=[], hits={})
+        self.one, self.query = query
+        self.judge, self.least, self.documents = judge, least, ranked.documents
+        self.lists = lists or QueryLists(id=self.one.id, relevant=0, documents=[], hits={})
         self.hits = {cell: self.lists.hits.get(cell, [])[:TOP] for cell in cells}
         # Where each list has a document, by its place among the query's pairs.
         self.ranks = [{hit[0]: rank for rank, hit in enumerate(hits, 1)} for hits in self.hits.values()]
-        self.asked = query_terms(query.said) - ASKING if ranked.texts else frozenset[str]()
+        self.asked = query_terms(self.one.text) - ASKING if ranked.texts else frozenset[str]()
         self.terms: Terms = self.asked
 
     def row(self, scores: Sequence[int]) -> MatrixRow:
@@ -195,6 +200,7 @@ class _Panel:
         others_of = [self.ranks[:number] + self.ranks[number + 1 :] for number in range(len(self.ranks))]
         self.terms = self._telling([*spans, *((place, None) for place in left[:TOP])])
         return MatrixRow(
+            asked=self.one,
             query=self.query,
             scores=scores,
             # Beside each list stands the other one, if there is one.
@@ -298,14 +304,14 @@ def _span(start: int, end: int) -> str:
 def turning_queries(results: Results) -> dict[str, list[str]]:
     """Return by cell the queries that make or unmake it a candidate, each left out alone; nothing is tested again."""
     base = next((row for row in results.cells if row.test is None), None)
-    if base is None or len(results.queries) < 2:
+    if base is None or results.counted < 2:
         return {}
     turning = {row.cell: _turning(row, base, results) for row in results.cells if row.test is not None}
     return {cell: queries for cell, queries in turning.items() if queries}
 
 
 def _turning(row: CellResult, base: CellResult, results: Results) -> list[str]:
-    n = len(results.queries)
+    weights = results.topic_weights
     gains, recalls = (
         [own - other for own, other in zip(row.scores[name].per_query, base.scores[name].per_query, strict=True)]
         for name in ("ndcg@10", "recall@10")
@@ -313,8 +319,10 @@ def _turning(row: CellResult, base: CellResult, results: Results) -> list[str]:
 
     # Point estimates alone, as criterion 5 has them.
     def is_candidate(*left: int) -> bool:
-        means = [(sum(each) - sum(each[at] for at in left)) / (n - len(left)) / SCORE_UNIT for each in (gains, recalls)]
+        kept = [0 if at in left else weight for at, weight in enumerate(weights)]
+        means = [sum(map(mul, kept, each)) / sum(kept) / SCORE_UNIT for each in (gains, recalls)]
         return meets_criterion_5(means[0], means[1], results.plan.rule)
 
     now = is_candidate()
-    return [query.id for number, query in enumerate(results.queries) if is_candidate(number) != now]
+    counted = [number for number, weight in enumerate(weights) if weight]
+    return [results.queries[number].id for number in counted if is_candidate(number) != now]

@@ -10,16 +10,17 @@ from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import SCORE_UNIT
 from runner.base.store import disk_errors
+from runner.eval_set.asked import asked
 from runner.eval_set.shapes.judges import Estimate, SourceFound
 from runner.eval_set.shapes.lists import RankedLists
-from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.results import CellResult, Results, Turning
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Row = dict[str, JSON]
 
-TABLES = ("cells", "queries", "hits")
+TABLES = ("cells", "queries", "hits", "mix")
 
 
 def table(results: Results, lists: RankedLists, name: str) -> "DataFrame":
@@ -33,8 +34,10 @@ def table(results: Results, lists: RankedLists, name: str) -> "DataFrame":
         ranking = enumerate(results.cells, start=1)
         return pandas.DataFrame([_cell(place, row) | _sources(found.get(row.cell)) for place, row in ranking])
     if name == "queries":
-        columns = ["query", "query_kind", "origin", "stratum", "cell", "measure", "value"]
+        columns = ["query", "query_kind", "origin", "stratum", "weight", "wording", "cell", "measure", "value"]
         return pandas.DataFrame(_queries(results), columns=columns)
+    if name == "mix":
+        return pandas.DataFrame([turn.model_dump() for turn in results.turnings], columns=[*Turning.model_fields])
     columns = ["query", "cell", "rank", "doc_id", "grade", "start", "end"]
     return pandas.DataFrame(_hits(results, lists), columns=columns).astype({"grade": "Int64"})
 
@@ -66,11 +69,19 @@ def _sources(found: SourceFound | None) -> Row:
 
 
 def _queries(results: Results) -> Iterator[tuple[JSON, ...]]:
-    for number, query in enumerate(results.queries):
+    """Yield the scores by query, and those of each wording after them."""
+    topics = {query.id: (query.kind, query.origin, query.stratum) for query in results.queries}
+    weights = dict(zip(topics, results.topic_weights, strict=True))
+    for number, query_id in enumerate(topics):
         for row in results.cells:
             for measure, scores in row.scores.items():
                 value = scores.per_query[number] / SCORE_UNIT
-                yield query.id, query.kind, query.origin, query.stratum, row.cell, measure, value
+                yield query_id, *topics[query_id], weights[query_id], "", row.cell, measure, value
+    for number, one in enumerate(asked(results.queries)):
+        for row in results.cells if one.wording else ():
+            for measure, units in row.by_wording.items():
+                value = units[number] / SCORE_UNIT
+                yield one.topic, *topics[one.topic], weights[one.topic], one.wording, row.cell, measure, value
 
 
 def _hits(results: Results, lists: RankedLists) -> Iterator[tuple[JSON, ...]]:

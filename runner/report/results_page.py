@@ -177,6 +177,7 @@ _ASKED: dict[str, object] = {
         ranked,
         read_chunks,
         recall_words,
+        sentences.asked_words,
         sentences.can_say,
         sentences.command,
         sentences.found,

@@ -38,6 +38,11 @@ def found(results: Results, decision: Decision | None = None) -> str:
     return _said("outcome", "found", results, decision)
 
 
+def asked_words(results: Results) -> str:
+    """Return which queries count, how much, and at which mix of them the choice would turn; "" if all is plain."""
+    return _said("queries", "asked", results)
+
+
 def next_step(results: Results, decision: Decision | None = None) -> str:
     """Return the one thing to do next."""
     return _said("outcome", "next_step", results, decision)
@@ -205,15 +210,17 @@ def never_compared(cells: Iterable[CellResult]) -> list[EncoderSpec]:
 def carried_by_one(results: Results) -> Iterator[tuple[CellResult, str, float]]:
     """Yield the candidates that gain less than half without the query that serves them best, with both."""
     baseline = next(row for row in results.cells if row.test is None).scores["ndcg@10"].per_query
+    weights = results.topic_weights
     for row in results.cells:
         if row.test is None or not row.meets_criterion_5:
             continue
         own = row.scores["ndcg@10"].per_query
         gains = [score - other for score, other in zip(own, baseline, strict=True)]
-        # Without the query of the greatest gain the mean is lowest.
-        without = left_out(gains)[0].low
+        kept = [each for each in zip(gains, weights, results.queries, strict=True) if each[1]]
+        # Without the query that gives the mean most it is lowest.
+        without = left_out([gain for gain, _, _ in kept], [weight for _, weight, _ in kept])[0].low
         if round4(without) < round4(row.differences["ndcg@10"].mean) / 2:
-            yield row, results.queries[gains.index(max(gains))].id, without
+            yield row, max(kept, key=lambda each: each[0] * each[1])[2].id, without
 
 
 def favoured_sides(second: SecondJudge, alpha: float) -> Iterator[str]:

@@ -31,7 +31,9 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
     """
     width = terminal_width(WIDTH)
     is_explored = results.kind == "exploration"
+    said = sentences.asked_words(results)
     notes = [
+        *([said] if said else []),
         *(f"{row.cell}: {row.diagnosis}" for row in results.cells if row.diagnosis),
         *([] if is_said or decided else [f"next: {sentences.next_step(results)}"]),
     ]

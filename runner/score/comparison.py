@@ -12,12 +12,12 @@ from runner.base.records import SCORE_UNIT, Interval, Ints, Qrels, Run, Scores
 from runner.eval_set.asked import AskedWording, asked, asked_ids
 from runner.eval_set.kinds import near_copies
 from runner.eval_set.labels import version_labels
-from runner.eval_set.mix import Weighing, natural, stated, weigh
+from runner.eval_set.mix import Mix, Weighing, natural, stated, weigh
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.paired import Difference, ExpectedGain, LossBound, MeasureResult, PairedTest, RecallBound
 from runner.eval_set.shapes.plan import Bootstrap, ScoredPlan
-from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.shapes.queries import WORDINGS, QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
 from runner.score.expected_gain import expected_gain
@@ -73,12 +73,17 @@ class Comparison:
         return [query_id for query_id in self.query_ids if relevant.get(query_id, 0) < self.plan.relevant_grade]
 
     @cached_property
+    def mix(self) -> Mix:
+        """The share of all asking that each class of queries stands for."""
+        return stated(self.plan.mix) or natural(self.queries)
+
+    @cached_property
     def weighing(self) -> Weighing:
         """What each topic counts, 0 if no document answers it, and each wording of one.
 
         If no topic has an answer, all count: else nothing would be left to score.
         """
-        weighing = weigh(self.queries, stated(self.plan.mix) or natural(self.queries))
+        weighing = weigh(self.queries, self.mix)
         if len(self.unanswered) in (0, len(self.queries)):
             return weighing
         left = set(self.unanswered)
@@ -135,19 +140,26 @@ class Comparison:
         return {measure: list(values[measure]) for measure in ("ndcg@10", "recall@10")}
 
     def by_topic(self, scores: Scores) -> Scores:
-        """Return scores of what was asked as those of topics: the weighted mean of wordings, to the nearest unit."""
+        """Return scores of what was asked as those of topics."""
         if len(self.asked) == len(self.queries):
             return scores
-        places = {topic: place for place, topic in enumerate(self.query_ids)}
-        rows = np.array([places[one.topic] for one in self.asked])
-        own = np.array([self.weighing.wordings[one.wording] for one in self.asked])
-        size = np.bincount(rows, own).astype(np.int64)
-        values = {}
-        for measure, units in scores.values.items():
-            total = np.bincount(rows, own * np.array(units)).astype(np.int64)
-            # Halves go up.
-            values[measure] = tuple(((2 * total + size) // (2 * size)).tolist())
+        rows = self._means_of_topics(np.array([*scores.values.values()], np.int64), self.weighing.wordings).tolist()
+        values = {measure: tuple(row) for measure, row in zip(scores.values, rows, strict=True)}
         return Scores(scores.cell, tuple(self.query_ids), values)
+
+    def of_topics(self, cells: Sequence[str], measure: str, wordings: Mapping[str, int]) -> Ints:
+        """Return the scores of some cells by topic (cells, topics), under other weights of the wordings."""
+        rows = np.array([self.wording_scores[cell].values[measure] for cell in cells], np.int64)
+        return self._means_of_topics(rows, wordings)
+
+    def _means_of_topics(self, values: Ints, wordings: Mapping[str, int]) -> Ints:
+        """Return the weighted means over the wordings of each topic, to the nearest unit, halves up."""
+        own = np.array([wordings[one.wording] for one in self.asked])
+        # A topic's wordings stand beside one another.
+        starts = [place for place, one in enumerate(self.asked) if one.wording != WORDINGS[1]]
+        size = np.add.reduceat(own, starts)
+        means: Ints = (2 * np.add.reduceat(values * own, starts, axis=1) + size) // (2 * size)
+        return means
 
     @cached_property
     def highest_grade(self) -> int:

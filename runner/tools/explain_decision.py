@@ -91,7 +91,7 @@ def _of_cell(row: CellResult, results: Results) -> str:
     p, bar = row.test.p_gain, row.test.bar
     claimed = "no p" if p is None or bar is None else f"p of no gain {', bar '.join(p_and_bar(p, bar))}"
     level = 100 * (1 - results.plan.significance.alpha)
-    fall = recall_words(row, len(results.queries), results.plan.rule)
+    fall = recall_words(row, results.counted, results.plan.rule)
     sentence += (
         f"; {row.differences['ndcg@10'].mean:+.4f} nDCG@10 to the baseline ({kind}{level:g} % interval {low:+.4f} "
         f"to {high:+.4f}, {claimed}); Recall@10: {fall}"

@@ -79,7 +79,7 @@ def test_both_formats_hold_every_row_and_one_lies_beside_the_other(tmp_path):
         write_tables(FOUND, LISTS, tmp_path, form)
     for name in TABLES:
         written, read = read_csv(tmp_path / f"{name}.csv"), parquet.read_table(tmp_path / f"{name}.parquet")
-        assert list(written[0]) == read.column_names
+        assert not written or list(written[0]) == read.column_names
         assert len(written) == read.num_rows == len(table(FOUND, LISTS, name))
     grades = {row["grade"] for row in read_csv(tmp_path / "hits.csv")}
     assert grades <= {"", "0", "1", "2", "3"}

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from runner.base.schema import Count, Ends, FrozenModel, Sha256, Sparse
+from runner.base.schema import Count, Ends, FrozenModel, Sha256, Share, Sparse
 from runner.eval_set.shapes.cell import Provenance
 from runner.eval_set.shapes.corpus import CollectionFacts, Quarantined
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict
@@ -25,6 +25,7 @@ from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
+What = Literal["citations", "plain wordings"]
 Role = Literal["baseline", "preregistered", "exploratory", "compared"]
 Bar = Literal["unjudged", "controls", "baseline", "noise"]
 """What keeps figures from deciding: unjudged pairs, a control or the baseline in the null gate, or the noise floor."""
@@ -124,6 +125,19 @@ class Outcome(FrozenModel):
     detectable: float | None
 
 
+class Turning(FrozenModel):
+    """At which shares the recommendation would be another: the nearest hundredths below and above the share `now`.
+
+    Of citations (kinds that name or quote what they look for) among all asking, or of plain wordings among both; null
+    if no share on that side turns it.
+    """
+
+    what: What
+    now: Share
+    below: Share | None
+    above: Share | None
+
+
 class Results(Sparse):
     """results.json: a pure function of plan, queries, labels, runs and cells; no time, host, backend or cost in it.
 
@@ -151,6 +165,7 @@ class Results(Sparse):
     previous: PreviousVersion | None
     outcome: Outcome
     sources: SourceDocuments | None = None
+    turnings: list[Turning] = Field(default_factory=list)
     unanswered: list[str] = Field(default_factory=list)
     weights: list[Count] = Field(default_factory=list)
 
