@@ -16,7 +16,6 @@ from runner.eval_set.shapes.judges import (
     CellUnderJudge,
     JudgeNoise,
     Judging,
-    Readers,
     SecondJudge,
 )
 from runner.eval_set.shapes.labels import Label, family
@@ -102,7 +101,6 @@ def _second(
     return SecondJudge(
         judge=twice[0].second_judge,
         models=sorted({double.second_model for double in twice} - {""}),
-        readers=_readers(twice),
         first_judges=sorted({double.first_judge for double in twice}),
         pairs=len(twice),
         queries=len({double.query_id for double in twice}),
@@ -118,11 +116,6 @@ def _second(
         ac2=ac2,
         by_cell=by_cell,
     )
-
-
-def _readers(twice: Sequence[Double]) -> Readers:
-    families = {_reader(model) for double in twice for model in (double.first_model, double.second_model)}
-    return "people" if PEOPLE in families else "one family" if len(families) == 1 else "families"
 
 
 def judging(comparison: Comparison, labels: Sequence[Label]) -> Judging:

@@ -17,7 +17,6 @@ from runner.base import figures
 from runner.base.canonical import sha256
 from runner.base.places import OWN_FILES
 from runner.decide.tiers import interval_of, stand
-from runner.judge.agreement.kappa import left_open
 
 TEMPLATES = OWN_FILES / "templates"
 
@@ -29,7 +28,7 @@ _FILTERS = {
 """Every way to write a figure."""
 
 _ASKED: tuple[Callable[..., object], ...] = (
-    *(interval_of, left_open, stand),
+    *(interval_of, stand),
     *(figures.figure_beside_bar, figures.p_and_bar, figures.texts),
 )
 

@@ -42,14 +42,6 @@ def test_everything_known_of_the_judges_is_joined_and_survives_a_round_trip():
     assert found == agreement(labels, runs, queries, PLAN)
 
 
-def test_two_readings_by_one_model_are_said_to_be_one_models():
-    labels, runs, queries = judged()
-    beside = [row.model_copy(update={"model": "model-2-20260131"}) if row.judge == "one" else row for row in labels]
-    found = {name: agreement(rows, runs, queries, PLAN) for name, rows in (("one", beside), ("two", labels))}
-    assert found["one"].seconds[0].readers == "one family"
-    assert found["two"].seconds[0].readers == "people"
-
-
 @pytest.mark.parametrize(
     ("first", "second", "share", "expected"),
     [

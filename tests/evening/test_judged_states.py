@@ -179,7 +179,8 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
     assert import_files(version, answers, model=FIRST, **given) == 88
     assert "warning" not in capsys.readouterr().err
     assert "chosen is" in by_file(version, corpus, CHOICE).run()
-    assert [second.readers for second in load_results(version).judging.seconds] == ["one family"]
+    panel = load_results(version).judging
+    assert (len(panel.graded), panel.graded == panel.read_again, panel.by_one_model) == (1, True, True)
 
 
 def test_first_grades_of_a_model_that_the_plan_does_not_name_are_refused(opened, corpus):

@@ -28,7 +28,6 @@ def second_judge(challengers, baseline):
     return SecondJudge(
         judge=SECOND,
         models=[MODEL],
-        readers="families",
         first_judges=[FIRST],
         pairs=400,
         queries=30,

@@ -1,7 +1,5 @@
 """The shape of `judging` in results.json: how judges agree, and what other grades would do to the decision."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from runner.base.schema import Count, Ends, FrozenModel, Share, Sparse
@@ -53,10 +51,6 @@ class CellUnderJudge(FrozenModel):
     holds: bool
 
 
-Readers = Literal["one family", "families", "people"]
-"""Whose both readings of every pair are: language models of one family, of several, a person's among them."""
-
-
 class SecondJudge(Sparse):
     """One judge's readings of pairs that another had graded, and what they make of the decision.
 
@@ -73,7 +67,6 @@ class SecondJudge(Sparse):
 
     judge: str
     models: list[str]
-    readers: Readers
     first_judges: list[str]
     pairs: Count
     queries: Count

@@ -13,7 +13,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.base.figures import whole_percent
 from runner.base.records import Ints
 from runner.eval_set.shapes.judges import Estimate
 from runner.score.bootstrap import bootstrap_counts
@@ -27,19 +26,6 @@ def unseen(pairs: int, confidence: float) -> float:
     """
     all_seen: float = (1 - confidence) ** (1 / pairs)
     return 1 - all_seen
-
-
-def left_open(same: int, pairs: int, confidence: float) -> str:
-    """Return the bound on what was never seen, if all or none of the pairs were graded alike; else "".
-
-    >>> left_open(60, 60, 0.95)
-    'none of 60 pairs was graded otherwise: up to 5 % of pairs may be (95 %)'
-    """
-    if not pairs or 0 < same < pairs:
-        return ""
-    counted = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
-    possible = f"up to {whole_percent(unseen(pairs, confidence))} of pairs may be ({100 * confidence:g} %)"
-    return f"none of {counted} was graded {'otherwise' if same else 'alike'}: {possible}"
 
 
 RESAMPLES = 2_000
