@@ -77,7 +77,7 @@ def decided(version):
 
 
 def run_every_cell(version):
-    """Cells whose runs find one document for the first query and nothing for the others."""
+    """Cells whose runs find one document for the first query, its own, and nothing for the others."""
     hits = {row["id"]: () for row in query_rows()} | {"q01": (Hit("BILLS-117hr101ih", 1.0, Span(0, 9)),)}
     for cell in version.plan().cells:
         for path in (version.run_path(cell), version.chunk_run_path(cell)):
@@ -103,8 +103,9 @@ def one_cell(tmp_path):
 def labels(tmp_path):
     version = begin(tmp_path)
     run_every_cell(version)
-    judged = label("q01", "BILLS-117hr101ih")
-    append_labels(version.labels_path, [judged.model_copy(update={"prompt_sha256": file_sha256(version.judge_path)})])
+    prompt = {"prompt_sha256": file_sha256(version.judge_path)}
+    judged = [label(row["id"], row["source_document"]).model_copy(update=prompt) for row in query_rows()]
+    append_labels(version.labels_path, judged)
     return version
 
 
@@ -118,7 +119,7 @@ STATES = [
     (few_queries, "undecided: 1 more to be written: there are 24 queries, and at least 25 are needed"),
     (begin, "undecided: 8 of 8 cells to embed and search"),
     (one_cell, "undecided: 1 of 8 cells to embed and search"),
-    (lambda folder: run_every_cell(begin(folder)), "undecided: 1 of 1 pairs to judge; their files are to be written"),
+    (lambda folder: run_every_cell(begin(folder)), "undecided: 25 of 25 pairs to judge; their files are to be written"),
     (labels, "undecided: everything is there: scores and verdict"),
     (lambda folder: decided(labels(folder)), "undecided: what was chosen is not locked yet; `run` locks it"),
     (lambda folder: write_lock(labels(folder).record), "undecided: everything is there: scores and verdict"),
