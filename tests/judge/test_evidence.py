@@ -23,9 +23,10 @@ BY_WORDS = "The zymurgist of Quern shall file form 88-Q before the ides of March
 BY_MEANING = "Old soldiers who lost a limb in combat receive a monthly payment for life from the treasury."
 
 
-def filled(size, *planted):
-    """A text of so many characters about ledgers, with each sentence at its place."""
-    text = "".join(f"Clause {n} orders that ledger {n} of the county be bound.\n" for n in range(size // 55 + 1))[:size]
+def filled(size, *planted, cycle=10**6):
+    """A text of so many characters about ledgers, of so many different clauses, with each sentence at its place."""
+    numbers = (n % cycle for n in range(size // 55 + 1))
+    text = "".join(f"Clause {n:03} orders that ledger {n:03} of the county be bound.\n" for n in numbers)[:size]
     for place, sentence in planted:
         text = f"{text[:place]}\n{sentence}\n{text[place:]}"
     return text
@@ -60,9 +61,9 @@ def test_the_deciding_passage_deep_in_a_long_document_is_shown_by_words_alone(tm
 
 
 @pytest.mark.model
-@pytest.mark.slow
 def test_the_deciding_passage_deep_in_a_long_document_is_shown_by_meaning_alone(tmp_path):
-    long = document(filled(500_000, (371_000, BY_MEANING)))
+    # Of few clauses, so that few windows differ and have to be embedded.
+    long = document(filled(500_000, (371_000, BY_MEANING), cycle=20))
     made = Passages(SETTINGS, encoder_for("minilm-l6-v2"), Store(tmp_path))
     assert BY_MEANING in shown_text(made, long, "disability pension of war veterans")
 
@@ -86,14 +87,13 @@ def test_what_is_shown_is_a_function_of_wordings_document_and_settings_alone(pas
     assert passages.shown(long, topics) == alone
 
 
-def test_a_passage_under_a_heading_that_answers_is_shown_though_it_says_nothing_of_it(passages):
+@pytest.mark.parametrize("about", ["Pensions of lighthouse keepers", "Fees of harbour pilots", "Oaths of bee wardens"])
+def test_a_passage_under_a_heading_that_answers_is_shown_though_it_says_nothing_of_it(passages, about):
     # Six hundred characters and more after its heading, so that no window has both.
     clause = "It is paid each month, in coin, to whoever holds the post, and the sum is nine."
-    parts = [filled(30_000), f"Sec. 2. Pensions of lighthouse keepers\n{'It is so. ' * 70}\n{clause}\n", filled(30_000)]
-    start, end = len(parts[0]), len(parts[0]) + len(parts[1])
-    section = Section(Span(start, end), 1, "section", "Sec. 2. Pensions of lighthouse keepers")
-    assert clause in shown_text(passages, document("".join(parts), section), "pensions lighthouse keepers")
-    assert clause not in shown_text(passages, document("".join(parts)), "pensions lighthouse keepers")
+    parts = [filled(30_000), f"Sec. 2. {about}\n{'It is so. ' * 70}\n{clause}\n", filled(30_000)]
+    section = Section(Span(len(parts[0]), len(parts[0]) + len(parts[1])), 1, "section", f"Sec. 2. {about}")
+    assert clause in shown_text(passages, document("".join(parts), section), about.lower())
 
 
 class Shaky(SmallEncoder):
