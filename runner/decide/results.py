@@ -72,7 +72,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     label_facts = _published_facts(version, comparison, facts) if facts else _label_facts(version, comparison, labels)
     texts = None if published else texts_to_show(version)
     arms = {
-        cell: read_arms(version.arms_path(cell), comparison.query_ids)
+        cell: read_arms(version.arms_path(cell), [one.id for one in comparison.asked])
         for cell, facts in comparison.facts.items()
         if facts.arms_sha256 is not None
     }

@@ -50,6 +50,8 @@ def weigh(queries: Sequence[QueryRow], mix: Mix) -> Weighing:
         for query in queries
     ]
     of_wordings = _whole([mix.get(wording, Fraction()) for wording in WORDINGS])
+    if not any(of_wordings):  # of topics that weigh nothing, or that there are not
+        of_wordings = [1, 1]
     return Weighing(_whole(exact), {"": 1, **dict(zip(WORDINGS, of_wordings, strict=True))})
 
 

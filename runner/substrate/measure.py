@@ -178,7 +178,7 @@ def _quantisation(
     for depth, floor in INDEX_RECALL_FLOORS.items():
         shares = recall[depth]
         # The worst queries first, of equal ones by id.
-        short = sorted(pair for pair in zip(shares, comparison.query_ids, strict=True) if pair[0] < 1)
+        short = sorted(pair for pair in zip(shares, graded[EXACT].hits, strict=True) if pair[0] < 1)
         of_depth = IndexRecallResult(
             depth=depth,
             mean=sum(shares) / len(shares),

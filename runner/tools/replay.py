@@ -40,6 +40,7 @@ from runner.embed.probe import PARAPHRASES, UNLIMITED, Beside, beside
 from runner.embed.reranker import TOLERANCE
 from runner.embed.weights import verified_folder
 from runner.eval_set import catalog
+from runner.eval_set.asked import asked
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.lock import verify_version
@@ -261,6 +262,7 @@ def _explained(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -
     explained: dict[str, Noise] = {}
     by_encoder: dict[str, list[Noise]] = {}
     fused: dict[str, str] = {}
+    grades = {one.id: known.qrels.get(one.topic, {}) for one in asked(known.queries)}
     for name, cell in ((row.cell, parse_cell(row.cell)) for row in known.results.cells):
         if isinstance(cell, BM25Cell):
             explained[name] = Noise()
@@ -273,7 +275,7 @@ def _explained(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -
         if isinstance(cell, DenseCell) and cell.variant == "int8":
             rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
         then, seed = known.run(name), known.results.plan.bootstrap.seed
-        explained[name] = noise(then, replayed[name], list(then.hits), known.qrels, rounding, seed)
+        explained[name] = noise(then, replayed[name], list(grades), grades, rounding, seed)
         if not isinstance(cell, CrossCell):
             by_encoder.setdefault(cell.encoder, []).append(explained[name])
     most = {encoder: Noise(*map(max, zip(*noises, strict=True))) for encoder, noises in by_encoder.items()}

@@ -42,7 +42,7 @@ def run(
     *,
     rehearsal: bool = False,
 ) -> str:
-    version = _prepared(folder, rehearsal=rehearsal)
+    version = prepared(folder, rehearsal=rehearsal)
     with few_draws_in_plans():
         while True:
             try:
@@ -61,13 +61,13 @@ def judged(version: Version, only: slice = slice(None)) -> None:
 
 def run_to_judges(folder: Path) -> None:
     """An evening as far as it goes before anything is judged."""
-    version = _prepared(folder)
+    version = prepared(folder)
     write_plans(version)
     with suppress(InputNeeded):
         Evening(version, folder / "corpus", backend=LocalBackend(fake_encoders)).run()
 
 
-def _prepared(folder: Path, *, rehearsal: bool = False) -> Version:
+def prepared(folder: Path, *, rehearsal: bool = False) -> Version:
     version = make_version(folder, rehearsal=rehearsal)
     if not (folder / "corpus.written").exists():
         write_corpus(folder / "corpus")
@@ -101,14 +101,14 @@ def few_draws_in_plans() -> Iterator[None]:
 def run_counting(folder: Path, total: Path, encoders: Callable[[str], Encoder] = fake_encoders) -> None:
     """`run`, and how often it opened or placed a file of version and work, written to the file `total`."""
     steps: list[int] = []
-    before_each_step(_prepared(folder), steps.append)
+    before_each_step(prepared(folder), steps.append)
     run(folder, encoders=encoders)
     total.write_text(str(len(steps)))
 
 
 def run_until(folder: Path, last: int, encoders: Callable[[str], Encoder] = fake_encoders) -> None:
     """`run`, killed just before its step number `last`."""
-    before_each_step(_prepared(folder), lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == last else None)
+    before_each_step(prepared(folder), lambda step: os.kill(os.getpid(), signal.SIGKILL) if step == last else None)
     run(folder, encoders=encoders)
 
 
