@@ -290,18 +290,17 @@ GROUPS["Look closer"] = (
     ),
     Verb(
         "export",
-        "results as CSV or Parquet tables",
+        "results, queries and grades as CSV or Parquet",
         "version:export",
-        "export demo --format csv --output tables",
+        "export demo --output tables",
         f"""{_VERSION}
         --version N   of this version instead of the newest
         --rehearse   the rehearsal's results
-        --format csv|parquet!   of the files
-        --output FOLDER!   where they go; outside the record""",
-        """Tables: cells (one row a cell), queries (query, cell, measure, value) and hits. They hold ids, grades and
-        figures of results.json, no text of documents. exit codes: 0 done, 2 usage or input error, or a file is there
-        already, 4 a locked record changed, 5 disk""",
-        "Writes a version's results as tables.",
+        --output PATH!   a folder for all as CSV, or one: scores.csv, hits.parquet; outside the record""",
+        """Tables: cells (one row a cell), scores (query, cell, measure, value), hits, queries (as `queries add` and
+        `try` read them) and grades (as `labels import` does). No text of documents is in them. exit codes: 0 done,
+        2 usage or input error, or a file is there already, 4 a locked record changed, 5 disk""",
+        "Writes a version's results, queries and grades as tables.",
     ),
     Verb(
         "pooled",

@@ -15,7 +15,7 @@ from runner.commands.lock import verify_folder
 from runner.eval_set.history import versions_of
 from runner.eval_set.labels import label_prefix, load_labels
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import Version, load_lists, load_results
+from runner.eval_set.version import Version
 
 
 def view(options: argparse.Namespace) -> None:
@@ -73,7 +73,7 @@ def verify(options: argparse.Namespace) -> int | None:
 
 
 def export(options: argparse.Namespace) -> None:
-    """Write a version's results as tables, of the newest or of the version that --version names."""
+    """Write a version's results, queries and grades as tables, of the newest or of the version that --version names."""
     from runner.report.export import write_tables
     from runner.report.html_file import outside_records
 
@@ -89,7 +89,7 @@ def export(options: argparse.Namespace) -> None:
     outside_records(options.output, version.work, version.folder.parent)
     if not version.results_path.exists():
         raise InputError(f"{version.results_path} does not exist; `run` makes it. Or name another --version.")
-    rows = write_tables(load_results(version), load_lists(version), options.output, options.format)
+    rows = write_tables(version, options.output)
     answer("\n".join(f"{display(path)}: {count:,} rows" for path, count in rows.items()))
 
 

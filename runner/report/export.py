@@ -1,9 +1,10 @@
-"""A version's results as tables, for a notebook, a spreadsheet or a database; results.json is the interface."""
+"""A version's results, queries and grades as tables, for a notebook, a spreadsheet or a database."""
 
+import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import InputError
@@ -11,35 +12,67 @@ from runner.base.given_files import display
 from runner.base.records import SCORE_UNIT
 from runner.base.store import disk_errors
 from runner.eval_set.asked import asked
+from runner.eval_set.labels import load_labels
 from runner.eval_set.shapes.judges import Estimate, SourceFound
 from runner.eval_set.shapes.lists import RankedLists
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import CellResult, Results, Turning
+from runner.eval_set.trec import read_trec_qrels
+from runner.eval_set.version import Version, load_lists, load_results
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Row = dict[str, JSON]
 
-TABLES = ("cells", "queries", "hits", "mix")
+TABLES = ("cells", "scores", "hits", "queries", "mix")
+"""What results.json and lists.json hold."""
+
+GRADES = "grades"
+"""The table of what judges said, which is a version's own."""
+
+_COLUMNS = {
+    "scores": ("query", "query_kind", "origin", "stratum", "weight", "wording", "cell", "measure", "value"),
+    "hits": ("query", "cell", "rank", "doc_id", "grade", "start", "end"),
+    "queries": ("query_id", "query", "paraphrased", "document", "kind", "origin", "stratum", "note"),
+    "mix": tuple(Turning.model_fields),
+    GRADES: ("query_id", "doc_id", "grade", "reason", "judge", "round"),
+}
+
+ENDINGS = (".csv", ".parquet")
+
+Content = tuple[Sequence[str], list[tuple[JSON, ...]]]
+"""Columns and rows."""
 
 
 def table(results: Results, lists: RankedLists, name: str) -> "DataFrame":
-    """Return one of TABLES: a row per cell, per score of a query, or per place in a list."""
+    """Return one of TABLES: a row per cell, per score of a query, per place in a list, or per query."""
+    return _frame(_content(results, lists, name))
+
+
+def _content(results: Results, lists: RankedLists, name: str) -> Content:
+    if name == "cells":
+        found = {row.cell: row for row in results.sources.cells} if results.sources else {}
+        rows = [_cell(place, row) | _sources(found.get(row.cell)) for place, row in enumerate(results.cells, start=1)]
+        columns = [*dict.fromkeys(column for row in rows for column in row)]
+        return columns, [tuple(row.get(column) for column in columns) for row in rows]
+    made = {
+        "scores": _scores(results),
+        "hits": _hits(results, lists),
+        "queries": map(_query, results.queries),
+        "mix": (tuple(turn.model_dump().values()) for turn in results.turnings),
+    }
+    return _COLUMNS[name], [*made[name]]
+
+
+def _frame(content: Content) -> "DataFrame":
     try:
         import pandas
     except ImportError as error:
         raise InputError(_missing(error)) from error
-    if name == "cells":
-        found = {row.cell: row for row in results.sources.cells} if results.sources else {}
-        ranking = enumerate(results.cells, start=1)
-        return pandas.DataFrame([_cell(place, row) | _sources(found.get(row.cell)) for place, row in ranking])
-    if name == "queries":
-        columns = ["query", "query_kind", "origin", "stratum", "weight", "wording", "cell", "measure", "value"]
-        return pandas.DataFrame(_queries(results), columns=columns)
-    if name == "mix":
-        return pandas.DataFrame([turn.model_dump() for turn in results.turnings], columns=[*Turning.model_fields])
-    columns = ["query", "cell", "rank", "doc_id", "grade", "start", "end"]
-    return pandas.DataFrame(_hits(results, lists), columns=columns).astype({"grade": "Int64"})
+    columns, rows = content
+    frame = pandas.DataFrame(rows, columns=[*columns])
+    return frame.astype({"grade": "Int64"}) if "grade" in columns else frame
 
 
 def _cell(place: int, row: CellResult) -> Row:
@@ -68,7 +101,13 @@ def _sources(found: SourceFound | None) -> Row:
     return made
 
 
-def _queries(results: Results) -> Iterator[tuple[JSON, ...]]:
+def _query(row: QueryRow) -> tuple[JSON, ...]:
+    """Return a query as `queries add` reads it, and as `try` does, to which its document is the one that it wants."""
+    text = row.text or row.plain
+    return row.id, text, row.paraphrased, row.source_document, row.kind, row.origin, row.stratum, row.note
+
+
+def _scores(results: Results) -> Iterator[tuple[JSON, ...]]:
     """Yield the scores by query, and those of each wording after them."""
     topics = {query.id: (query.kind, query.origin, query.stratum) for query in results.queries}
     weights = dict(zip(topics, results.topic_weights, strict=True))
@@ -92,25 +131,52 @@ def _hits(results: Results, lists: RankedLists) -> Iterator[tuple[JSON, ...]]:
                 yield query.id, cell, rank, lists.documents[pair.document].doc_id, pair.grade, start, end
 
 
-def write_tables(
-    results: Results, lists: RankedLists, folder: Path, form: Literal["csv", "parquet"]
-) -> dict[Path, int]:
-    """Write every table and return the rows of each file; InputError if one is there, before any is written."""
-    frames = {folder / f"{name}.{form}": table(results, lists, name) for name in TABLES}
-    there = [path for path in frames if path.exists()]
-    if there or folder.is_file():
-        raise InputError(f"{display([*there, folder][0])} exists already. Give --output another folder.")
-    with disk_errors(folder):
-        for path, frame in frames.items():
-            write_atomic(path, _bytes(frame, form))
-    return {path: len(frame) for path, frame in frames.items()}
+def write_tables(version: Version, output: Path) -> dict[Path, int]:
+    """Write every table as CSV into a folder, or the one that a file is named for, as its ending says.
+
+    Return the rows of each file. InputError if one is there, before any is written, and for another name or ending.
+    """
+    results, lists = load_results(version), load_lists(version)
+    single = output.suffix.lower() in ENDINGS
+    names = [output.stem] if single else [*TABLES, GRADES]
+    if names[0] not in (*TABLES, GRADES):
+        raise InputError(
+            f"{display(output)}: tables are {', '.join((*TABLES, GRADES))}. Name the file for one of them."
+        )
+    contents = {
+        output if single else output / f"{name}.csv": (_COLUMNS[GRADES], _grades(version))
+        if name == GRADES
+        else _content(results, lists, name)
+        for name in names
+    }
+    there = [path for path in contents if path.exists()]
+    if there or output.is_file():
+        raise InputError(f"{display([*there, output][0])} exists already. Give --output another place.")
+    with disk_errors(output):
+        for path, content in contents.items():
+            write_atomic(path, _csv(content) if path.suffix.lower() == ".csv" else _parquet(content))
+    return {path: len(rows) for path, (_, rows) in contents.items()}
 
 
-def _bytes(frame: "DataFrame", form: str) -> bytes:
-    if form == "csv":
-        # Line ends of RFC 4180: with "\n" alone, a text that holds "\r" would be written without quotes.
-        return frame.to_csv(index=False, lineterminator="\r\n").encode()
+def _grades(version: Version) -> list[tuple[JSON, ...]]:
+    """Return every reading in force, or the published grades of a collection."""
+    if version.source.policy == "external":
+        qrels = read_trec_qrels(version.qrels_path)
+        return [(query, doc_id, grade, "", "", 1) for query in qrels for doc_id, grade in qrels[query].items()]
+    labels = load_labels(version.labels_path)
+    return [(each.query_id, each.doc_id, each.grade, each.reason, each.judge, each.round) for each in labels]
+
+
+def _csv(content: Content) -> bytes:
+    # Line ends of RFC 4180: with "\n" alone, a text that holds "\r" would be written without quotes.
+    target = io.StringIO(newline="")
+    csv.writer(target, lineterminator="\r\n").writerows([content[0], *content[1]])
+    return target.getvalue().encode()
+
+
+def _parquet(content: Content) -> bytes:
     target = io.BytesIO()
+    frame = _frame(content)
     try:
         frame.to_parquet(target, engine="pyarrow", index=False)
     except ImportError as error:

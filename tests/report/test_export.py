@@ -6,10 +6,16 @@ import pytest
 from runner.base.canonical import json_bytes
 from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
+from runner.eval_set.given import given_queries
+from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import write_lock
+from runner.eval_set.version import load_queries
+from runner.judge.answers import _csv_answers
+from runner.queries.query_file import read_queries
 from runner.report.export import TABLES, table, write_tables
 from tests.conftest import called
 from tests.support.full_results import big_scored
+from tests.support.small_set import make_version
 
 FOUND, LISTS = big_scored(3, 4, 5)
 
@@ -21,9 +27,9 @@ def _scored(version):
     return version
 
 
-def exported(version, folder, *further, form="csv"):
+def exported(version, folder, *further):
     where = f"--eval-set-path={version.folder.parent}"
-    return called("export", "--source=demo", where, f"--format={form}", f"--output={folder}", *further)
+    return called("export", "--source=demo", where, f"--output={folder}", *further)
 
 
 def read_csv(path):
@@ -49,7 +55,7 @@ def test_a_cell_has_one_row_with_the_figures_of_results_json():
 
 
 def test_every_score_of_a_query_is_a_row_and_their_mean_is_exact():
-    rows = table(FOUND, LISTS, "queries").query("measure == 'recall@10'")
+    rows = table(FOUND, LISTS, "scores").query("measure == 'recall@10'")
     for one in FOUND.cells:
         values = rows[rows["cell"] == one.cell]["value"].tolist()
         assert [round(value * SCORE_UNIT) for value in values] == one.scores["recall@10"].per_query
@@ -72,12 +78,12 @@ def test_hits_name_documents_and_a_pair_that_nobody_judged_has_no_grade():
     assert (len(none), list(none.columns)) == (0, list(rows.columns))
 
 
-def test_both_formats_hold_every_row_and_one_lies_beside_the_other(tmp_path):
+def test_both_formats_hold_every_row_and_one_lies_beside_the_other(scored, tmp_path):
     from pyarrow import parquet
 
-    for form in ("csv", "parquet"):
-        write_tables(FOUND, LISTS, tmp_path, form)
+    write_tables(scored, tmp_path)
     for name in TABLES:
+        write_tables(scored, tmp_path / f"{name}.parquet")
         written, read = read_csv(tmp_path / f"{name}.csv"), parquet.read_table(tmp_path / f"{name}.parquet")
         assert not written or list(written[0]) == read.column_names
         assert len(written) == read.num_rows == len(table(FOUND, LISTS, name))
@@ -85,29 +91,47 @@ def test_both_formats_hold_every_row_and_one_lies_beside_the_other(tmp_path):
     assert grades <= {"", "0", "1", "2", "3"}
 
 
-def test_a_file_that_is_there_is_refused_before_any_is_written(tmp_path):
+def test_queries_and_grades_come_out_as_they_are_taken_in(decided_evening, tmp_path):
+    version = make_version(decided_evening)
+    rows = write_tables(version, tmp_path)
+    queries, labels = load_queries(version.queries_path), load_labels(version.labels_path)
+    known = {"text", "plain", "paraphrased", "id", "source_document", "note"}
+    assert [row.model_dump(include=known) for row in read_queries(tmp_path / "queries.csv")] == [
+        row.model_dump(include=known) for row in queries
+    ]
+    wanted = given_queries(tmp_path / "queries.csv").wanted
+    assert {name: [document for _, document in own] for name, own in wanted.items()} == {
+        query.id: [query.source_document] * bool(query.source_document) for query in queries
+    }
+    answers = [(row["query_id"], row["doc_id"], row["grade"]) for _, row in _csv_answers(tmp_path / "grades.csv")]
+    assert answers == [(label.query_id, label.doc_id, label.grade) for label in labels]
+    assert rows[tmp_path / "grades.csv"] == len(labels) > 0
+
+
+def test_a_file_that_is_there_is_refused_before_any_is_written(scored, tmp_path):
     (tmp_path / "queries.csv").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match=r"queries\.csv exists already"):
-        write_tables(FOUND, LISTS, tmp_path, "csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["queries.csv"]
-    with pytest.raises(InputError, match="exists already"):
-        write_tables(FOUND, LISTS, tmp_path / "queries.csv", "csv")
+    for output in (tmp_path, tmp_path / "queries.csv"):
+        with pytest.raises(InputError, match=r"queries\.csv exists already"):
+            write_tables(scored, output)
+    with pytest.raises(InputError, match="tables are cells, scores"):
+        write_tables(scored, tmp_path / "query.csv")
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["queries.csv"]
 
 
-@pytest.mark.parametrize(("package", "form"), [("pandas", "csv"), ("pyarrow", "parquet")])
-def test_a_missing_package_is_named_and_nothing_is_written(tmp_path, monkeypatch, package, form):
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+def test_csv_needs_no_package_and_parquet_names_the_missing_one(scored, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("pandas", "pyarrow")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InputError, match=f"needs the package {package}"):
-        write_tables(FOUND, LISTS, tmp_path / "out", form)
-    assert not (tmp_path / "out").exists()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="needs the package pandas"):
+        write_tables(scored, tmp_path / "hits.parquet")
+    assert len(write_tables(scored, tmp_path / "out")) == len(TABLES) + 1
+    assert not (tmp_path / "hits.parquet").exists()
 
 
 def test_the_command_writes_every_table_and_says_where(scored, tmp_path, capsys):
     assert exported(scored, tmp_path / "out", "--version=1") == (0, "")
     said = capsys.readouterr().out
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.csv" for name in TABLES}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.csv" for name in (*TABLES, "grades")}
     assert f"{tmp_path / 'out' / 'cells.csv'}: 4 rows" in said
     code, message = exported(scored, tmp_path / "out", "--version=9")
     assert (code, "has no version 9; there: 1" in message) == (2, True)
@@ -135,14 +159,7 @@ def test_a_record_that_changed_since_its_lock_is_not_exported(scored, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("given", "missing"),
-    [
-        (["--source=demo"], "--format"),
-        (["--source=demo", "--format=xlsx", "--output=x"], "--format"),
-        (["--source=demo", "--format=csv", "--output="], "--output"),
-    ],
-)
-def test_format_and_output_are_asked_for(given, missing, capsys):
+@pytest.mark.parametrize("given", [["demo"], ["demo", "--output="]])
+def test_a_place_is_asked_for(given, capsys):
     assert called("export", *given)[0] == 2
-    assert missing in capsys.readouterr().err
+    assert "--output" in capsys.readouterr().err

@@ -96,7 +96,7 @@ def test_the_tables_out_are_those_of_export(found):
     ranking, cells = found.table(), found.table("cells")
     assert_frame_equal(ranking, cells[list(ranking.columns)])
     assert ranking["cell"].tolist() == [row.cell for row in found.results.cells]
-    scores = found.table("queries").query("measure == 'ndcg@10'").groupby("cell")["value"].mean()
+    scores = found.table("scores").query("measure == 'ndcg@10'").groupby("cell")["value"].mean()
     assert scores[ranking["cell"]].tolist() == pytest.approx(ranking["ndcg@10_mean"].tolist(), abs=1e-9)
 
 
