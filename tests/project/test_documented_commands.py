@@ -46,6 +46,7 @@ NEEDS = {
 """What a command needs that a small version has not, by its words, and how its page says so."""
 
 ELSEWHERE = {
+    r"^try ": "tests/tools/test_try.py runs it over a folder that it writes",
     r"^sources --write": "writes into the checkout; tests/report and tests/tools run it",
     r"^choose gao_reports": "tests/decide runs it",
     r" tenants\b|--documents|--baseline": "tests/evening/test_own_documents.py runs them over laws that it writes",
