@@ -90,10 +90,11 @@ def test_what_is_shown_is_a_function_of_wordings_document_and_settings_alone(pas
 @pytest.mark.parametrize("about", ["Pensions of lighthouse keepers", "Fees of harbour pilots", "Oaths of bee wardens"])
 def test_a_passage_under_a_heading_that_answers_is_shown_though_it_says_nothing_of_it(passages, about):
     # Six hundred characters and more after its heading, so that no window has both.
-    clause = "It is paid each month, in coin, to whoever holds the post, and the sum is nine."
-    parts = [filled(30_000), f"Sec. 2. {about}\n{'It is so. ' * 70}\n{clause}\n", filled(30_000)]
+    clause = "It is nine."
+    parts = [filled(30_000), f"Sec. 2. {about}\n{'- ' * 350}{clause}{' -' * 350}\n", filled(30_000)]
     section = Section(Span(len(parts[0]), len(parts[0]) + len(parts[1])), 1, "section", f"Sec. 2. {about}")
     assert clause in shown_text(passages, document("".join(parts), section), about.lower())
+    assert clause not in shown_text(passages, document("".join(parts)), about.lower())
 
 
 class Shaky(SmallEncoder):
