@@ -129,3 +129,18 @@ def test_a_set_that_can_decide_nothing_is_not_blamed_on_the_run():
     said = said_of(oracle(qrels), qrels)
     assert "permuted qrels, most retrieved, length sorted" in said
     assert "fails" not in said
+
+
+def test_queries_without_a_relevant_document_stand_first_and_nothing_is_guessed_of_a_run_that_has_hardly_others():
+    """Twenty of 25 such queries were blamed on lengths or on a foreign index."""
+    qrels = graded(25)
+    run = run_of(of_other_queries(qrels))
+    gate, guess = verdict(run, qrels), "labels may belong to other queries"
+    empty, alpha = [*qrels][:20], SETTINGS["alpha"]
+    said = diagnosis(run, gate, alpha, empty)
+    assert said.startswith(f"20 of 25 queries have no relevant document ({', '.join(empty[:5])}, ...)")
+    assert guess not in said
+    few = diagnosis(run, gate, alpha, empty[:1])
+    assert few.startswith(f"1 of 25 queries has no relevant document ({empty[0]})")
+    assert guess in few
+    assert diagnosis(oracle(qrels), verdict(oracle(qrels), qrels), alpha, empty) == ""
