@@ -131,7 +131,7 @@ def replace_corpus(version, change):
 def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_and_new_pairs_alone(v1, tmp_path):
     Exploration(v1, cells=[NEW_CELL], backend=LocalBackend(fake_encoders)).run()
     said = open_next(v1, reason="it won an exploration", by="A. Person", today=TODAY)
-    assert said.startswith("demo v2 is open, from demo v1: 9 cells, 16 documents, 25 queries.")
+    assert said.startswith("demo v2 is open, from demo v1: 8 cells, 16 documents, 25 queries.")
     version = make_version(tmp_path)
     add_cell(version)
     assert version.number == 2
@@ -485,7 +485,7 @@ def test_the_only_version_given_up_leaves_a_new_one_to_begin_or_to_open_from_it(
     assert last_line(following) == "undecided: documents to sample"
     assert not any("drifted" in line for line in describe(following)[0])
     assert standing(following).beside == "v1 abandoned"
-    assert "demo v2 is open, from demo v1: 9 cells, 16 documents, 25 queries." in open_next(following, today=TODAY)
+    assert "demo v2 is open, from demo v1: 8 cells, 16 documents, 25 queries." in open_next(following, today=TODAY)
     assert abandoned(earlier(make_version(tmp_path))).reason == "the judge drifted"
 
 
@@ -516,7 +516,7 @@ def test_after_a_decision_by_policy_the_next_version_begins_from_the_catalog(tmp
     version = newest_version("gao_reports", tmp_path)
     adopt_baseline(version, "A. Person", "", today=TODAY)
     said = open_next(newest_version("gao_reports", tmp_path), today=TODAY)
-    assert said.startswith("gao_reports v2 is open, from gao_reports v1: 11 cells.")
+    assert said.startswith("gao_reports v2 is open, from gao_reports v1: 10 cells.")
     following = newest_version("gao_reports", tmp_path)
     assert (following.number, following.plan().version) == (2, 2)
     assert following.judge_path.read_bytes() == (OWN_FILES / "templates" / "judge.md").read_bytes()
