@@ -28,12 +28,14 @@ def ranked_lists(
     relevant_grade: int,
     unread: Mapping[str, Unread] = MappingProxyType({}),
     arms: Mapping[str, ArmLists] = MappingProxyType({}),
+    topics: Mapping[str, str] = MappingProxyType({}),
 ) -> RankedLists:
     """Return every cell's list down to `depth`, SHORT_DEPTH if there are too many hits, without a document's text.
 
     Documents stand in the order of the corpus. Of a query they are those that some cell lists and those graded
     relevant: highest grade first, unjudged last, then by the best place that any cell gives them, then by id.
     `unread` are the characters that each cell's encoder did not read, `arms` what the sums among the cells joined.
+    `topics` name what a judge was asked, where that is not what retrieval was asked.
     """
     if len(query_ids) * len(runs) * depth > MOST_HITS:
         depth = min(depth, SHORT_DEPTH)
@@ -52,7 +54,10 @@ def ranked_lists(
             cell: [[places[hit.doc_id], hit.span.start, hit.span.end] for hit in run.hits[query_id][:depth]]
             for cell, run in runs.items()
         }
-        pairs = [_pair(numbers[name], judged.get(name), readings.get((query_id, name), ())) for name in shown]
+        pairs = [
+            _pair(numbers[name], judged.get(name), readings.get((topics.get(query_id, query_id), name), ()))
+            for name in shown
+        ]
         relevant = sum(grade >= relevant_grade for grade in judged.values())
         missed: dict[str, dict[Cause, list[int]]] = {}
         for place, (doc_id, pair) in enumerate(zip(shown, pairs, strict=True)):

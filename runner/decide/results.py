@@ -151,6 +151,7 @@ def _lists(
         relevant_grade=plan.relevant_grade,
         unread={cell: facts.unread or {} for cell, facts in comparison.facts.items()},
         arms=arms,
+        topics={one.id: one.topic for one in comparison.asked},
     )
     if not texts:
         return lists

@@ -123,6 +123,18 @@ def test_labels_of_another_query_or_document_are_not_mixed_in():
     assert [(pair.grade, pair.reason) for pair in made.queries[1].documents] == [(3, "ann 1: 3"), (1, "ann 1: 1")]
 
 
+def test_what_a_judge_said_of_a_topic_stands_beside_each_of_its_wordings():
+    runs = [run("a", "d1", query_id="q1.plain", **{"q1.paraphrased": ("d1",)})]
+    asked = ("q1.plain", "q1.paraphrased")
+    qrels, topics = {query_id: {"d1": 2} for query_id in asked}, dict.fromkeys(asked, "q1")
+    made = ranked_lists(
+        asked, {"a": runs[0]}, qrels, [label("d1", 2)], CORPUS, depth=3, relevant_grade=2, topics=topics
+    )
+    assert [(query.documents[0].judge, query.documents[0].reason) for query in made.queries] == [
+        ("ann", "ann 1: 2")
+    ] * 2
+
+
 def test_published_judgments_have_grades_and_neither_judge_nor_reason():
     (pair,) = lists([run("a", "d1")], {"q1": {"d1": 1}}, relevant_grade=1).queries[0].documents
     assert (pair.grade, pair.judge, pair.reason, pair.readings) == (1, "", "", [])
