@@ -54,7 +54,8 @@ def kind_of(name: str, baseline: str) -> Kind:
     if isinstance(cell, WITHOUT_VECTORS):
         return "re-rank"
     if isinstance(cell, HybridCell):
-        return "re-rank" if cell.method == "rerank" else "hybrid"
+        kinds: dict[str, Kind] = {"rerank": "re-rank", "rrf": "hybrid", "sum": "sum"}
+        return kinds[cell.method]
     if cell.variant and cell.encoder == own_retriever:
         return "quantised" if chunker == own_chunker else _kind_of_chunker(chunker)
     row = catalog.ENCODERS.get(cell.encoder)

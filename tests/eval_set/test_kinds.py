@@ -19,7 +19,7 @@ BASELINE = "minilm-l6-v2 x fixed_token_256_25"
         ("minilm-l6-v2 x whole_doc", "window"),
         ("minilm-l6-v2 x fixed_path_512_50", "path"),
         ("rrf(bm25,minilm-l6-v2) x section_aware_bills_v1", "hybrid"),
-        ("sum(bm25,minilm-l6-v2) x fixed_path_256_25", "hybrid"),
+        ("sum(bm25,minilm-l6-v2) x fixed_path_256_25", "sum"),
         ("bm25>minilm-l6-v2 x fixed_token_256_25", "re-rank"),
         ("rerank(bm25,ms-marco-minilm-l6) x whole_doc", "re-rank"),
         ("bm25-okapi x whole_doc", "BM25"),

@@ -83,6 +83,7 @@ Kind = Literal[
     "structural cut",
     "window",
     "path",
+    "sum",
     "hybrid",
     "re-rank",
     "BM25",
