@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
+from runner.base.errors import InputError
 from runner.base.given_files import printable
+from runner.eval_set.catalog import OWN_NAME
 from runner.substrate.shapes import Metric, SubstrateFacts
 
 Rows = Callable[..., Iterator[tuple[Any, ...]]]
@@ -39,8 +41,11 @@ TOKENIZER = "porter unicode61"
 def table_names(source: str) -> dict[str, str]:
     """Return the source's tables by the word for each; terms and places are views of what the index holds.
 
-    A connection makes the two views for itself: a row for each term, and one for each place of a term.
+    A connection makes the two views for itself: a row for each term, and one for each place of a term. InputError for
+    a name that no source can have, which would come into statements.
     """
+    if not OWN_NAME.fullmatch(source):
+        raise InputError(f"there is no source {source!r}: `sources` lists them")
     own = {"chunks": "chunks", "vectors": "chunks_vec0", "fts": "fts", "docsize": "fts_docsize"}
     shared = {"jobs": "chunk_embedding_jobs", "meta": "substrate_meta", "terms": "temp.terms", "places": "temp.places"}
     return {word: f"{source}_{end}" for word, end in own.items()} | shared
