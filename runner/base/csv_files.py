@@ -32,12 +32,12 @@ class Faults:
         except InputError as error:
             self._lines.append(str(error))
 
-    def stop(self) -> None:
-        """Raise InputError with the faults found, if there are any."""
+    def stop(self, what_next: str = "") -> None:
+        """Raise InputError with the faults found, if there are any, and what to do."""
         if more := len(self._lines) - MOST_FAULTS:
             self._lines[MOST_FAULTS:] = [f"and {more:,} more rows"] if more > 0 else []
         if self._lines:
-            raise InputError("\n".join(self._lines))
+            raise InputError("\n".join([*self._lines, what_next]).rstrip())
 
 
 def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[int, dict[str, str]]]:
@@ -48,7 +48,7 @@ def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) ->
     InputError for a file that cannot be read, and with each row that has more or fewer fields than the header.
     """
     refuse_special(path)
-    faults = Faults()
+    faults, number = Faults(), 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             head = file.readline(MAX_LINE)
@@ -68,6 +68,7 @@ def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) ->
             if unread := [name for name in header if name not in names]:
                 say(f"note: {path}: columns that are not read: {', '.join(map(printable, unread))}")
             rows = []
+            number = 1
             for number, row in enumerate(table, 2):
                 if not any(map(str.strip, row)):
                     continue
@@ -75,7 +76,14 @@ def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) ->
                     if len(row) != len(header):
                         raise InputError(f"{path}:{number}: {len(row)} fields, and the header has {len(header)}.")
                     rows.append((number, {name: row[place].strip() for name, place in columns.items()}))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
+        # The table was given up in the row after the last one that it gave.
+        with faults.of_row():
+            raise InputError(
+                f"{path}:{number + 1}: not a row of CSV ({error}). A field with a quotation mark in it stands between "
+                'two, and that one is doubled: "say ""hello"" first".'
+            ) from error
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a CSV file in UTF-8 that can be read ({error}).") from error
     faults.stop()
     return rows

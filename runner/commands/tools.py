@@ -13,12 +13,13 @@ from runner.commands.console import answer, open_page, tell
 def try_(options: argparse.Namespace) -> None:
     """Rank six cells over a folder of the reader's own, and open the page of it."""
     from runner.report.html_file import write_html
-    from runner.tools.try_folder import try_folder
+    from runner.tools.try_folder import CELLS, try_folder
 
     work = WORKPLACE / ".work"
     tried = try_folder(options.folder, options.queries)
     page = write_html(options.output or work / "try.html", tried.found.page_with_passages(), work)
-    answer(f"{tried}\n  {DRIVER} init --documents {shlex.quote(str(options.folder))} --name NAME\n")
+    begin = f"init --documents {shlex.quote(str(options.folder))} --name NAME --baseline {shlex.quote(CELLS[0])}"
+    answer(f"{tried}\n  {DRIVER} {begin}\n")
     open_page(page)
 
 

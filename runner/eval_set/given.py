@@ -146,23 +146,36 @@ def _query_rows(path: Path) -> Iterator[tuple[str, dict[str, JSON]]]:
 def wanted_documents(asked: GivenQueries, documents: Iterable[Document]) -> dict[str, dict[str, int]]:
     """Return qrels in which each query has the documents that it wants; InputError names rows whose document is none.
 
-    A document is named by its id, or by the path of the file that was read.
+    A document is named as `document_named` takes it.
     """
-    from samplers.formats.documents import places_of
-
     known = {document.doc_id for document in documents}
     qrels: dict[str, dict[str, int]] = {}
     faults = Faults()
     for query_id, where, name in ((query_id, *pair) for query_id, pairs in asked.wanted.items() for pair in pairs):
         with faults.of_row():
-            found = next((each for each in (name, places_of(name)[0]["place"]) if each in known), None)
-            if found is None:
-                near = get_close_matches(name, sorted(known), n=1)
-                hint = f"; is it {near[0]!r}?" if near else "."
-                raise InputError(f"{where}: no document {printable(name)!r}{hint}")
-            qrels.setdefault(query_id, {})[found] = 1
+            qrels.setdefault(query_id, {})[document_named(name, known, where)] = 1
     faults.stop()
     return qrels
+
+
+def document_named(name: str, known: Collection[str], where: str) -> str:
+    """Return the id of a document that is named by it, or by its file's path in the folder, with its suffix or without.
+
+    InputError, with `where` it is named, if there is none.
+    """
+    from samplers.formats.documents import places_of
+    from samplers.registry import DOCUMENTS, source_format
+
+    if name in known:
+        return name
+    # Without a suffix a path may still have a full stop: only what the reader reads is cut off.
+    path = name.removeprefix("./")
+    file = path if path.lower().endswith(source_format(DOCUMENTS.name).suffixes) else f"{path}.md"
+    if (place := places_of(file)[0]["place"]) in known:
+        return place
+    near = get_close_matches(place, sorted(known), n=1)
+    hint = f"; is it {near[0]!r}?" if near else "."
+    raise InputError(f"{where}: no document {printable(name)!r}{hint}")
 
 
 def given_documents(given: Table) -> tuple[Document, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import yaml
 
+from runner.base.csv_files import Faults
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.given_files import display
 from runner.base.http_client import plain_address
@@ -40,6 +41,7 @@ from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.prep_labels import judging_step, waiting_files
 from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
+from runner.queries.additions import with_ids
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_step
 from runner.report import sentences
@@ -263,7 +265,9 @@ def missing_documents(version: Version) -> str:
     named = [query for query in load_queries(version.queries_path) if query.source_document]
     gone = []
     for query in (query for query in named if query.source_document not in documents):
-        near = get_close_matches(query.source_document, sorted(documents), n=1, cutoff=0.9)
+        near = [row.source_document for row in with_ids([query], documents, "", Faults())]
+        if near[0] not in documents:
+            near = get_close_matches(query.source_document, sorted(documents), n=1, cutoff=0.9)
         gone.append(f"{query.id} ({query.source_document}{f'; is it {near[0]}?' if near else ''})")
     if not gone:
         return ""

@@ -1,11 +1,16 @@
 """`queries add`: puts reviewed queries into the version's file, as long as nothing is frozen."""
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from runner.base.csv_files import Faults
 from runner.base.errors import InputError
+from runner.base.given_files import display
 from runner.eval_set.asked import asked
+from runner.eval_set.given import document_named
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.version import Version
+from runner.eval_set.shapes.queries import QueryRow
+from runner.eval_set.version import Version, load_corpus
 from runner.queries.checks import named, refuse_errors, repeats
 from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, is_table, plain, read_queries
 
@@ -13,7 +18,8 @@ from runner.queries.query_file import append_queries, count_line, counted, fresh
 def add_queries(version: Version, path: Path) -> str:
     """Return what was added, all or none, and how many queries there are now; the version's own texts are passed over.
 
-    An InputError once the version's queries are frozen, and for queries that say what another one says.
+    An InputError once the version's queries are frozen, for queries that say what another one says, and, once a sample
+    is drawn, for those whose document is not in it.
     """
     refuse_frozen(version)
     own = version.queries_path
@@ -27,6 +33,10 @@ def add_queries(version: Version, path: Path) -> str:
     fresh = [row for row in given if not all(plain(text) in texts for text in row.wordings.values())]
     if not fresh:
         return f"{path}: already there: nothing added. {own} has {count_line(earlier)}"
+    if version.corpus_path.exists():
+        faults, sample = Faults(), {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+        fresh = with_ids(fresh, sample, str(path), faults)
+        faults.stop(f"Nothing was added. Name documents of {display(version.corpus_path)}, or leave `document` empty.")
     # Errors that the new file brings; those of the version's own file are the business of `queries check`.
     new = {named(row, path).id for row in fresh}
     findings = repeats([*earlier, *(named(row, path) for row in fresh)])
@@ -43,6 +53,17 @@ def add_queries(version: Version, path: Path) -> str:
     span = ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}"
     done = f"{counted(len(added), 'query', 'queries')} added as {span}{there}"
     return f"{path}: {done}. {own} has {count_line([*earlier, *added])}{more}"
+
+
+def with_ids(rows: Sequence[QueryRow], sample: Collection[str], where: str, faults: Faults) -> list[QueryRow]:
+    """Return rows with their documents named by id; one whose document was not sampled stays, and is a fault."""
+    by_id = []
+    for row in rows:
+        doc_id = row.source_document
+        with faults.of_row():
+            doc_id = doc_id and document_named(doc_id, sample, f"{where}: {row.id}")
+        by_id.append(row.model_copy(update={"source_document": doc_id}))
+    return by_id
 
 
 def refuse_frozen(version: Version) -> None:

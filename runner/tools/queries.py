@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from runner.base.csv_files import Faults
 from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER
 from runner.base.records import Document
@@ -13,7 +14,7 @@ from runner.eval_set.asked import asked
 from runner.eval_set.corpus import corpus_documents, need_corpus
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
-from runner.queries.additions import add_queries, refuse_frozen
+from runner.queries.additions import add_queries, refuse_frozen, with_ids
 from runner.queries.checks import CheckedQuery, QueryReport, check, read_files
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.query_file import append_queries, count_line, plain, read_queries
@@ -71,7 +72,11 @@ class Desk:
         # Drafts are counted with what the version has, unless that is what is checked.
         own = self.version.queries_path
         beside = [] if own in paths or not own.exists() else read_queries(own)
-        return check(self.version, self.documents, read_files(paths), beside)
+        rows = read_files(paths)
+        # Those of files are held to what `add` would make of them.
+        sample = {document.doc_id for document in self.documents}
+        rows = with_ids(rows, sample, "", Faults()) if files else rows
+        return check(self.version, self.documents, rows, beside)
 
     def take_log(self, path: Path, size: int) -> str:
         """Return what was drawn from a log, and where it waits to be looked at; InputError if queries are frozen.

@@ -55,8 +55,9 @@ class CorpusFile:
 def corpus_files(path: Path, table: str, *, records: bool = False) -> Iterator[list[CorpusFile]]:
     """Give every file of a corpus in the order of places; they can be loaded inside the block.
 
-    A folder is taken with all below it, links to files too, links to folders not; raise an InputError for a folder in
-    it that cannot be listed, since a sample from the rest would be biased. A ZIP is read in place, nothing is unpacked
+    A folder is taken with all below it, links to files too, links to folders not, nor names that begin with a dot, nor
+    what this tool keeps of an evaluation; raise an InputError for a folder in it that cannot be listed, since a sample
+    from the rest would be biased. A ZIP is read in place, nothing is unpacked
     to the disk, and archives inside it stay closed. In a database each row of the table is a file (see `_rows`); with
     `records` one of any columns is a record of JSON, and a `table` of no name is the only one. Any other file is a
     corpus of one.
@@ -127,8 +128,11 @@ def _folder(folder: Path) -> list[CorpusFile]:
         try:
             with os.scandir(inside) as entries:
                 for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(Path(entry.path))
+                        if not _is_of_evaluation(Path(entry.path)):
+                            folders.append(Path(entry.path))
                     else:
                         files.append(_on_disk(entry, folder))
         except OSError as error:
@@ -137,6 +141,12 @@ def _folder(folder: Path) -> list[CorpusFile]:
                 "stand for the whole. Make it readable, or take it out of the folder."
             ) from error
     return files
+
+
+def _is_of_evaluation(folder: Path) -> bool:
+    """Return whether a folder holds versions of an evaluation, or is one itself, as where documents lie beside it."""
+    is_version = re.fullmatch(r"v\d+", folder.name) is not None and (folder / "plan.yaml").is_file()
+    return is_version or (folder / "v1" / "plan.yaml").is_file()
 
 
 def _on_disk(entry: os.DirEntry[str], folder: Path) -> CorpusFile:

@@ -40,7 +40,10 @@ def test_a_table_is_read_by_the_names_of_its_columns(tmp_path, content, expected
         ("query,document\na\n\nb,c,d\nd,e\n", ":2: 1 fields, and the header has 2."),
         ("query,document\na\n\nb,c,d\nd,e\n", "a.csv:4: 3 fields, and the header has 2."),
         (b"query\ncaf\xe9\n", "is not a CSV file in UTF-8 that can be read"),
-        ('query\n"never shut\n', "is not a CSV file in UTF-8 that can be read"),
+        ('query\na\n"never shut\nb\n', "a.csv:3: not a row of CSV (unexpected end of data)."),
+        ('query,document\n\n"a\nb",c\n"say" no,d\n', "a.csv:4: not a row of CSV (',' expected after '\"')."),
+        ('query,document\na\n"say" no,d\n', "a.csv:2: 1 fields"),
+        ('"query" no\n', "a.csv:1: not a row of CSV"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_each_wrong_row(tmp_path, content, said):

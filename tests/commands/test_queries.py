@@ -113,6 +113,15 @@ def test_from_nothing_to_queries_by_file(unwritten, queries, tmp_path):
     assert queries("check")[0] == 0
 
 
+def test_drafts_that_name_documents_by_path_are_checked_as_they_would_be_added(unwritten, queries, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("query,document\nzeppelin moorings,BILLS-117hr101ih.md\nkite strings,acts/kites.md\n")
+    code, out, _ = queries("check", path)
+    assert (code, out.count("is not in the sample"), "acts/kites.md" in out) == (2, 1, True)
+    code, _, err = queries("add", path)
+    assert (code, unwritten.queries_path.exists(), "q02: no document 'acts/kites.md'" in err) == (2, False, True)
+
+
 def test_a_pack_of_frozen_queries_is_to_be_read_and_recommends_no_draft(version, queries):
     preregister(version)
     code, out, _ = queries("sample")

@@ -219,6 +219,7 @@ def test_queries_of_a_table_keep_their_ids_and_are_a_persons_topics_unless_it_sa
     path = tmp_path / "mine.csv"
     path.write_text(CSV)
     first, second = read_queries(path)
+    path.write_text(CSV.replace("d1", "BILLS-117hr101ih").replace("d2", ""))
     assert first == row("who pays, and when", id="law9", source_document="d1")
     assert (second.wordings, second.kind, second.origin) == (
         {"plain": "price of a berth", "paraphrased": "cost of mooring"},
@@ -229,6 +230,30 @@ def test_queries_of_a_table_keep_their_ids_and_are_a_persons_topics_unless_it_sa
     # An id that the version has makes all of them count on.
     path.write_text("id,query\nlaw9,where do boats winter\nlaw1,what is a quay\n")
     assert "2 queries added as q01 to q02" in add_queries(version, path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "yaml"])
+def test_a_document_is_named_by_path_too_and_one_outside_of_the_sample_is_refused(version, tmp_path, suffix):
+    before, path = version.queries_path.read_bytes(), tmp_path / f"mine.{suffix}"
+    documents = ["BILLS-117hr101ih.md", "./BILLS-117hr101ih", "", *(f"acts/x{n}.md" for n in range(22))]
+
+    def asking(named):
+        if suffix == "yaml":
+            rows = [row(f"word{n}", id=f"x{n}", source_document=name) for n, name in enumerate(named)]
+            path.write_text(yaml.safe_dump({"schema_version": 1, "queries": [each.model_dump() for each in rows]}))
+        else:
+            path.write_text("".join(["id,query,document\n", *(f"x{n},word{n},{d}\n" for n, d in enumerate(named))]))
+        return path
+
+    with pytest.raises(InputError) as refused:
+        add_queries(version, asking(documents))
+    first, *_, more, what_next = lines = str(refused.value).split("\n")
+    assert (len(lines), more, version.queries_path.read_bytes()) == (22, "and 2 more rows", before)
+    assert first.startswith(f"{path}: x3: no document 'acts/x0.md'")
+    assert what_next.startswith("Nothing was added. Name documents of ")
+    add_queries(version, asking(documents[:3]))
+    added = read_queries(version.queries_path)[-3:]
+    assert [each.source_document for each in added] == ["BILLS-117hr101ih", "BILLS-117hr101ih", ""]
 
 
 def test_every_wrong_row_of_a_table_of_queries_is_named_by_its_number(tmp_path):

@@ -31,7 +31,7 @@ def test_repeats_are_folded_and_the_most_asked_come_first(tmp_path):
         ("query,count\npipes,0\n", ":2:"),
         ("query,count\npipes\n", ":2:"),
         ("query,count\n  ,3\n", ":2:"),
-        ('query,count\n"pipes\n', "not a CSV file"),
+        ('query,count\n"pipes\n', ":2:"),
         ("query,count\n\xff,1\n", "not a CSV file"),
     ],
 )

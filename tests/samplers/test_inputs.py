@@ -81,6 +81,14 @@ def test_a_folder_below_that_cannot_be_listed_ends_the_reading_by_name(tmp_path,
         read(tmp_path)
 
 
+def test_hidden_names_and_what_this_tool_keeps_of_an_evaluation_are_not_read(tmp_path):
+    plan, read_too = b"source: mine", ("a.xml", "v2/b.xml", "acts/v1/c.xml")
+    unread = (".git/d.xml", ".work/e.xml", ".f.xml", "acts/.g/h.xml", "mine/i.xml", "mine/v2/j.xml", "v1/k.xml")
+    files = {"mine/v1/plan.yaml": plan, "v1/plan.yaml": plan, "plan.yaml": plan}
+    in_folder(tmp_path, files | dict.fromkeys([*read_too, *unread], numbered(1)))
+    assert [place for place, _, _ in read(tmp_path)] == sorted(["plan.yaml", *read_too])
+
+
 def test_links_to_files_are_read_and_what_is_no_file_is_counted_and_never_opened(tmp_path):
     in_folder(tmp_path / "elsewhere", {"linked.xml": numbered(2), "folder.xml/unseen.xml": numbered(3)})
     corpus = in_folder(tmp_path / "corpus", {"a.xml": numbered(1)})

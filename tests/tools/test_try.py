@@ -7,6 +7,7 @@ from runner.base.errors import InputError
 from runner.base.places import CACHE_VARIABLE
 from runner.base.records import Document, Section, Span
 from runner.commands.main import main
+from runner.eval_set.given import document_named
 from runner.queries.headings import asked_by_heading
 from runner.tools import try_folder as tool
 from runner.tools.try_folder import CELLS, Lists, try_folder
@@ -70,7 +71,10 @@ def test_wanted_documents_are_scored_and_the_page_shows_what_was_found(folder, t
     assert main(["try", str(folder), "--queries", str(queries), "--output", str(out)]) == 0
     printed = capsys.readouterr()
     assert all(cell.rpartition(" ")[2] in printed.out for cell in CELLS)
-    assert (f"init --documents {folder}" in printed.out, out.as_uri() in printed.out) == (True, True)
+    assert (
+        f"init --documents {folder} --name NAME --baseline '{CELLS[0]}'\n" in printed.out,
+        out.as_uri() in printed.out,
+    ) == (True, True)
     assert "not scored" in printed.err
     assert "q10" in printed.err
     text = out.read_text()
@@ -120,6 +124,23 @@ def test_what_is_wrong_is_one_error_that_names_the_place(folder, tmp_path, place
     path.write_text(queries or "")
     with pytest.raises(InputError, match=re.escape(said)):
         try_folder(place(folder), None if queries is None else path)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        *(("p-pets", "p-pets"), ("p/pets.md", "p-pets"), ("p/pets", "p-pets"), ("./p/pets.md", "p-pets")),
+        *(("no. 5", "no.-5"), ("no. 5.TXT", "no.-5")),
+    ],
+)
+def test_a_document_is_named_by_its_id_or_its_path(name, found):
+    assert document_named(name, {"p-pets", "no.-5", "no"}, "here") == found
+
+
+@pytest.mark.parametrize("name", ["p/pets.docx", "pets", "p/pets.md.md", "no.6"])
+def test_what_names_no_document_is_said_with_the_place(name):
+    with pytest.raises(InputError, match=f"here: no document '{name}'"):
+        document_named(name, {"p-pets", "no.-5", "no"}, "here")
 
 
 def test_a_large_folder_is_cut_by_its_chunks_and_what_is_wanted_stays(monkeypatch):
