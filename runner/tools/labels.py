@@ -33,7 +33,10 @@ def import_files(
         for path in paths:
             done = importer.take_file(path, judge=judge, model=model or "", judged_on=judged_on)
             added += done.added
-            say(f"{path}: {done.added} labels added" + (f", {done.known} known already" if done.known else ""))
+            say(
+                f"{path}: {done.added} labels added"
+                + (f", {done.known} known already or asked twice" if done.known else "")
+            )
     return added
 
 

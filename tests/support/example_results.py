@@ -120,7 +120,7 @@ def row(
         tipping_point=TippingPoint(wrong=9, pairs=212) if gain > 0 else None,
         expected=None if is_baseline else _expected(cell, gain if believed is None else believed, doubt),
         provenance=Provenance(
-            run_sha256=SHA,
+            run_sha256=sha256(cell),
             chunk_run_sha256=SHA,
             chunks=CHUNKS,
             encoder=None,
