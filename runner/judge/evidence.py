@@ -58,7 +58,7 @@ class Passages:
     def shown(self, document: Document, topics: Sequence[Sequence[str]], times: int = 1) -> list[Shown]:
         """Return what is shown of a document for each topic, given as its wordings, in `times` the plan's characters.
 
-        More characters show what fewer show, and what ranks next.
+        More characters show what fewer show, what follows that in the text, and what ranks next.
         """
         text, most = document.text, times * self.settings.chars
         rule = f"{RULE}: {most:,} characters, {self.settings.encoder}"
@@ -77,7 +77,10 @@ class Passages:
                 by_words = quantised(index.scores(wording))
                 orders += [_best_first(by_words)[: np.count_nonzero(by_words > 0)].tolist()]
                 orders += [_best_first(quantised(rows @ self._vector(wording))).tolist() for rows in (alone, led_to)]
-            made.append(Shown(_filled(framed, [spans[number] for number in in_turn(orders)], most), rule))
+            ranked = in_turn(orders)
+            if times > 1:
+                ranked = _followed(ranked, self.settings.chars // WINDOW, len(spans))
+            made.append(Shown(_filled(framed, [spans[number] for number in ranked], most), rule))
         return made
 
     def _vector(self, wording: str) -> Matrix:
@@ -140,6 +143,12 @@ def _under_headings(document: Document, spans: Sequence[Span]) -> Iterator[str]:
 def in_turn(orders: Sequence[Sequence[int]]) -> list[int]:
     """Return what the orders hold, their first ones in turn, then their second ones, and so on; nothing twice."""
     return list(dict.fromkeys(one for row in zip_longest(*orders) for one in row if one is not None))
+
+
+def _followed(ranked: Sequence[int], first: int, n_windows: int) -> list[int]:
+    """Return the `first` windows, those that follow them in the text, and the others: an answer may go on there."""
+    coming = [number + 1 for number in ranked[:first] if number + 1 < n_windows]
+    return list(dict.fromkeys([*ranked[:first], *coming, *ranked[first:]]))
 
 
 def _best_first(scores: Ints) -> Ints:

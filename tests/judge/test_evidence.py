@@ -128,6 +128,15 @@ def test_a_fuller_reading_shows_what_the_first_did_and_up_to_three_times_as_much
     assert 2 * SETTINGS.chars < n_characters(fuller) <= FULLER * SETTINGS.chars
 
 
+def test_a_fuller_reading_goes_on_where_the_best_passages_break_off(passages):
+    long = document(filled(90_000, (60_000, BY_WORDS)))
+    asked = "what must a zymurgist file"
+    after = long.text.index(BY_WORDS) + WINDOW
+    first, fuller = (shown_text(passages, long, asked, times=times) for times in (1, FULLER))
+    assert long.text[after : after + 100] in fuller
+    assert long.text[after : after + 100] not in first
+
+
 def test_vectors_of_a_document_are_kept_for_the_next_export(passages):
     long = document(filled(40_000))
     first = passages.shown(long, [["ledger 3"]])
