@@ -182,6 +182,8 @@ def test_without_corpus_jsonl_the_open_version_draws_anew(v1, tmp_path):
     version = follow(v1, tmp_path)
     version.corpus_path.unlink()
     (tmp_path / "corpus" / "BILLS-117hr101ih.xml").unlink()
+    content = version.queries_path.read_text()
+    version.queries_path.write_text(content.replace("BILLS-117hr101ih", "BILLS-117hr102ih"))
     rows = yaml.safe_load(version.queries_path.read_text())
     with pytest.raises(InputNeeded, match="pairs to judge"):
         Evening(version, tmp_path / "corpus", backend=LocalBackend(fake_encoders)).run()

@@ -16,6 +16,7 @@ NO_VERSION = {
     "sources": "reads the checkout's own versions; tests/decide/test_roster.py damages one",
     "grade": "reads a bench, or a run with its qrels",
     "lock": "reads any folder",
+    "try": "reads documents, and keeps nothing",
     "mcp": "a server of `plan` and `compare`",
 }
 """Verbs that read no version that is named on the command line, and why."""

@@ -13,31 +13,19 @@ from pandas.testing import assert_frame_equal
 import runner
 from runner import evaluate
 from runner.base.errors import InputError
-from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.base.places import CHECKOUT
 from runner.eval_set.given import given_collection, given_documents
-from runner.eval_set.plan import default_plan_text
 from runner.eval_set.version import load_results, newest_version
+from tests.support.few import few  # noqa: F401  # a fixture
 from tests.support.loopback import Loopback, Request, Wire, as_json, served
 from tests.support.small_collection import documents, external_version, qrels, write_collection
 from tests.support.small_collection import evaluate as run_beir
-from tests.support.small_set import QUERIES, few_draws
+from tests.support.small_set import QUERIES
 
 CELLS = ("bm25 x whole_doc", "bm25-plain x whole_doc")
 DOCUMENTS = {row["_id"]: {"title": row["title"], "text": row["text"]} for row in documents()}
 ASKED = {f"q{place}": text for place, (_, text) in enumerate(QUERIES, start=1)}
 JUDGED = qrels()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few(tmp_path_factory):
-    """Few draws, and a cache of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "runner.tools.evaluate.default_plan_text",
-            lambda source, rehearsal: few_draws(default_plan_text(source, rehearsal=rehearsal)),
-        )
-        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def shared_words(query: str) -> list[str]:

@@ -6,11 +6,10 @@ import pytest
 from chunkers.registry import CHUNKERS, chunker
 from runner import cohens_d, evaluate, needed_n
 from runner.base.errors import InputError
-from runner.base.places import CACHE_VARIABLE
 from runner.base.plug_ins import lent, plug_in
 from runner.base.records import Chunk, Document, Span
 from runner.tools.lent import lent_chunker, lent_encoder
-from tests.support.small_set import few_draws
+from tests.support.few import few  # noqa: F401  # a fixture
 
 WORDS = ["ferry", "lorry", "lunch", "well", "eel", "rain", "barn", "loom", "mast", "tarn"]
 DOCUMENTS = {
@@ -20,20 +19,6 @@ DOCUMENTS = {
 ASKED = {f"q{n}": f"old {word}" for n, word in enumerate(WORDS)}
 GOLD = {f"q{n}": {f"d{n}": 1} for n in range(len(WORDS))}
 DOCUMENT = Document("d", "One two.\n\nThree four.\n\nOne two.", "T", "s", "d", "")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few(tmp_path_factory):
-    """Few draws, and a cache of its own."""
-    from runner.eval_set.plan import default_plan_text
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "runner.tools.evaluate.default_plan_text",
-            lambda source, rehearsal: few_draws(default_plan_text(source, rehearsal=rehearsal)),
-        )
-        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def bag(texts, seed=0):

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from runner.base.errors import InputError
-from runner.base.places import CACHE_VARIABLE
 from runner.base.records import Document, Section, Span
 from runner.commands.main import main
 from runner.eval_set.given import document_named
 from runner.queries.headings import asked_by_heading
 from runner.tools import try_folder as tool
 from runner.tools.try_folder import CELLS, Lists, try_folder
-from tests.support.small_set import few_draws
+from tests.support.few import few  # noqa: F401  # a fixture
 
 TOPICS = {
     "deposits": "A landlord keeps at most two months of rent, in an account apart, and pays interest on it.",
@@ -35,20 +34,6 @@ def _folder(tmp_path):
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(page(topic, text))
     return tmp_path / "tenants"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few(tmp_path_factory):
-    """Few draws, and a cache of its own."""
-    from runner.eval_set.plan import default_plan_text
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "runner.tools.evaluate.default_plan_text",
-            lambda source, rehearsal: few_draws(default_plan_text(source, rehearsal=rehearsal)),
-        )
-        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.mark.model
