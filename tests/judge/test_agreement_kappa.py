@@ -111,7 +111,8 @@ def test_the_interval_is_that_of_queries_drawn_one_by_one():
 @given(tables=st.lists(GRADES, min_size=2, max_size=8), seed=st.integers(0, 99))
 def test_intervals_hold_their_order_and_stay_within_bounds(tables, seed):
     found = estimated(*tables, seed=seed, resamples=100)
-    for one in found:
+    # AC2 alone may fall below -1: readers who differ by more than chance, where little chance is left.
+    for one, least in zip(found, (0, -1, -math.inf), strict=True):
         if one.low is not None:
-            assert -1 <= one.low <= one.high <= 1
+            assert least <= one.low <= one.high <= 1
     assert found == estimated(*tables, seed=seed, resamples=100)
