@@ -1,9 +1,7 @@
 """What the substrate answers to a version's queries, and the report that it makes beside the record."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +14,6 @@ from runner.base.records import PromptSide, Run
 from runner.base.store import Store
 from runner.decide.cell_results import unjudged_hits
 from runner.decide.compared import Recorded
-from runner.decide.receipt import CellTimes
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
 from runner.eval_set.asked import asked
@@ -47,16 +44,14 @@ _LISTED = 5
 
 @dataclass(frozen=True)
 class Measured:
-    """The report, the runs over the record's documents alone, and what differs from machine to machine."""
+    """The report, and the runs over the record's documents alone."""
 
     report: PostBulk
     runs: Mapping[str, Run]
-    times: CellTimes
-    seconds: dict[str, float]
 
 
 def measured(known: Decided, substrate: Substrate, version_before: str | None) -> Measured:
-    """Return checks, scores, index recall and latencies; the substrate was last seen in `version_before`."""
+    """Return checks, scores and index recall; the substrate was last seen in `version_before`."""
     record, spec = known.record, known.encoder.spec
     version, plan = record.version, record.results.plan
     dim = int(known.cut or spec.dim)
@@ -65,7 +60,6 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
             f"The substrate's vectors have {substrate.facts.dim} dimensions, and those of {spec.name} have {dim}: they "
             "were made by another encoder. Give the database that this decision filled."
         )
-    seconds: dict[str, float] = {}
     store = Store(version.cache)
 
     def vectors(texts: Sequence[str], side: PromptSide = "document") -> NDArray[np.float32]:
@@ -74,21 +68,18 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
 
     sample = corpus_documents(version, version.embedded_corpus)
     model = _model(known, substrate)
-    with _timed(seconds, "checks"):
-        chunks = chunk_corpus(sample, known.chunker)
-        expected = Expected(model.model_id, model.revision, known.chunker, chunks, version_before)
-        findings, coverage = check_substrate(substrate, sample, expected, embed=vectors)
-    with _timed(seconds, "queries"):
-        texts = {one.id: one.text for one in asked(record.queries)}
-        doc_ids = [document.doc_id for document in sample]
-        within = Searches(substrate, texts, vectors(list(texts.values()), "query"), doc_ids)
+    say("substrate: checks")
+    chunks = chunk_corpus(sample, known.chunker)
+    expected = Expected(model.model_id, model.revision, known.chunker, chunks, version_before)
+    findings = check_substrate(substrate, sample, expected, embed=vectors)
+    say("substrate: queries")
+    texts = {one.id: one.text for one in asked(record.queries)}
+    doc_ids = [document.doc_id for document in sample]
+    within = Searches(substrate, texts, vectors(list(texts.values()), "query"), doc_ids)
     everywhere = replace(within, restricted=False)
-    with _timed(seconds, "runs"):
-        runs, wide_runs = within.runs(), everywhere.runs()
-    with _timed(seconds, "index recall"):
-        recall = everywhere.index_recall()
-    with _timed(seconds, "latency"):
-        times = {arm: milliseconds(spent) for arm, spent in everywhere.latencies().items()}
+    runs, wide_runs = within.runs(), everywhere.runs()
+    say("substrate: index recall")
+    recall = everywhere.index_recall()
     cells = [row.cell for row in record.results.cells]
     beside = counterparts(cells, spec.name, known.chunker, known.cut)
     arms = [arm_result(record, arm, run, beside.get(arm)) for arm, run in runs.items()]
@@ -105,12 +96,11 @@ def measured(known: Decided, substrate: Substrate, version_before: str | None) -
         queries=list(texts),
         arms=arms,
         quantisation=lost,
-        coverage=coverage,
         findings=[*findings, *compared_findings(arms, lost, plan.significance.alpha)],
         results_sha256=file_sha256(version.results_path),
         lock_sha256=file_sha256(version.record / LOCK_NAME),
     )
-    return Measured(report, runs, times, seconds)
+    return Measured(report, runs)
 
 
 def _model(known: Decided, substrate: Substrate) -> ModelFacts:
@@ -125,22 +115,6 @@ def _model(known: Decided, substrate: Substrate) -> ModelFacts:
         model_id=max(accepted, key=lambda name: counts.get(name, 0)),
         of_baseline=known.of_baseline,
     )
-
-
-def milliseconds(seconds: Sequence[float]) -> dict[str, float]:
-    """Return how many calls there were, and what 50, 95 and 99 % of them stay within, interpolated linearly."""
-    shares = (50, 95, 99)
-    within = np.percentile(seconds, shares).tolist()
-    times = {f"p{share}_ms": round(1000 * value, 3) for share, value in zip(shares, within, strict=True)}
-    return times | {"calls": len(seconds)}
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    say(f"substrate: {stage}")
-    started = perf_counter()
-    yield
-    seconds[stage] = perf_counter() - started
 
 
 def arm_result(record: Recorded, arm: str, run: Run, cell: str | None) -> ArmResult:

@@ -1,8 +1,7 @@
-"""The eval set's queries through the substrate's own indexes, ranked as everywhere, timed, and held to exact search."""
+"""The eval set's queries through the substrate's own indexes, ranked as everywhere, and held to exact search."""
 
 import math
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,9 +45,6 @@ LARGEST_SCORE = 1e9
 """Scores past it, which no unit vector has, are held at it."""
 
 RECALL_DEPTHS = (10, RUN_DEPTH)
-
-REPEATS = 2
-"""Rounds over all queries in which every search is timed."""
 
 SIMILARITY: dict[Metric, Callable[[float], float]] = {
     "cosine": lambda distance: 1 - distance,
@@ -128,7 +124,7 @@ class Searches:
         """
         hits: dict[str, dict[str, Hits]] = {arm: {} for arm in ARMS}
         for query_id, text, vector in self._queries:
-            for arm, answer in self._answers(text, vector)[0].items():
+            for arm, answer in self._answers(text, vector).items():
                 hits[arm][query_id] = answer
         return {arm: Run(arm, by_query) for arm, by_query in hits.items()}
 
@@ -148,41 +144,22 @@ class Searches:
                 shares[depth].append(min(1.0, kept))
         return {depth: tuple(of_depth) for depth, of_depth in shares.items()}
 
-    def latencies(self) -> dict[str, list[float]]:
-        """Return the seconds of every call of every arm, from embedded query to ranked documents, in REPEATS rounds.
-
-        The first query is answered once before, untimed; pages stay cached. The sum's seconds include its two arms'.
-        """
-        seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
-        for _, text, vector in self._queries[:1]:
-            self._answers(text, vector)
-        for _, text, vector in self._queries * REPEATS:
-            for arm, spent in self._answers(text, vector)[1].items():
-                seconds[arm].append(spent)
-        return seconds
-
     @property
     def _queries(self) -> list[tuple[str, str, bytes]]:
         """Id, text and vector as sqlite-vec reads it."""
         vectors = self.vectors.astype("<f4")
         return [(*row, vector.tobytes()) for row, vector in zip(self.texts.items(), vectors, strict=True)]
 
-    def _answers(self, text: str, vector: bytes) -> tuple[dict[str, Hits], dict[str, float]]:
-        """Return by arm its hits for one query, and the seconds that they took."""
-        answers: dict[str, Hits] = {}
-        seconds: dict[str, float] = {}
-        calls: dict[str, Callable[[], Hits]] = {
-            EXACT: lambda: self._documents(self._by_distance(vector)),
-            BINARY: lambda: self._documents([self._rescored(vector)]),
-            KEYWORD: lambda: self._documents(self._matching(match_expression(text))),
-            SUM: lambda: summed(answers[KEYWORD], self.bound(text), self._deep_enough(vector, answers[BINARY])).hits,
+    def _answers(self, text: str, vector: bytes) -> dict[str, Hits]:
+        """Return by arm its hits for one query."""
+        binary = self._documents([self._rescored(vector)])
+        keyword = self._documents(self._matching(match_expression(text)))
+        return {
+            EXACT: self._documents(self._by_distance(vector)),
+            BINARY: binary,
+            KEYWORD: keyword,
+            SUM: summed(keyword, self.bound(text), self._deep_enough(vector, binary)).hits,
         }
-        for arm, call in calls.items():
-            started = time.perf_counter()
-            answers[arm] = call()
-            seconds[arm] = time.perf_counter() - started
-        seconds[SUM] += seconds[KEYWORD] + seconds[BINARY]
-        return answers, seconds
 
     def bound(self, text: str) -> float:
         """Return the most that FTS5's bm25() could give any chunk for a query: (k1 + 1) times the sum of idf.

@@ -80,18 +80,6 @@ class Quantisation(FrozenModel):
     test: PairedTest
 
 
-class CoverageResult(FrozenModel):
-    """Of the record's documents, how many have chunks in the substrate, and how much of their text these cover.
-
-    Characters are counted without white space.
-    """
-
-    documents: Count
-    with_chunks: Count
-    characters: Count
-    covered: Count
-
-
 class SubstrateFacts(FrozenModel):
     """What the substrate says of itself; `dim` and `metric` are its vec0 table's, `tokenizer` is its FTS5 table's."""
 
@@ -128,7 +116,6 @@ class PostBulk(FrozenModel):
     queries: Annotated[list[str], Field(min_length=1)]
     arms: Annotated[list[ArmResult], Field(min_length=1)]
     quantisation: Quantisation
-    coverage: CoverageResult
     findings: list[FindingResult]
     results_sha256: Sha256
     lock_sha256: Sha256

@@ -58,13 +58,10 @@ def post_bulk():
             {"arm": "fts5", "unjudged": 0, "beside": None, **measured},
         ],
         "quantisation": {"recall": [recall], "difference": best.differences["ndcg@10"], "test": best.test},
-        "coverage": {"documents": 3, "with_chunks": 2, "characters": 10, "covered": 9},
         "findings": [fault],
         **dict.fromkeys(("results_sha256", "lock_sha256"), "ab" * 32),
     }
-    times = dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "calls"), 2.5)
-    receipt = full_receipt(results, cells=dict.fromkeys(("vec0 exact", "fts5"), times))
-    return post_bulk_page(PostBulk.model_validate(report), receipt)
+    return post_bulk_page(PostBulk.model_validate(report), full_receipt(results))
 
 
 PAGES = {

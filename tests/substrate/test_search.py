@@ -15,9 +15,7 @@ from runner.retrieve.ranking import SCORE_STEPS, chunk_table, rank
 from runner.retrieve.retrieve import DenseArm, dense_run
 from runner.retrieve.sums import summed
 from runner.substrate.database import open_substrate
-from runner.substrate.measure import milliseconds
 from runner.substrate.search import (
-    ARMS,
     BINARY,
     EXACT,
     KEYWORD,
@@ -315,20 +313,6 @@ def test_every_query_is_in_every_run_also_without_documents(path):
         assert run.hits == dict.fromkeys(QUERIES, ())
     assert recall(path, [])[10] == (1.0,) * 4
     assert recall(path, IDS, {}, np.zeros((0, DIM), np.float32)) == {10: (), 100: ()}
-
-
-def test_every_call_of_every_arm_is_timed(path):
-    with searches(path) as asked:
-        seconds = asked.latencies()
-    assert list(seconds) == list(ARMS)
-    assert {len(spent) for spent in seconds.values()} == {8}
-    for keyword, binary, both in zip(seconds[KEYWORD], seconds[BINARY], seconds[SUM], strict=True):
-        assert both >= keyword + binary > 0
-
-
-def test_percentiles_are_linear_between_calls():
-    found = milliseconds([0.1 * second for second in range(101)])
-    assert found == {"p50_ms": 5000, "p95_ms": 9500, "p99_ms": 9900, "calls": 101}
 
 
 # What people type.

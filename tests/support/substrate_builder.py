@@ -119,7 +119,7 @@ def _fill(connection: apsw.Connection, made: Build) -> None:
     connection.execute(f"INSERT INTO {source}_fts({source}_fts) VALUES ('rebuild')")
 
 
-# Each plants one fault and no other, but for "missing chunks", which takes a whole document out of every table.
+# Each plants one fault and no other.
 
 REBUILD = "INSERT INTO bills_fts(bills_fts) VALUES ('rebuild')"
 
@@ -210,7 +210,7 @@ FAULTS: dict[str, Plant] = {
         "DELETE FROM {v} WHERE chunk_id = 1", "DELETE FROM chunk_embedding_jobs WHERE chunk_id = 1"
     ),
     "orphan vectors": lambda connection, made: _copy_vector(connection, made, 1, 1_000_000),
-    "missing chunks": _sql(
+    "other chunks, a document gone": _sql(
         f"DELETE FROM {{v}} {_OF_FIRST}",
         f"DELETE FROM chunk_embedding_jobs {_OF_FIRST}",
         "DELETE FROM {c} WHERE document_id = (SELECT min(document_id) FROM {c})",
@@ -225,7 +225,7 @@ FAULTS: dict[str, Plant] = {
         _REBUILD,
     ),
     "other chunks, repeated": _repeated_chunks,
-    "unfinished jobs": _sql(
+    "missing vectors, jobs left": _sql(
         "UPDATE chunk_embedding_jobs SET status = "
         "CASE chunk_id WHEN 1 THEN 'pending' WHEN 2 THEN 'running' ELSE 'failed' END WHERE chunk_id < 4"
     ),
