@@ -111,7 +111,7 @@ def test_a_source_takes_at_most_seven_megabytes() -> None:
 
 def test_the_readme_is_one_sitting() -> None:
     lines = README.splitlines()
-    assert len(lines) <= 160
+    assert len(lines) <= 140
     assert max(map(len, lines)) <= 200
 
 
