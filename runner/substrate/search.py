@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
-from runner.retrieve.ranking import SCORE_STEPS, rank
+from runner.retrieve.ranking import SCORE_STEPS
 from runner.retrieve.sums import summed
 from runner.retrieve.variants import OVERSAMPLE
 from runner.substrate.database import AMONG_DOCUMENTS, Substrate, json_array
@@ -33,13 +33,7 @@ LEAST_IDF = 1e-6
 """What FTS5 takes for the idf of a phrase that half of the rows have or more."""
 
 MOST_NEAREST = 4096
-"""sqlite-vec's limit for the k of one search."""
-
-FIRST_NEAREST = 4 * RUN_DEPTH
-"""Chunks that exact search begins with: sqlite-vec is slow in choosing many, and few documents have four among them."""
-
-BATCH = 4 * RUN_DEPTH
-"""Chunks that full text is asked for at once."""
+"""sqlite-vec's limit for the k of one search, and what is taken of full text."""
 
 LARGEST_SCORE = 1e9
 """Scores past it, which no unit vector has, are held at it."""
@@ -59,45 +53,8 @@ IndexRecall = Mapping[int, tuple[float, ...]]
 """By depth, 10 and 100, each query's share of exact search's first chunks that bq + rescore finds, in query order."""
 
 
-class RankedChunks(NamedTuple):
-    """Chunk ids, and their scores in whole steps of 1e-5, which never rise."""
-
-    ids: list[int]
-    scores: list[int]
-
-
-@dataclass
-class Ranking:
-    """The documents found for one query so far, each by its best chunk, and the score of the last chunk."""
-
-    best: dict[str, tuple[int, int, Span]] = field(default_factory=dict)  # score negated, chunk index and span
-    last: int | None = None
-
-    def add(self, ranked: RankedChunks, places: Mapping[int, Chunk]) -> None:
-        """Take the next chunks of a search, none of which may score above those before; gone ones have no place."""
-        for chunk_id, score in zip(ranked.ids, ranked.scores, strict=True):
-            if chunk_id in places:
-                chunk = places[chunk_id]
-                known = self.best.get(chunk.doc_id)
-                # Of chunks that score alike the first of the document is its evidence.
-                if known is None or (-score, chunk.index) < known[:2]:
-                    self.best[chunk.doc_id] = (-score, chunk.index, chunk.span)
-            self.last = score
-
-    def is_final(self) -> bool:
-        """Return whether the first RUN_DEPTH documents, with their ties and evidence, are those of the whole search.
-
-        That many score above the last chunk, and so above every chunk that is still to come.
-        """
-        return self.last is not None and sum(-chunk[0] > self.last for chunk in self.best.values()) >= RUN_DEPTH
-
-    def hits(self) -> Hits:
-        """Return the first RUN_DEPTH documents in runner.retrieve.ranking's order of ties."""
-        doc_ids = sorted(self.best)
-        scores = np.array([-self.best[doc_id][0] for doc_id in doc_ids], np.int64)
-        numbers = np.arange(len(doc_ids))
-        order = rank(scores, numbers, np.zeros_like(numbers))[:RUN_DEPTH].tolist()
-        return tuple(Hit(doc_ids[row], scores[row].item() / SCORE_STEPS, self.best[doc_ids[row]][2]) for row in order)
+Ranked = list[tuple[int, int]]
+"""Scores in whole steps of 1e-5, which never rise, with their chunks' ids."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +75,9 @@ class Searches:
     def runs(self) -> dict[str, Run]:
         """Return the run of every arm: MaxP to RUN_DEPTH documents, keyed by the eval set's document ids.
 
-        The exact arm goes as deep as its documents need; the binary arm ranks its candidates' documents alone, which
-        can be fewer than RUN_DEPTH. FTS5's statistics are over the whole source in either mode. A vector that is not
-        finite can make sqlite-vec miss sound ones; the checks find it.
+        The exact arm goes as deep as its documents need, to MOST_NEAREST chunks; the binary arm ranks its candidates'
+        documents alone, which can be fewer than RUN_DEPTH. FTS5's statistics are over the whole source in either mode.
+        A vector that is not finite can make sqlite-vec miss sound ones; the checks find it.
         """
         hits: dict[str, dict[str, Hits]] = {arm: {} for arm in ARMS}
         for query_id, text, vector in self._queries:
@@ -136,8 +93,8 @@ class Searches:
         shares: dict[int, list[float]] = {depth: [] for depth in RECALL_DEPTHS}
         for _, _, vector in self._queries:
             # Exact search gives the score that a chunk must reach; bits are asked for candidates only.
-            exact = self._nearest(vector, RUN_DEPTH).scores
-            rescored = np.array(self._rescored(vector).scores, np.int64)
+            exact = [score for score, _ in self._nearest(vector, RUN_DEPTH)]
+            rescored = np.array([score for score, _ in self._rescored(vector, self._candidates)], np.int64)
             for depth in RECALL_DEPTHS:
                 wanted = exact[:depth]
                 kept = float((rescored >= wanted[-1]).sum()) / len(wanted) if wanted else 1.0
@@ -151,15 +108,23 @@ class Searches:
         return [(*row, vector.tobytes()) for row, vector in zip(self.texts.items(), vectors, strict=True)]
 
     def _answers(self, text: str, vector: bytes) -> dict[str, Hits]:
-        """Return by arm its hits for one query."""
-        binary = self._documents([self._rescored(vector)])
+        """Return by arm its hits for one query.
+
+        The sum takes more candidates of the binary index while their documents are fewer than RUN_DEPTH: its floor is
+        the last document's cosine, which is higher in a shorter list.
+        """
         keyword = self._documents(self._matching(match_expression(text)))
+        deep = self._deep_enough(partial(self._rescored, vector))
         return {
-            EXACT: self._documents(self._by_distance(vector)),
-            BINARY: binary,
+            EXACT: self._deep_enough(partial(self._nearest, vector)),
+            BINARY: self._documents(self._rescored(vector, self._candidates)),
             KEYWORD: keyword,
-            SUM: summed(keyword, self.bound(text), self._deep_enough(vector, binary)).hits,
+            SUM: summed(keyword, self.bound(text), deep).hits,
         }
+
+    @property
+    def _candidates(self) -> int:
+        return self.oversample * RUN_DEPTH
 
     def bound(self, text: str) -> float:
         """Return the most that FTS5's bm25() could give any chunk for a query: (k1 + 1) times the sum of idf.
@@ -179,28 +144,28 @@ class Searches:
         ((count,),) = self.substrate.rows(f"SELECT count(*) FROM {rows}", bindings)
         return int(count)
 
-    def _deep_enough(self, vector: bytes, found: Hits) -> Hits:
-        """Return the binary arm's documents, of more candidates while they are fewer than RUN_DEPTH.
+    def _deep_enough(self, search: Callable[[int], Ranked]) -> Hits:
+        """Return the documents of a search, of more chunks while fewer than RUN_DEPTH stand above the last of them."""
+        count = self._candidates
+        while True:
+            ranked = search(count)
+            hits = self._documents(ranked)
+            is_final = len(hits) == RUN_DEPTH and round(hits[-1].score * SCORE_STEPS) > ranked[-1][0]
+            if is_final or len(ranked) < count or count >= MOST_NEAREST:
+                return hits
+            count = min(2 * count, MOST_NEAREST)
 
-        The floor of a sum is the last document's cosine: that of a shorter list would be higher.
-        """
-        candidates = self.oversample * RUN_DEPTH
-        while len(found) < RUN_DEPTH and candidates < MOST_NEAREST:
-            candidates = min(2 * candidates, MOST_NEAREST)
-            ranked = self._rescored(vector, candidates)
-            found = self._documents([ranked])
-            if len(ranked.ids) < candidates:
-                break  # there are no more chunks
-        return found
-
-    def _documents(self, batches: Iterable[RankedChunks]) -> Hits:
-        """Return the documents of the batches, which are asked for as long as more chunks could change them."""
-        ranking = Ranking()
-        for ranked in batches:
-            ranking.add(ranked, self._places(ranked.ids))
-            if ranking.is_final():
-                break
-        return ranking.hits()
+    def _documents(self, ranked: Ranked) -> Hits:
+        """Return the first RUN_DEPTH documents by their best chunk, in the order of ties of runner.retrieve.ranking."""
+        places = self._places([chunk_id for _, chunk_id in ranked])
+        best: dict[str, tuple[int, int, Span]] = {}
+        for score, chunk_id in ranked:
+            # A chunk that is gone has no place. Of those that score alike the first of the document is its evidence.
+            if chunk := places.get(chunk_id):
+                found = (-score, chunk.index, chunk.span)
+                best[chunk.doc_id] = min(best.get(chunk.doc_id, found), found, key=lambda each: each[:2])
+        ordered = sorted(best, key=lambda doc_id: (-best[doc_id][0], doc_id), reverse=True)[:RUN_DEPTH]
+        return tuple(Hit(doc_id, -best[doc_id][0] / SCORE_STEPS, best[doc_id][2]) for doc_id in ordered)
 
     @cached_property
     def _ids(self) -> Mapping[str, str]:
@@ -220,54 +185,34 @@ class Searches:
         rows = self.substrate.rows(chunks, (json_array(self._ids.values()),))
         return " AND chunk_id IN (SELECT value FROM json_each(?))", (json_array(row[0] for row in rows),)
 
-    def _by_distance(self, vector: bytes) -> Iterator[RankedChunks]:
-        """Yield all chunks by the declared distance: a few first, then as many as a search returns."""
-        ranked, seen = self._nearest(vector, FIRST_NEAREST), list[int]()
-        while ranked.ids:  # none if vectors that are not finite are left alone, which would come again for ever
-            yield ranked
-            seen += ranked.ids
-            ranked = self._nearest(vector, MOST_NEAREST, seen)
-
-    def _nearest(self, vector: bytes, count: int, seen: Sequence[int] = ()) -> RankedChunks:
-        """Return the `count` chunks nearest by the declared distance, without those that were seen."""
-        clause, bindings = self._among
-        if seen:
-            # vec0 takes one list of ids, so that both conditions stand in one.
-            clause = (
-                " AND chunk_id IN (SELECT chunk_id FROM {chunks} "
-                f"WHERE chunk_id NOT IN (SELECT value FROM json_each(?)){clause})"
-            )
-            bindings = (json_array(seen), *bindings)
-        query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + clause
-        return self._by_score(self.substrate.rows(query, (vector, count, *bindings)))
-
-    def _rescored(self, vector: bytes, candidates: int = 0) -> RankedChunks:
-        """Return the candidates nearest by Hamming distance of bits, by the declared distance of their floats.
-
-        They are `oversample` times RUN_DEPTH unless more are asked for.
-        """
+    def _nearest(self, vector: bytes, count: int) -> Ranked:
+        """Return the `count` chunks nearest by the declared distance."""
         among, allowed = self._among
-        candidates = candidates or self.oversample * RUN_DEPTH
+        query = "SELECT chunk_id, distance FROM {vectors} WHERE embedding MATCH ? AND k = ?" + among
+        return self._by_score(self.substrate.rows(query, (vector, count, *allowed)))
+
+    def _rescored(self, vector: bytes, count: int) -> Ranked:
+        """Return the `count` chunks nearest by Hamming distance of bits, by the declared distance of their floats."""
+        among, allowed = self._among
         query = (
             f"SELECT chunk_id, vec_distance_{self.substrate.facts.metric}(embedding, ?) FROM {{vectors}} "
             "WHERE embedding_bq MATCH vec_quantize_binary(?) AND k = ?" + among
         )
-        return self._by_score(self.substrate.rows(query, (vector, vector, candidates, *allowed)))
+        return self._by_score(self.substrate.rows(query, (vector, vector, count, *allowed)))
 
-    def _by_score(self, rows: Iterable[tuple[Any, ...]]) -> RankedChunks:
+    def _by_score(self, rows: Iterable[tuple[Any, ...]]) -> Ranked:
         """Return the rows by score; without those whose distance is NULL, since a vector is not finite."""
         similarity = SIMILARITY[self.substrate.facts.metric]
-        scored = [(_steps(similarity(distance)), chunk_id) for chunk_id, distance in rows if distance is not None]
-        scored.sort(key=lambda pair: -pair[0])
-        return RankedChunks([chunk_id for _, chunk_id in scored], [score for score, _ in scored])
+        scored = ((_steps(similarity(distance)), chunk_id) for chunk_id, distance in rows if distance is not None)
+        return sorted(scored, key=lambda pair: -pair[0])
 
-    def _matching(self, expression: str) -> Iterator[RankedChunks]:
-        """Yield all chunks that match, best first by the table's own rank function; InputError if it makes no numbers.
+    def _matching(self, expression: str) -> Ranked:
+        """Return the first MOST_NEAREST chunks that match by the table's own rank function, none for "".
 
-        Nothing matches "".
+        InputError if it makes no numbers.
         """
         if not expression:
-            return
+            return []
         among, allowed = self._among
         query = "SELECT rowid, rank FROM {fts} WHERE {fts} MATCH ? ORDER BY rank"
         if among:
@@ -277,9 +222,7 @@ class Searches:
                 "AND +rowid IN (SELECT value FROM json_each(?)) ORDER BY +rank"
             )
         rows = self.substrate.rows(query, (expression, *allowed))
-        while batch := list(islice(rows, BATCH)):
-            scores = [_steps(-self._number(value)) for _, value in batch]
-            yield RankedChunks([chunk_id for chunk_id, _ in batch], scores)
+        return [(_steps(-self._number(value)), chunk_id) for chunk_id, value in islice(rows, MOST_NEAREST)]
 
     def _number(self, value: object) -> float:
         if isinstance(value, float):

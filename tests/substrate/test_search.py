@@ -19,7 +19,6 @@ from runner.substrate.search import (
     BINARY,
     EXACT,
     KEYWORD,
-    MOST_NEAREST,
     SUM,
     Searches,
     match_expression,
@@ -110,14 +109,9 @@ def _beside(query: np.ndarray, n: int, noise: float, seed: int = 9) -> np.ndarra
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize(
-    ("n_near", "each", "noise", "n_far"),
-    [
-        pytest.param(2, 4500, 0.05, 128, id="more than one search of sqlite-vec can return"),
-        pytest.param(80, 5, 0.25, 60, id="400 chunks, which exact search begins with, are of 80 documents"),
-    ],
-)
-def test_documents_with_many_near_chunks_do_not_hide_the_hundredth(n_near, each, noise, n_far, tmp_path):
+def test_documents_with_many_near_chunks_do_not_hide_the_hundredth(tmp_path):
+    """The 400 chunks that exact search begins with are of 80 documents."""
+    n_near, each, noise, n_far = 80, 5, 0.25, 60
     documents, _ = fictional(n_near + n_far)
     near = [Chunk(d.doc_id, n, Span(n, n + 1), "", 1) for d in documents[:n_near] for n in range(each)]
     chunks = near + [Chunk(document.doc_id, 0, Span(0, 1), "", 1) for document in documents[n_near:]]
@@ -132,23 +126,15 @@ def test_documents_with_many_near_chunks_do_not_hide_the_hundredth(n_near, each,
 
 
 def test_equal_vectors_rank_by_document_id_descending_and_by_their_first_chunk(tmp_path):
-    """5,000 chunks score alike, so that only going through all of them shows which documents come first."""
+    """4,000 chunks score alike, so that only going through all of them shows which documents come first."""
     documents, _ = fictional(125, words=200)
-    chunks = [Chunk(d.doc_id, place, Span(place, place + 1), "", 1) for d in documents for place in range(40)]
+    chunks = [Chunk(d.doc_id, place, Span(place, place + 1), "", 1) for d in documents for place in range(32)]
     vectors = np.repeat(unit_rows(1, DIM, seed=1), len(chunks), axis=0)
     order = np.random.default_rng(0).permutation(len(chunks))
     path = build(tmp_path / "s.db", Build(documents, [chunks[i] for i in order], vectors))
     found = runs(path, [d.doc_id for d in documents], {"q": "Section"}, vectors[:1])[EXACT].hits["q"]
     wanted = sorted((document.doc_id for document in documents), reverse=True)[:RUN_DEPTH]
     assert [(hit.doc_id, hit.span, hit.score) for hit in found] == [(doc_id, Span(0, 1), 1.0) for doc_id in wanted]
-
-
-def test_more_vectors_that_are_not_finite_than_a_search_returns_end_it(tmp_path):
-    documents, _ = fictional(1)
-    chunks = [Chunk(IDS[0], place, Span(place, place + 1), "", 1) for place in range(MOST_NEAREST + 1)]
-    vectors = np.full((len(chunks), DIM), np.nan, np.float32)
-    path = build(tmp_path / "s.db", Build(documents, chunks, vectors))
-    assert runs(path, IDS[:1], {"q": "none"}, QUERY_VECTORS[:1], restricted=False)[EXACT].hits["q"] == ()
 
 
 def nearest_by_bits(query: np.ndarray, candidates: int) -> tuple[list[int], list[int]]:
