@@ -57,7 +57,7 @@ bench: setup
 simulate: setup
 	$(BIN)/python benchmarks/simulate.py
 
-# Killed evenings, damaged files, flipped bits, failing services (docs/soak.md): two hours, and it goes on if stopped.
+# Killed evenings, damaged files, flipped bits, failing services (docs/limits.md): two hours, and it goes on if stopped.
 soak: setup
 	$(BIN)/python -m tests.soak
 

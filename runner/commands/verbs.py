@@ -312,7 +312,7 @@ GROUPS["Look closer"] = (
         --json   print every figure as JSON, with the digests of all inputs""",
         """Without FOLDER, the newest locked version of every source of the roster. Each cell's gain over its source's
         baseline is taken as what cells of its kind gain anywhere, and what is the source's and its own. It ends with
-        the prior that a new source's plan gets of them. Exit 3 if nothing is locked yet. docs/pooled.md says what the
+        the prior that a new source's plan gets of them. Exit 3 if nothing is locked yet. docs/findings.md says what the
         figures rest on.""",
     ),
     Verb(
@@ -354,7 +354,7 @@ GROUPS["Look closer"] = (
         --max-mb N=500   most that the folder may hold, 500
         --endpoint NAME=URL...   a mirror in place of a service""",
         """Keys of api.data.gov come from the environment: PER_SOURCE_EVAL_GOVINFO_KEY, PER_SOURCE_EVAL_CONGRESS_KEY.
-        docs/feeds.md says what each feed lists. A run that was stopped goes on with the same files when it is run
+        docs/sources.md says what each feed lists. A run that was stopped goes on with the same files when it is run
         again. exit codes: 0 done, 2 usage or input error, 4 a document is changed or missing, 5 server, network, disk
         or limit""",
         """Downloads a source's documents from its official publisher into a folder, for --corpus-path: a seeded,
