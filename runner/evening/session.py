@@ -22,7 +22,7 @@ from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version
-from runner.judge.evidence import Passages
+from runner.judge.evidence import TABLE, Passages
 from runner.report.results_page import page
 from runner.retrieve.make_runs import CellRuns, Wanted
 
@@ -94,10 +94,10 @@ class Session(ABC):
 
     @cached_property
     def passages(self) -> Passages:
-        """What judges are shown of documents; the encoder that finds it runs here, whatever embeds the cells."""
+        """What judges are shown of documents; the encoders that find it run here, whatever embeds the cells."""
         settings, here = self.plan.evidence, self.backend
-        encoder = (here if isinstance(here, LocalBackend) else LocalBackend()).encoder(settings.encoder)
-        return Passages(settings, encoder, Store(self.version.cache))
+        own = here if isinstance(here, LocalBackend) else LocalBackend()
+        return Passages(settings, own.encoder(settings.encoder), own.encoder(TABLE), Store(self.version.cache))
 
     def wanted(self, *, noise_floor: bool) -> list[Wanted]:
         """Return the runs of the plan's cells; with `noise_floor` also the A/A run, if the baseline has vectors."""

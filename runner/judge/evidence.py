@@ -1,9 +1,10 @@
 """What a judge is shown of a document: a function of the topic and the document, whatever found it and by which chunks.
 
 All of a text that fits. Else its opening, headings, and the best passages of the whole document, in windows of one
-size: by words (BM25, the document's windows being the collection) and by vectors of one packaged encoder, of the window
-alone and under the headings that lead to it, in turn. Headings count because many chunkers embed them: without them
-the best chunks of such cells were shown less than half in 20 % of the hits in very long documents, with them in 14 %.
+size: by words (BM25, the document's windows being the collection) and by vectors of two packaged encoders, in turn. One
+reads the window alone and under the headings that lead to it, since many chunkers embed these; the other is a table of
+words, which likes other passages: without it cells of such an encoder were shown less than half of their best passage
+in one hit of six, with it as seldom as others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from itertools import zip_longest
 from statistics import mean
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chunkers.contexts import path_context
 from runner.base.records import Document, Ints, Section, Span, merged, n_characters, n_shared
@@ -22,8 +24,11 @@ from runner.eval_set.shapes.plan import Evidence
 from runner.retrieve.bm25 import lucene
 from runner.retrieve.ranking import quantised
 
-RULE = "passages v1"
+RULE = "passages v2"
 """Raised when other passages would be shown; part of the evidence's digest."""
+
+TABLE = "minilm-static-384"
+"""The second encoder of passages; it costs next to nothing."""
 
 WINDOW = 600
 """Characters of a window at most: about 128 tokens of English."""
@@ -51,9 +56,9 @@ def expected_chars(documents: Sequence[int], settings: Evidence, times: int = 1)
 class Passages:
     """Finds what judges are shown; the vectors of a document's windows are kept in the store, by their texts."""
 
-    def __init__(self, settings: Evidence, encoder: Encoder, store: Store) -> None:
-        self.settings, self.encoder, self.store = settings, encoder, store
-        self._asked: dict[str, Matrix] = {}
+    def __init__(self, settings: Evidence, reader: Encoder, table: Encoder, store: Store) -> None:
+        self.settings, self.reader, self.table, self.store = settings, reader, table, store
+        self._asked: dict[tuple[str, str], Matrix] = {}
 
     def shown(self, document: Document, topics: Sequence[Sequence[str]], times: int = 1) -> list[Shown]:
         """Return what is shown of a document for each topic, given as its wordings, in `times` the plan's characters.
@@ -61,33 +66,37 @@ class Passages:
         More characters show what fewer show, what follows that in the text, and what ranks next.
         """
         text, most = document.text, times * self.settings.chars
-        rule = f"{RULE}: {most:,} characters, {self.settings.encoder}"
+        rule = f"{RULE}: {most:,} characters, {self.settings.encoder}, {TABLE}"
         if len(text) <= most:
             return [Shown((Span(0, len(text)),), rule)] * len(topics)
         framed = frame(document, most)
         spans = windows(text)
         texts = [text[span.start : span.end] for span in spans]
         index = lucene(texts)
-        both = [*texts, *_under_headings(document, spans)]
-        alone, led_to = np.split(embed(self.store, self.encoder, both, "document").rows.astype(np.float64), 2)
+        alone, led_to = np.split(self._rows(self.reader, [*texts, *_under_headings(document, spans)]), 2)
+        seen = [(self.reader, alone), (self.reader, led_to), (self.table, self._rows(self.table, texts))]
         made = []
         for wordings in topics:
             orders = []
             for wording in wordings:
                 by_words = quantised(index.scores(wording))
                 orders += [_best_first(by_words)[: np.count_nonzero(by_words > 0)].tolist()]
-                orders += [_best_first(quantised(rows @ self._vector(wording))).tolist() for rows in (alone, led_to)]
+                orders += [_best_first(quantised(rows @ self._vector(by, wording))).tolist() for by, rows in seen]
             ranked = in_turn(orders)
             if times > 1:
                 ranked = _followed(ranked, self.settings.chars // WINDOW, len(spans))
             made.append(Shown(_filled(framed, [spans[number] for number in ranked], most), rule))
         return made
 
-    def _vector(self, wording: str) -> Matrix:
+    def _rows(self, encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float64]:
+        return embed(self.store, encoder, texts, "document").rows.astype(np.float64)
+
+    def _vector(self, encoder: Encoder, wording: str) -> Matrix:
         """Return a wording's vector, embedded by itself: no other query of the version moves a bit of it."""
-        if wording not in self._asked:
-            self._asked[wording] = checked_encode(self.encoder, [wording], "query")[0]
-        return self._asked[wording]
+        key = encoder.spec.name, wording
+        if key not in self._asked:
+            self._asked[key] = checked_encode(encoder, [wording], "query")[0]
+        return self._asked[key]
 
 
 def windows(text: str) -> list[Span]:

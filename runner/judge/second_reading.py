@@ -121,7 +121,7 @@ def export_doubles(version: Version, labels: Sequence[Label], share: float) -> S
     least = plan.relevant_grade
     drawn = {
         *chosen_pairs(known, share, moving_pairs(version, plan), relevant_grade=least, seed=plan.significance.seed),
-        *_missed_by_models(version, labels, least),
+        *missed_by_models(version, labels, least),
     }
     wanted = [pair for pair in drawn & rows.keys() if pair not in file_of and len(judges[pair]) < 2]
     fresh = [rows[pair] for pair in sorted(wanted, key=digest)]
@@ -159,12 +159,12 @@ def unread_twice(version: Version, plan: Plan) -> list[Path]:
         return []
     second = plan.judges.second if plan.judges else None
     share = second.share if second and any(label.model for label in scored(labels).values()) else 0.0
-    if not share and not _missed_by_models(version, labels, plan.relevant_grade):
+    if not share and not missed_by_models(version, labels, plan.relevant_grade):
         return []
     return export_doubles(version, labels, share).paths
 
 
-def _missed_by_models(version: Version, labels: Iterable[Label], relevant_grade: int) -> set[Pair]:
+def missed_by_models(version: Version, labels: Iterable[Label], relevant_grade: int) -> set[Pair]:
     """Return the pairs of a query and its source document that a model graded less than relevant."""
     graded = {pair: label.grade for pair, label in scored(labels).items() if label.model}
     return missed_sources(load_queries(version.queries_path), graded, relevant_grade).keys() & graded.keys()

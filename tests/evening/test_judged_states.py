@@ -201,7 +201,8 @@ def test_the_estimate_counts_second_readings_of_what_is_judged_already(opened, c
         return judging_left(version, version.plan(), JudgeOptions(url=server.url), [])
 
     assert f"{FIRST}, 0 pairs" in left().lines[0]
-    assert f"{SECOND}, 40 pairs" in left().lines[1]
+    # A tenth of 400, and the eight source documents that this judge graded below relevant.
+    assert f"{SECOND}, 48 pairs" in left().lines[1]
     assert left().held > 0
     read_twice(version)
     assert f"{SECOND}, 0 pairs" in left().lines[1]

@@ -14,7 +14,17 @@ from runner.base.store import Store
 from runner.embed.local_encoder import encoder_for
 from runner.eval_set.batches import FULLER, WHOLE_TEXT, make_row
 from runner.eval_set.shapes.plan import Evidence
-from runner.judge.evidence import HEADINGS_SHARE, OPENING, WINDOW, Passages, expected_chars, frame, in_turn, windows
+from runner.judge.evidence import (
+    HEADINGS_SHARE,
+    OPENING,
+    TABLE,
+    WINDOW,
+    Passages,
+    expected_chars,
+    frame,
+    in_turn,
+    windows,
+)
 from tests.support.fake_encoder import direction
 from tests.support.small_set import SmallEncoder
 
@@ -32,6 +42,11 @@ def filled(size, *planted, cycle=10**6):
     return text
 
 
+def finding(folder, make=SmallEncoder):
+    """Passages by two encoders that are made of their names."""
+    return Passages(SETTINGS, make("minilm-l6-v2"), make(TABLE), Store(folder))
+
+
 class Blind(SmallEncoder):
     """For it words of the document mean nothing: every text has a direction of its own."""
 
@@ -45,7 +60,7 @@ def document(text, *sections):
 
 @pytest.fixture(name="passages")
 def _passages(tmp_path):
-    return Passages(SETTINGS, SmallEncoder("minilm-l6-v2"), Store(tmp_path))
+    return finding(tmp_path)
 
 
 def shown_text(passages, long, *wordings, times=1):
@@ -55,7 +70,7 @@ def shown_text(passages, long, *wordings, times=1):
 
 def test_the_deciding_passage_deep_in_a_long_document_is_shown_by_words_alone(tmp_path):
     long = document(filled(500_000, (371_000, BY_WORDS)))
-    (shown,) = Passages(SETTINGS, Blind("minilm-l6-v2"), Store(tmp_path)).shown(long, [["what must a zymurgist file"]])
+    (shown,) = finding(tmp_path, Blind).shown(long, [["what must a zymurgist file"]])
     assert any(BY_WORDS in long.text[span.start : span.end] for span in shown.spans)
     assert n_characters(shown.spans) <= SETTINGS.chars
 
@@ -64,8 +79,7 @@ def test_the_deciding_passage_deep_in_a_long_document_is_shown_by_words_alone(tm
 def test_the_deciding_passage_deep_in_a_long_document_is_shown_by_meaning_alone(tmp_path):
     # Of few clauses, so that few windows differ and have to be embedded.
     long = document(filled(500_000, (371_000, BY_MEANING), cycle=20))
-    made = Passages(SETTINGS, encoder_for("minilm-l6-v2"), Store(tmp_path))
-    assert BY_MEANING in shown_text(made, long, "disability pension of war veterans")
+    assert BY_MEANING in shown_text(finding(tmp_path, encoder_for), long, "disability pension of war veterans")
 
 
 def test_a_text_that_fits_is_shown_whole_and_one_character_more_is_not(passages):
@@ -81,10 +95,22 @@ def test_what_is_shown_is_a_function_of_wordings_document_and_settings_alone(pas
     assert list(signature(passages.shown).parameters) == ["document", "topics", "times"]
     long = document(filled(60_000, (41_000, BY_WORDS)))
     topics = [["ledger 700"], ["zymurgist", "who files form 88-Q"], ["bound"]]
-    alone = [
-        Passages(SETTINGS, SmallEncoder("minilm-l6-v2"), Store(tmp_path / "b")).shown(long, [one])[0] for one in topics
-    ]
+    alone = [finding(tmp_path / "b").shown(long, [one])[0] for one in topics]
     assert passages.shown(long, topics) == alone
+
+
+@pytest.mark.parametrize("seeing", ["minilm-l6-v2", TABLE])
+def test_what_one_of_the_two_encoders_alone_likes_is_shown(tmp_path, seeing):
+    """The two like other passages, and cells of either kind are served."""
+
+    class Likes(Blind):
+        def _row(self, text):
+            liked = "lamplighter" in text or text.startswith("who lights")
+            return direction("lamps", 48) if liked and self.spec.name == seeing else super()._row(text)
+
+    long = document(filled(60_000, (41_000, "A lamplighter is paid monthly.")))
+    assert "lamplighter" in shown_text(finding(tmp_path, Likes), long, "who lights streets")
+    assert "lamplighter" not in shown_text(finding(tmp_path, Blind), long, "who lights streets")
 
 
 @pytest.mark.parametrize("about", ["Pensions of lighthouse keepers", "Fees of harbour pilots", "Oaths of bee wardens"])
@@ -108,9 +134,7 @@ class Shaky(SmallEncoder):
 def test_rounding_of_another_machine_moves_nothing_that_is_shown(passages, tmp_path):
     long = document(filled(60_000, (41_000, BY_WORDS)))
     topics = [[f"ledger {n} of the county"] for n in range(40)]
-    assert Passages(SETTINGS, Shaky("minilm-l6-v2"), Store(tmp_path / "other")).shown(long, topics) == passages.shown(
-        long, topics
-    )
+    assert finding(tmp_path / "other", Shaky).shown(long, topics) == passages.shown(long, topics)
 
 
 def test_both_wordings_of_a_topic_are_served_alike(passages):
@@ -140,9 +164,9 @@ def test_a_fuller_reading_goes_on_where_the_best_passages_break_off(passages):
 def test_vectors_of_a_document_are_kept_for_the_next_export(passages):
     long = document(filled(40_000))
     first = passages.shown(long, [["ledger 3"]])
-    counting = Counting("minilm-l6-v2")
-    assert Passages(SETTINGS, counting, passages.store).shown(long, [["ledger 3"]]) == first
-    assert counting.n_texts <= 1, "the query alone"
+    again = finding(passages.store.root, Counting)
+    assert again.shown(long, [["ledger 3"]]) == first
+    assert {again.reader.n_texts, again.table.n_texts} <= {0, 1}, "the query alone"
 
 
 class Counting(SmallEncoder):

@@ -1,17 +1,17 @@
 """What judging through an API would cost, before anything is exported: from counts and the dated prices."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import get_args
 
 from runner.embed.cost.estimate import Estimate
 from runner.embed.cost.prices import Usage, shown
 from runner.eval_set.asked import asked_ids
-from runner.eval_set.batches import BATCH_PAIRS, FULLER, Kind, batch_files
+from runner.eval_set.batches import BATCH_PAIRS, FULLER, Kind, Pair, batch_files
 from runner.eval_set.labels import first_readings, version_labels
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.runs import read_run
-from runner.eval_set.shapes.labels import JudgeSpec
+from runner.eval_set.shapes.labels import JudgeSpec, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import LITERAL_KINDS
 from runner.eval_set.version import Version, load_queries
@@ -23,7 +23,7 @@ from runner.judge.models.kept_replies import ReplyFiles
 from runner.judge.models.prompt import FORM, MAX_TOKENS
 from runner.judge.models.run_judges import named_judges
 from runner.judge.prep_labels import REPEATS
-from runner.judge.second_reading import judges_of
+from runner.judge.second_reading import judges_of, missed_by_models
 from runner.retrieve.pool import likely_pairs, pool, unjudged
 
 LIKELY_BYTES = 3.5
@@ -36,6 +36,10 @@ ROW_CHARS = 600
 DOUBTS = 0.05
 """Of pairs whose document is not shown whole, those that are read again with more of it: a round figure. Of 9,747
 grades of eight sources, given on 5,000 characters, 2 % said that the deciding part was not shown."""
+
+MISSED_SOURCES = 0.04
+"""Of topics, those whose source document is graded below relevant and then read by a second judge: one in 25, a round
+figure. Of 347 of nine sources it was 10."""
 
 
 def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents: Sequence[int]) -> Estimate:
@@ -60,11 +64,12 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
         of_what = f"in doubt, read with {FULLER} times as much; {DOUBTS:.0%} of documents that are longer"
         parts.append(_of_one(judges.first, n_fuller, of_what, fuller, options))
     if judges.second is not None:
-        read_twice = sum(len(readers) > 1 for readers in judges_of(labels).values())
-        n_again = max(0, round(judges.second.share * n_pooled) - read_twice - _paid(version, judges.second.model))
+        read_twice = {pair for pair, readers in judges_of(labels).items() if len(readers) > 1}
+        n_share = max(0, round(judges.second.share * n_pooled) - len(read_twice))
+        n_again = max(0, n_share + _missed(version, plan, labels, read_twice) - _paid(version, judges.second.model))
         # A pair that was in doubt is read a second time with as much as its grade was given on.
         tokens = round((1 - doubtful) * tokens + doubtful * fuller)
-        of_what = f"second readings, {judges.second.share:.0%}"
+        of_what = f"second readings, {judges.second.share:.0%}, and of source documents graded below relevant"
         parts.append(_of_one(judges.second, n_again, of_what, tokens, options))
     # One is asked after the other, so what they hold does not add up.
     lines = [line for part in parts for line in part.lines]
@@ -98,6 +103,16 @@ def _tokens_read(version: Version, plan: Plan, documents: Sequence[int], times: 
     """Return the tokens of a request: the judge's instructions, the row, as much of a document as may be shown."""
     prompt = version.judge_prompt.stat().st_size + len(FORM)
     return round((prompt + ROW_CHARS + expected_chars(documents, plan.evidence, times)) / LIKELY_BYTES)
+
+
+def _missed(version: Version, plan: Plan, labels: Sequence[Label], read_twice: Set[Pair]) -> int:
+    """Return how many source documents a second judge has to read: graded below relevant now, or likely to be."""
+    if not version.queries_path.exists():
+        return math.ceil(MISSED_SOURCES * MIN_QUERIES)
+    sources = {(topic.id, topic.source_document) for topic in load_queries(version.queries_path)}
+    n_open = len(sources - first_readings(labels).keys())
+    missed = missed_by_models(version, labels, plan.relevant_grade) - read_twice
+    return len(missed) + math.ceil(MISSED_SOURCES * n_open)
 
 
 def _paid(version: Version, model: str) -> int:
