@@ -102,15 +102,8 @@ _NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D
 
 
 def bench_lines(result: Mapping[str, Any]) -> list[str]:
-    """Return a result of grade_bench in lines: the mean, the nulls, strata, warnings, the verdict and its reasons."""
+    """Return a result of grade_bench in lines: the mean, the nulls, warnings, the verdict and its reasons."""
     lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", "", *_single_gold(result)]
-    if result["strata"]:
-        lines += ["", _row("stratum", "mean", "least Δ", "queries", "most p")]
-    # Of a stratum the least favourable null is shown: it must pass all of them.
-    for name, part in result["strata"].items():
-        least, most = min(part["deltas"].values()), max(part["p_values"].values())
-        numbers = (part["real_mean"], least, str(part["n_queries"]), most)
-        lines.append(_null_row(printable(name, longest=24), numbers, part["verdict"]))
     return [*lines, "", *_closing(result)]
 
 

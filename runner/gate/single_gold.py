@@ -80,17 +80,15 @@ def four_null_gate(
     whole = _graded(given, names, alpha)
     if not whole["real_mean"]:
         _check_types(golds, rows)
-    by_stratum = {} if strata is None else _by_stratum(given, names, alpha)
     return {
         **whole,
-        "strata": by_stratum,
         "metric": metric_fn if isinstance(metric_fn, str) else getattr(metric_fn, "__name__", type(metric_fn).__name__),
         "k": depth,
         "n_trials": n_trials,
         "tau": float(tau),
         "alpha": float(alpha),
         "seed": seed,
-        "warnings": [*warnings, *_foreign(rows, pool), *_doubts(given, whole, by_stratum, alpha)],
+        "warnings": [*warnings, *_foreign(rows, pool), *_doubts(given, whole, alpha)],
     }
 
 
@@ -128,16 +126,6 @@ class _Given:
     n_trials: int
     tau: float
     seed: int
-
-    def of(self, queries: Ints) -> "_Given":
-        """Return the bench of some queries."""
-        places = queries.tolist()
-        return replace(
-            self,
-            rows=[self.rows[query] for query in places],
-            golds=[self.golds[query] for query in places],
-            rels=[self.rels[query] for query in places],
-        )
 
 
 @dataclass(frozen=True)
@@ -217,7 +205,7 @@ class _FunctionBench(Bench):
 
 
 def _graded(given: _Given, strata: Sequence[str], alpha: float) -> dict[str, Any]:
-    """Return the fields of one verdict, over all strata at once."""
+    """Return the fields of the verdict, over all strata at once."""
     bench, rankings = _bench(given, stratum_groups(strata))
     gate = Gate(Trials(bench, given.n_trials, given.seed), [*SINGLE_GOLD.values()], tau=given.tau, alpha=alpha)
     own, no_chunks = bench.own_scores(rankings), np.zeros(len(bench.numbers), np.int64)
@@ -237,39 +225,6 @@ def _graded(given: _Given, strata: Sequence[str], alpha: float) -> dict[str, Any
         "reasons": [_reason(letter, null, given, alpha) for letter, null in nulls.items() if null.verdict != "pass"],
         "n_queries": len(given.golds),
     }
-
-
-def _by_stratum(given: _Given, strata: Sequence[str], alpha: float) -> dict[str, dict[str, Any]]:
-    """Return each stratum's verdict by itself, at Holm's level among the strata in which every null can decide."""
-    places = dict(zip(sorted(set(strata)), stratum_groups(strata), strict=True))
-    alone = {name: _graded(given.of(queries), ["" for _ in queries], alpha) for name, queries in places.items()}
-    # A stratum's p is its greatest: all four nulls must be passed.
-    able = {name: max(of["p_values"].values()) for name, of in alone.items() if "insufficient" not in _verdicts(of)}
-    for name, level in zip(able, holm_levels([*able.values()], alpha), strict=True):
-        alone[name] = _graded(given.of(places[name]), ["" for _ in places[name]], level)
-    fields = ("n_queries", "real_mean", "deltas", "p_values", "verdict", "reasons")
-    # A stratum in which some null cannot decide says nothing, whatever the others find.
-    return {
-        name: {field: of[field] for field in fields} | ({} if name in able else {"verdict": "insufficient"})
-        for name, of in alone.items()
-    }
-
-
-def _verdicts(graded: Mapping[str, Any]) -> set[str]:
-    return set(graded["verdicts"].values())
-
-
-def holm_levels(p_values: Sequence[float], alpha: float) -> list[float]:
-    """Return the level at which each p is tested (Holm 1979): alpha / m for the least, alpha / (m - 1) for the next.
-
-    From the first p that misses its level on, all are tested at that level, which they miss as well.
-    """
-    levels = [0.0] * len(p_values)
-    left = len(p_values)
-    for position in sorted(range(len(p_values)), key=p_values.__getitem__):
-        levels[position] = alpha / left
-        left -= p_values[position] <= levels[position]
-    return levels
 
 
 def _bench(given: _Given, groups: Sequence[Ints]) -> tuple[Bench, Ints]:
@@ -326,10 +281,8 @@ def _reason(letter: str, null: NullResult, given: _Given, alpha: float) -> str:
     return f"null {letter}: beats it (p {null.p:.4g}), but by {delta}, less than tau {given.tau:g}"
 
 
-def _doubts(
-    given: _Given, whole: Mapping[str, Any], by_stratum: Mapping[str, Mapping[str, Any]], alpha: float
-) -> Iterable[str]:
-    """Yield what labels, scale and draws keep the nulls from showing, and the strata that do not pass by themselves."""
+def _doubts(given: _Given, whole: Mapping[str, Any], alpha: float) -> Iterable[str]:
+    """Yield what labels, scale and draws keep the nulls from showing."""
     n_labels = len(set(given.golds))
     if n_labels == 1:
         yield "all queries have the same gold label: nulls A, B and D cannot tell engines apart"
@@ -346,9 +299,6 @@ def _doubts(
                 f"null {letter}: p {p:.4g} is too near {alpha:.4g} for {given.n_trials} draws; another seed may decide "
                 "otherwise, raise n_trials"
             )
-    for name, stratum in by_stratum.items():
-        if stratum["verdict"] == "fail":
-            yield f"stratum {name!r} does not pass by itself: {'; '.join(stratum['reasons'])}"
 
 
 def _check_lengths(n_rows: int, n_golds: int, n_rels: int) -> None:

@@ -87,7 +87,6 @@ def test_03_a_cheater_that_knows_the_source_passes_pooled_nulls_and_fails_within
     found = ours(rows, golds, "recall@5", pool, strata=sources)
     assert found["verdict"] == "fail"
     assert found["deltas"]["D"] == pytest.approx(0, abs=1e-12)
-    assert {source["verdict"] for source in found["strata"].values()} <= {"fail", "insufficient"}
     assert any(reason.startswith("null D: does not beat it") for reason in found["reasons"])
 
 

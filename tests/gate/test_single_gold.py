@@ -1,7 +1,6 @@
-"""The single-gold gate: exact laws against enumeration, p-values, verdicts, strata, and what is refused."""
+"""The single-gold gate: exact laws against enumeration, p-values, verdicts, and what is refused."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.gate.single_gold import MEASURES as GAINS
-from runner.gate.single_gold import four_null_gate, holm_levels
+from runner.gate.single_gold import four_null_gate
 
 NULLS = "ABCD"
 POOL = list("abcdef")
@@ -200,9 +199,6 @@ def test_a_function_is_called_for_no_pair_that_was_not_drawn():
 def test_rubbish_fails_even_where_three_nulls_cannot_decide():
     found = four_null_gate([["b", "c"]] * 8, ["a"] * 8, [1] * 8, "recall@2", item_pool=POOL)
     assert found["verdict"] == found["verdicts"]["C"] == "fail"
-    strata = four_null_gate([["b", "c"]] * 8, ["a"] * 8, [1] * 8, "recall@2", item_pool=POOL, strata=["x"] * 8)
-    assert strata["verdict"] == "fail"
-    assert strata["strata"]["x"]["verdict"] == "insufficient"
 
 
 def test_three_queries_decide_nothing_and_five_do():
@@ -275,86 +271,12 @@ def test_a_p_near_alpha_is_said_to_hang_on_the_seed_and_a_clear_one_is_not():
     assert not any("seed" in warning for warning in clear["warnings"])
 
 
-def stratified_bench(sizes, shares, seed):
-    """Strata with labels of their own; the engine finds the gold for a share of each stratum's queries."""
-    rng = np.random.default_rng(seed)
-    pool = [f"{name}{i}" for name in sizes for i in range(40)]
-    rows, golds, strata = [], [], []
-    for name, size in sizes.items():
-        weights = 1 / np.arange(1, 31)
-        for number in rng.choice(30, size, p=weights / weights.sum()):
-            gold = f"{name}{number}"
-            row = [f"{name}{i}" for i in rng.choice(40, 5, replace=False)]
-            if rng.random() < shares[name]:
-                row = [gold, *[item for item in row if item != gold]][:5]
-            rows.append(row)
-            golds.append(gold)
-            strata.append(name)
-    return rows, golds, strata, pool
-
-
-SIZES = {"bills": 40, "code": 40, "hearings": 40, "reports": 8}
-
-
-def test_a_good_engine_with_one_weak_small_stratum_passes_and_the_stratum_shows():
-    passed, named = 0, 0
-    for seed in range(60):
-        shares = dict.fromkeys(SIZES, 0.6) | {"reports": 0.0}
-        rows, golds, strata, pool = stratified_bench(SIZES, shares, seed)
-        found = four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool, strata=strata, n_trials=199)
-        passed += found["verdict"] == "pass"
-        named += found["strata"]["reports"]["verdict"] != "pass"
-        assert all(found["strata"][name]["verdict"] == "pass" for name in ("bills", "code", "hearings"))
-    assert passed == 60
-    assert named >= 57
-
-
-def test_a_stratum_that_can_decide_and_fails_is_a_warning():
-    shares = dict.fromkeys(SIZES, 0.7) | {"bills": 0.0}
-    rows, golds, strata, pool = stratified_bench(SIZES, shares, 5)
-    found = four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool, strata=strata, n_trials=200)
-    assert found["verdict"] == "pass"
-    assert found["strata"]["bills"]["verdict"] == "fail"
-    assert any(warning.startswith("stratum 'bills' does not pass by itself: null A") for warning in found["warnings"])
-
-
-def test_strata_add_up_and_are_listed_by_name_even_where_they_cannot_decide():
-    rows, golds, strata, pool = stratified_bench(SIZES | {"single": 1}, dict.fromkeys([*SIZES, "single"], 0.6), 2)
-    n = len(rows)
-    for metric in ("recall@5", hit):
-        found = four_null_gate(rows, golds, [1] * n, metric, item_pool=pool, strata=strata, n_trials=200)
-        assert list(found["strata"]) == sorted([*SIZES, "single"])
-        assert found["strata"]["single"]["verdict"] == "insufficient"
-        assert sum(stratum["n_queries"] for stratum in found["strata"].values()) == n
-        for null in NULLS if metric != hit else ():
-            total = sum(stratum["n_queries"] * stratum["deltas"][null] for stratum in found["strata"].values())
-            assert total / n == pytest.approx(found["deltas"][null])
-        json.dumps(found, allow_nan=False)
-
-
 def test_one_stratum_is_no_strata():
     rows, golds, pool = engine(40, share=0.4)
     for metric in ("ndcg@5", hit):
         plain = four_null_gate(rows, golds, [1] * 40, metric, item_pool=pool)
         whole = four_null_gate(rows, golds, [1] * 40, metric, item_pool=pool, strata=["all"] * 40)
-        assert whole["strata"].pop("all")["verdict"] == whole["verdict"]
         assert whole == plain
-
-
-def test_strata_that_draws_cannot_resolve_are_insufficient():
-    rows, golds, strata, pool = stratified_bench(SIZES, dict.fromkeys(SIZES, 0.7), 3)
-    found = four_null_gate(rows, golds, [1] * 128, "recall@5", item_pool=pool, strata=strata, n_trials=15)
-    assert {of["verdict"] for of in found["strata"].values()} == {"insufficient"}
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-def test_holm_levels_reject_what_the_step_down_rule_rejects(p_values):
-    levels = holm_levels(p_values, 0.05)
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    rejected = 0
-    while rejected < len(order) and p_values[order[rejected]] <= 0.05 / (len(order) - rejected) + 1e-9:
-        rejected += 1
-    assert {i for i in order if p_values[i] <= levels[i] + 1e-9} == set(order[:rejected])
 
 
 WRONG = {
@@ -493,21 +415,6 @@ def test_a_place_freed_by_a_repeat_is_taken_by_what_stands_below_the_cutoff():
     rows = [["x", "x", gold] for gold in POOL]
     found = four_null_gate(rows, POOL, [1] * 6, "mrr@2", item_pool=[*POOL, "x"])
     assert found["real_mean"] == 0.5
-
-
-def test_strata_that_cannot_decide_cost_the_others_no_level():
-    rows, golds, pool = engine(60, share=0.9)
-    lone = [f"lone{i}" for i in range(5)]
-    found = four_null_gate(
-        [*rows, *[[gold] for gold in lone]],
-        [*golds, *lone],
-        [1] * 65,
-        "recall@5",
-        item_pool=[*pool, *lone],
-        strata=["many"] * 60 + lone,
-    )
-    assert found["strata"].pop("many")["verdict"] == "pass"
-    assert {stratum["verdict"] for stratum in found["strata"].values()} == {"insufficient"}
 
 
 NOT_MEASURES = ["", "ndcg", "ndcg@", "ndcg@0", "ndcg@-1", "ndcg@05", "ndcg@1.5", "ndcg@²", "ndcg@5 ", "ndcg@10\n"]

@@ -130,15 +130,6 @@ def test_a_sabotage_of_one_gate_fails_nothing_else(broken):
     assert set(failed()) == set(CHEATERS)
 
 
-def test_a_gate_that_fails_one_stratum_of_a_good_engine_is_named(broken):
-    def failing(gate):
-        fallen = {"schools": {"verdict": "fail", "reasons": ["it fell"]}}
-        return lambda *arguments, **named: {**gate(*arguments, **named), "strata": fallen}
-
-    broken("runner.tools.grade.grade:four_null_gate", failing)
-    assert failed(["gate"]) == {"gate": "the oracle does not pass (schools): it fell"}
-
-
 def test_a_part_that_raises_fails_its_checks_with_its_message_and_ends_no_other(broken):
     def part(*arguments, **named):
         raise ZeroDivisionError("the part fell apart")

@@ -26,15 +26,13 @@ _GRADED: dict[str, Any] = {"draws": 400, "tau": 0.05, "alpha": 0.05, "seed": 202
 
 
 def good_systems_pass() -> str:
-    """Return by how much an oracle and the sample's engine pass the single-gold gate, in every stratum."""
+    """Return by how much an oracle and the sample's engine pass the single-gold gate."""
     from runner.gate.cheaters import oracle
 
     verdicts = {"oracle": _graded(oracle), "engine": _graded(lambda exam: exam.engine)}
     for name, verdict in verdicts.items():
-        parts = {"all queries": verdict, **verdict["strata"]}
-        for where, part in parts.items():
-            if part["verdict"] != "pass":
-                raise NegativeVerdict(f"the {name} does not pass ({where}): {'; '.join(part['reasons'])}")
+        if verdict["verdict"] != "pass":
+            raise NegativeVerdict(f"the {name} does not pass: {'; '.join(verdict['reasons'])}")
     smallest = {name: min(verdict["deltas"].values()) for name, verdict in verdicts.items()}
     return ", ".join(f"{name} above every null by {delta:.2f} or more" for name, delta in smallest.items())
 
