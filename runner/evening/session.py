@@ -45,6 +45,8 @@ class Session(ABC):
     backend: Backend = field(default_factory=LocalBackend)
     judge: "JudgeOptions | None" = None
     """How the plan's judges are asked; None if people or agents judge by file."""
+    writes_page: bool = True
+    """Whether the page is wanted, beside what it shows."""
     live: bool = False
     """Whether the live feed may be asked for documents if the version has none yet."""
     scored: tuple[Results, Path] | None = field(default=None, init=False)
@@ -133,5 +135,6 @@ class Session(ABC):
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
         if decision is not None:
             write_atomic(folder / "decision.json", json_bytes(decision.model_dump()))
-        write_atomic(folder / PAGE, page(content, lists, receipt, decision))
+        if self.writes_page:
+            write_atomic(folder / PAGE, page(content, lists, receipt, decision))
         self.scored = results, folder

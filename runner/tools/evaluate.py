@@ -75,7 +75,6 @@ class Evaluation:
     unjudged: Mapping[str, str]
     """Queries without a grade, by id: none of the figures has them."""
     documents: tuple[Document, ...] = field(repr=False)
-    _page: bytes = field(repr=False)
 
     def __repr__(self) -> str:
         """Return the verdict, the table of cells and what they do not show, as the terminal has them."""
@@ -125,7 +124,7 @@ class Evaluation:
 
         With `passages` it shows titles and what was found of the documents, for the reader's own machine.
         """
-        write_atomic(Path(path), self.page_with_passages() if passages else self._page)
+        write_atomic(Path(path), self.page_with_passages() if passages else self._page(self.lists))
         return Path(path)
 
     def page_with_passages(self) -> bytes:
@@ -133,13 +132,17 @@ class Evaluation:
         from runner.decide.passages import with_passages
         from runner.decide.tiers import beside_baseline
         from runner.eval_set.asked import asked
-        from runner.report.results_page import page
 
         known = {document.doc_id: document for document in self.documents}
         queries = {one.id: one.text for one in asked(self.results.queries)}
         lists = with_passages(self.lists, known, queries, beside_baseline(self.results.cells, self.results.plan))
+        return self._page(lists, local_copy=True)
+
+    def _page(self, lists: RankedLists, *, local_copy: bool = False) -> bytes:
+        from runner.report.results_page import page
+
         written, listed = (json_bytes(each.model_dump()) for each in (self.results, lists))
-        return page(written, listed, self.receipt, local_copy=True)
+        return page(written, listed, self.receipt, local_copy=local_copy)
 
     def _cell(self, name: str) -> str:
         imported = str(ImportedCell(slug(name)))
@@ -216,7 +219,8 @@ def evaluate(
             plan = plan.model_copy(update={"baseline": known.get(baseline, baseline)})
         parent = stack.enter_context(tempfile.TemporaryDirectory()) if folder is None else str(folder)
         version = newest_version(SOURCE, Path(parent))
-        session = GivenEvaluation(version, given=Given(collection, plan, runs))
+        # A folder that is thrown away needs no page.
+        session = GivenEvaluation(version, given=Given(collection, plan, runs), writes_page=folder is not None)
         with suppress(NegativeVerdict):  # the verdict says so itself
             session.run()
         return Evaluation(
@@ -225,7 +229,6 @@ def evaluate(
             receipt=load_receipt(version.record / "receipt.json"),
             unjudged=unjudged,
             documents=texts,
-            _page=(version.record / "results.html").read_bytes(),
         )
 
 
