@@ -4,10 +4,11 @@ In come a source's documents, its queries and judges' grades; out come the files
 The fourteen rooms are layers: `commands` at the top, `base` at the bottom, and a room imports only those below it.
 pyproject.toml holds the order, and each room's docstring says what it takes, returns and must not know.
 
-`evaluate` is the way in from Python, and `cohens_d` and `needed_n` stand beside it.
+`evaluate` is the way in from Python, `open_index` that of whoever searches what was decided, and `cohens_d` and
+`needed_n` stand beside them.
 """
 
-__all__ = ["Evaluation", "__version__", "cohens_d", "evaluate", "needed_n"]
+__all__ = ["Evaluation", "__version__", "cohens_d", "evaluate", "needed_n", "open_index"]
 
 __version__ = "0.1.0"
 
@@ -18,5 +19,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    room = "runner.tools.evaluate" if name in ("Evaluation", "evaluate") else "runner.score.power"
-    return getattr(import_module(room), name)
+    rooms = {"cohens_d": "score.power", "needed_n": "score.power", "open_index": "substrate.open_index"}
+    return getattr(import_module(f"runner.{rooms.get(name, 'tools.evaluate')}"), name)

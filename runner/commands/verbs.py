@@ -451,6 +451,24 @@ GROUPS["Governance"] = (
         "exit codes: 0 open, 1 closed: above 10,000 documents a decision is needed",
     ),
     Verb(
+        "embed",
+        "carry a decision out: index every document",
+        "version:embed",
+        "embed demo --rehearse --corpus-path eval-sets/demo/corpus --to demo.db",
+        f"""{_VERSION}
+        --corpus-path PATH   all documents of the source: a folder, a ZIP or a database
+        --to PATH!   FILE.db for SQLite, else a folder of Parquet shards; one that is there goes on
+        --prune   remove documents that are gone, which are marked otherwise
+        --check   hold the index to decision and encoder in place of writing
+        --rehearse   carry the rehearsal's decision out
+        {_WHERE}""",
+        """Run again, it embeds what is new or changed. docs/embed.md
+        exit codes: 0 done, 2 usage, input, or nothing is decided yet, 4 the index was made otherwise, or a record was
+        changed, 5 backend, disk or budget (run again: what was finished is kept)""",
+        """Cuts and embeds the documents as the decided cell does, into the schema that `post-bulk` reads, or into
+        Parquet.""",
+    ),
+    Verb(
         "post-bulk",
         "a decision against the production database",
         "version:post_bulk",

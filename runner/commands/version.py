@@ -1,4 +1,4 @@
-"""`view`, `verify`, `export`, `post-bulk` and `version`: verbs over a version that exists."""
+"""`view`, `verify`, `export`, `embed`, `post-bulk` and `version`: verbs over a version that exists."""
 
 import argparse
 from functools import partial
@@ -10,7 +10,7 @@ from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.commands.console import answer, open_page
-from runner.commands.flags import check_signature, version_of
+from runner.commands.flags import backend_of, check_models, check_signature, version_of
 from runner.commands.lock import verify_folder
 from runner.eval_set.history import versions_of
 from runner.eval_set.labels import label_prefix, load_labels
@@ -91,6 +91,23 @@ def export(options: argparse.Namespace) -> None:
         raise InputError(f"{version.results_path} does not exist; `run` makes it. Or name another --version.")
     rows = write_tables(version, options.output)
     answer("\n".join(f"{display(path)}: {count:,} rows" for path, count in rows.items()))
+
+
+def embed(options: argparse.Namespace) -> None:
+    """Carry a locked decision out over a corpus, into an index; with --check hold an index to it."""
+    from runner.decide.roster import version_in_force
+    from runner.evening.embed import check_index, embed_source
+
+    check_models(options)
+    if options.check == bool(options.corpus_path) or (options.check and options.prune):
+        raise InputError("Give --corpus-path, the documents to embed, or --check, which writes nothing.")
+    newest = version_of(options)
+    version = newest if newest.rehearsal else version_in_force(newest) or newest
+    with backend_of(options, version, version.work / "embed") as backend:
+        if options.check:
+            answer(check_index(version, options.to, backend))
+        else:
+            answer(embed_source(version, options.corpus_path, options.to, backend, prune=options.prune))
 
 
 def post_bulk(options: argparse.Namespace) -> None:

@@ -18,11 +18,12 @@ BackendName = Literal["local", "modal", "http"]
 
 
 class Work(NamedTuple):
-    """What one encoder still has to embed: distinct texts, and the tokens of them that it reads."""
+    """What one encoder still has to embed: distinct texts, tokens that it reads, and how these are known."""
 
     encoder: str
     texts: int
     tokens: int
+    source: str = "counted"
 
 
 class Backend:

@@ -7,6 +7,7 @@ killed attempts change no bit.
 
 import json
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -59,7 +60,7 @@ def embed(
 
 @dataclass(frozen=True)
 class _Shard:
-    """Batches that are kept as one file, with the places of their texts in the artefact."""
+    """Batches that are kept as one file, with the places of their texts in the artefact; of a repeated one, of all."""
 
     number: int
     batches: Mapping[str, tuple[Batch, list[int]]]
@@ -76,15 +77,23 @@ class _Shard:
 class Embeddable:
     """Texts of one side for one encoder: what an earlier attempt left of their vectors, and what has to be sent.
 
-    An InputError shows a text that is not valid Unicode.
+    An InputError shows a text that is not valid Unicode. `parts` are the numbers of texts, one part after the other,
+    whose forward batches are planned by themselves: a row depends on its own part alone, and repeats stay.
     """
 
     def __init__(
-        self, store: Store, encoder: Encoder, texts: Sequence[str], side: PromptSide, order: Order = "forward"
+        self,
+        store: Store,
+        encoder: Encoder,
+        texts: Sequence[str],
+        side: PromptSide,
+        order: Order = "forward",
+        parts: Sequence[int] = (),
     ) -> None:
         self.store, self.encoder, self.given, self.side, self.order = store, encoder, texts, side, order
         # Repeats are sent once; the order given returns with the rows.
-        self.texts = list(dict.fromkeys(texts))
+        self.texts = list(texts) if parts else list(dict.fromkeys(texts))
+        self.parts = parts or (len(self.texts),)
         try:
             joined = b"".join(sha256(text.encode()).digest() for text in self.texts)
         except UnicodeEncodeError as error:
@@ -99,6 +108,7 @@ class Embeddable:
             "side": side,
             "order": order,
             "texts": sha256(joined).hexdigest(),
+            **({"parts": list(parts)} if parts else {}),
         }
         self.folder = store.folder("vectors", self.inputs)
 
@@ -106,6 +116,11 @@ class Embeddable:
     def is_begun(self) -> bool:
         """Whether an earlier run left vectors of some of these texts."""
         return any((self.folder / name).exists() for name in (MANIFEST, PIECES))
+
+    def forget(self) -> None:
+        """Remove what was kept, once it is kept elsewhere; nobody else may want it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.with_name(f"{self.folder.name}.lock").unlink(missing_ok=True)
 
     def outstanding(self) -> tuple[int, int]:
         """Return how many distinct texts, and tokens read of them, `vectors` would send; nothing is sent.
@@ -163,12 +178,23 @@ class Embeddable:
     def shards(self) -> list[_Shard]:
         """Every request of the plan, in runs that reach the size of a shard or end the plan."""
         grouping, lengths = self.encoder.grouping, self.lengths
+        forwards: list[list[int]] = []
+        ends = np.cumsum(self.parts).tolist()
+        for start, end in zip([0, *ends], ends, strict=False):
+            planned = plan_forwards(lengths[start:end], self.digests[start:end], grouping, self.order)
+            forwards += [[start + row for row in forward] for forward in planned]
         shards: list[_Shard] = []
         batches: dict[str, tuple[Batch, list[int]]] = {}
+        places: dict[str, list[int]] = {}
         n_texts = n_tokens = 0
-        for request in plan_requests(plan_forwards(lengths, self.digests, grouping, self.order), lengths, grouping):
+        for request in plan_requests(forwards, lengths, grouping):
             rows = list(chain.from_iterable(request))
             batch = Batch(self.side, tuple(self.texts[row] for row in rows), tuple(map(len, request)))
+            # The very batch of another part, as of a document that is there twice, is sent once.
+            if batch.batch_id in places:
+                places[batch.batch_id] += rows
+                continue
+            places[batch.batch_id] = rows
             batches[batch.batch_id] = batch, rows
             n_texts, n_tokens = n_texts + len(rows), n_tokens + int(lengths[rows].sum())
             if n_texts >= SHARD_TEXTS or n_tokens >= SHARD_TOKENS:
@@ -244,13 +270,14 @@ class _Attempt:
         if (shard := self.missing.get(answer.batch_id)) is None:
             return
         batch, rows = shard.batches[answer.batch_id]
-        vectors = checked_rows(self.encoder, np.asarray(answer.rows), len(batch.texts))
+        n_texts = len(batch.texts)
+        vectors = checked_rows(self.encoder, np.asarray(answer.rows), n_texts)
         _refuse_constant(vectors, batch.texts)
-        if answer.n_tokens is not None and answer.n_tokens.tolist() != self.work.counts[rows].tolist():
+        if answer.n_tokens is not None and answer.n_tokens.tolist() != self.work.counts[rows[:n_texts]].tolist():
             raise BackendError("the backend counts other tokens than the catalogued tokenizer: another model or prompt")
         self._agree(answer.facts)
         # Out of order: a shard is written when its last batch is here.
-        self.arrived[answer.batch_id] = vectors
+        self.arrived[answer.batch_id] = np.tile(vectors, (len(rows) // n_texts, 1))
         del self.missing[answer.batch_id]
         if shard.batches.keys() <= self.arrived.keys():
             self._keep(shard)

@@ -81,7 +81,7 @@ class PlanBackend(Backend):
         from runner.embed.cost.estimate import TokenCount, Total, of_services
 
         # Services and rented machines spend from one ceiling, so the other backend is told what services take.
-        served = of_services({part.encoder: TokenCount(part.tokens, "counted") for part in work}, self._own)
+        served = of_services({part.encoder: TokenCount(part.tokens, part.source) for part in work}, self._own)
         total = replace(judging or Total(self.max_usd), embedding=served.usd)
         if served.usd:
             total = replace(total, spent=sum(entry.usd for entry in Ledger(self._ledger).entries()))

@@ -13,6 +13,7 @@ from runner.base.records import PromptSide
 from runner.base.store import Store
 from runner.embed.encoder import SAME, Batch, Encoder, InProcessEncoder, Matrix, checked_encode
 from runner.embed.vectors import save_array
+from runner.eval_set.shapes.encoder import EncoderSpec
 
 PROBE = 2
 """Raised when the sentences or what is kept of them change: it is part of every key."""
@@ -146,6 +147,28 @@ def beside(here: Encoder, there: Encoder) -> Beside:
         worst=names[int(cosines.argmin())],
         difference=float(np.abs(rows[0] - rows[1]).max()),
     )
+
+
+SIGNED_WITHIN = 2000
+"""Tokens of the longest text by which an encoder is known again: a client asks for its row before its first query."""
+
+
+def signed_texts(spec: EncoderSpec) -> list[tuple[list[str], PromptSide]]:
+    """Return texts by whose rows an encoder is known again: sentences as documents and as queries, and one long text.
+
+    That one is longer than what is read if this is at most SIGNED_WITHIN tokens, and ends on another matter than it
+    begins with, so that whoever reads less or more of it has another row. To a service, which would refuse it, half.
+    """
+    sentences = [pair[0] for pair in PARAPHRASES]
+    # A sentence has some 12 tokens, whatever the tokenizer.
+    times = min(spec.max_tokens or SIGNED_WITHIN, SIGNED_WITHIN) // (24 if spec.api else 12)
+    long = f"{sentences[0]} " * (times * 2 // 3) + f"{sentences[1]} " * (times // 3 if spec.api else times)
+    return [(sentences, "document"), (sentences, "query"), ([long or FILLER], "document")]
+
+
+def signature(encoder: Encoder) -> Matrix:
+    """Return the rows of `signed_texts`, in their order; BackendError if the encoder fails."""
+    return np.vstack([checked_encode(encoder, texts, side) for texts, side in signed_texts(encoder.spec)])
 
 
 def _canary(encoder: Encoder) -> Matrix:

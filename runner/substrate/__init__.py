@@ -1,6 +1,7 @@
-"""The production database, read only, held to a decided record.
+"""The production database: written as a decision says, and held to a decided record.
 
-In: an SQLite file with its chunks, vectors and full-text index, and a version's record. Out: faults by stable names,
-the same queries through every search of it, and post_bulk.json with a verdict.
-It must not write to the database or change the record.
+In: a source's documents as they were embedded, or an SQLite file with its chunks, vectors and full-text index, and a
+version's record. Out: an index with its fingerprint, in that schema or as Parquet; faults by stable names, the same
+queries through every search of it, and post_bulk.json with a verdict.
+What checks a database must not write to it, and nothing here may change the record.
 """

@@ -123,7 +123,7 @@ class ModalBackend(Backend):
         from runner.embed.cost.estimate import TokenCount, Total, of_rented
         from runner.embed.cost.ledger import all_entries
 
-        planned = {part.encoder: TokenCount(part.tokens, "counted") for part in work}
+        planned = {part.encoder: TokenCount(part.tokens, part.source) for part in work}
         self._expected = of_rented(planned, self.options, all_entries(self.budget.folder))
         if not self._expected.lines:
             return

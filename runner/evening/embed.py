@@ -1,0 +1,252 @@
+"""A decision carried out: every document of a source, cut and embedded as the decided cell has it, in an index.
+
+Documents are read once and wait on the disk. Their buckets are looked through for what is new, changed or gone, and
+changed a window at a time: what is embedded is in the index before the next window begins.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from chunkers.registry import chunker
+from runner.base.canonical import file_sha256
+from runner.base.errors import BackendError, InputError
+from runner.base.given_files import display
+from runner.base.places import DRIVER
+from runner.base.progress import say, watched
+from runner.base.records import WITHOUT_VECTORS, Chunk, Document, OwnCell, parse_cell
+from runner.base.store import Store, exclusive
+from runner.decide.roster import locked_decision
+from runner.embed.backends import Backend, Work
+from runner.embed.cost.estimate import Corpus, planned_tokens
+from runner.embed.embed_chunks import Embeddable
+from runner.embed.encoder import Encoder
+from runner.embed.vectors import described, gathered
+from runner.eval_set.corpus import sample_to_draw
+from runner.eval_set.shapes.decision import Decision
+from runner.eval_set.version import Version, load_corpus
+from runner.substrate.index import (
+    BUCKETS,
+    MOST_CHUNKS,
+    Change,
+    Embedded,
+    Fingerprint,
+    Index,
+    bucket_of,
+    document_key,
+    fingerprint_of,
+    probed,
+    refuse_other,
+)
+from runner.substrate.open_index import index_at
+from samplers.corpus.parse import Reading, read_corpus
+from samplers.source_format import Card
+
+WINDOW_TEXTS = 4096
+"""A window ends with the bucket that reaches this; where containers work at once, MANY times as many."""
+MANY = 4
+
+
+class Wanted(NamedTuple):
+    """A locked decision, its cell, and the encoder that embeds it, None for a cell without vectors."""
+
+    decision: Decision
+    cell: OwnCell
+    encoder: Encoder | None
+
+
+class _Due(NamedTuple):
+    """What a bucket needs: cards of new and changed documents, marks of vanished, ids to remove."""
+
+    bucket: int
+    cards: Sequence[Card]
+    vanished: dict[str, bool]
+    removed: Sequence[str]
+
+
+def embed_source(version: Version, corpus_path: Path, to: Path, backend: Backend, *, prune: bool = False) -> str:
+    """Return what was done, once the index at `to` holds the corpus as the version's decision has it.
+
+    Documents that it holds by their digest are left alone. InputError without a decision; IntegrityError, which names
+    what differs, for an index of another maker. What a failing backend or disk finished is kept for the next run.
+    """
+    wanted = _decided(version, backend)
+    with exclusive(to.with_name(f"{to.name}.lock"), f"another run to write {display(to)}"):
+        index = index_at(to, version.source.name)
+        now, made = _fingerprint(version, wanted), index.fingerprint()
+        if made is not None:
+            refuse_other(made, now, to)
+        header = load_corpus(version.corpus_path)[0] if version.corpus_path.exists() else None
+        sample = header.sample if header else sample_to_draw(version)
+        reading = read_corpus(corpus_path, version.source.reader, sample.told)
+        if prune and reading.quarantined:
+            raise InputError(
+                f"--prune: {len(reading.quarantined)} files could not be read, first {reading.quarantined[0][0]}, and "
+                "their documents would be removed. Mend them, or leave --prune out, which only marks documents."
+            )
+        due = list(_due(index if made else None, reading, prune=prune))
+        cards = [card for each in due for card in each.cards]
+        gone = sum(sum(each.vanished.values()) + len(each.removed) for each in due)
+        say(
+            f"{version.name}: {len(reading.cards):,} documents read, {len(cards):,} new or changed, {gone:,} gone; "
+            f"{wanted.cell}"
+        )
+        if wanted.encoder is not None and cards:
+            backend.prepare([_work(wanted.encoder, wanted.cell, cards)])
+            now = probed(now, wanted.encoder)
+            if made is not None:
+                refuse_other(made, now, to)
+        if made is None:
+            index.begin(now)
+        windows = _windows(due, reading, wanted.cell.chunker, WINDOW_TEXTS * (MANY if backend.concurrent else 1))
+        n_chunks = _carry_out(index, made or now, windows, wanted.encoder, Store(version.cache))
+    vectors = "chunks and their vectors" if wanted.encoder else "chunks"
+    kept = len(reading.cards) - len(cards)
+    what = "removed" if prune else "marked as vanished"
+    return (
+        f"{version.name}: {display(to)} holds {wanted.cell}: {len(cards):,} documents written with {n_chunks:,} "
+        f"{vectors}, {kept:,} left alone, {gone:,} {what}"
+    )
+
+
+def check_index(version: Version, to: Path, backend: Backend) -> str:
+    """Return that the index is the decision's and the backend's; IntegrityError names what differs.
+
+    The probe's few texts are embedded, and nothing is written.
+    """
+    wanted = _decided(version, backend)
+    index = index_at(to, version.source.name)
+    made = index.fingerprint()
+    if made is None:
+        raise InputError(f"{display(to)} holds no index of {version.source.name}. Make one: {DRIVER} embed")
+    now = _fingerprint(version, wanted)
+    refuse_other(made, now, to)
+    if wanted.encoder is not None:
+        backend.prepare([Work(wanted.encoder.spec.name, 9, 9 * wanted.encoder.spec.max_tokens, "the probe's texts")])
+        refuse_other(made, probed(now, wanted.encoder), to)
+    return f"{version.name}: {display(to)} was made by {wanted.cell} as it is decided, and is searched by the same"
+
+
+def _decided(version: Version, backend: Backend) -> Wanted:
+    """Return what is to be carried out; InputError without a locked decision, or if the catalog has moved on."""
+    decision = locked_decision(version)
+    if decision is None:
+        raise InputError(
+            f"{version.name} is not decided and locked yet, so there is nothing to carry out. Run: {DRIVER} run "
+            f"{version.viewed}"
+        )
+    cell = parse_cell(decision.chosen.cell)
+    if isinstance(cell, WITHOUT_VECTORS):
+        return Wanted(decision, cell, None)
+    encoder = backend.encoder(cell.encoder)
+    if encoder.spec.revision != decision.chosen.encoder_revision:
+        raise InputError(
+            f"{cell.encoder} is catalogued at revision {encoder.spec.revision or 'none'}, and was decided for at "
+            f"{decision.chosen.encoder_revision or 'none'}. Embed with the release that decided, or open the next "
+            "version."
+        )
+    return Wanted(decision, cell, encoder)
+
+
+def _fingerprint(version: Version, wanted: Wanted) -> Fingerprint:
+    decision = file_sha256(version.record / "decision.json")
+    return fingerprint_of(version.source.name, version.number, decision, wanted.cell, wanted.encoder)
+
+
+def _due(index: Index | None, reading: Reading, *, prune: bool) -> Iterator[_Due]:
+    """Yield what each bucket needs, in their order; InputError for two ids that one key would stand for."""
+    buckets: dict[int, list[tuple[int, Card]]] = {}
+    for card in reading.cards.values():
+        key = document_key(card.doc_id)
+        buckets.setdefault(bucket_of(key), []).append((key, card))
+    for bucket in range(BUCKETS):
+        rows = sorted(buckets.pop(bucket, ()), key=lambda row: row[0])
+        keys = {key: card.doc_id for key, card in rows}
+        if twice := next((card for key, card in rows if keys[key] != card.doc_id), None):
+            raise InputError(f"{twice.doc_id} and another document have ids of one hash. Rename one of them.")
+        held = dict(index.held(bucket)) if index else {}
+        cards = [card for _, card in rows if card.doc_id not in held]
+        vanished, removed = {}, []
+        for _, card in rows:
+            if (known := held.pop(card.doc_id, None)) is not None:
+                if known.sha256 != reading.shelf.document(card).sha256:
+                    cards.append(card)
+                elif known.vanished:
+                    vanished[card.doc_id] = False
+        if prune:
+            removed = sorted(held)
+        else:
+            vanished |= {doc_id: True for doc_id, known in sorted(held.items()) if not known.vanished}
+        if cards or vanished or removed:
+            yield _Due(bucket, cards, vanished, removed)
+
+
+def _work(encoder: Encoder, cell: OwnCell, cards: Sequence[Card]) -> Work:
+    """Return what is to be embedded, from characters: chunks are cut as they are needed."""
+    corpus = Corpus([card.n_characters for card in cards], 0, lambda *_: None)
+    spec = encoder.spec
+    (count,) = planned_tokens([f"{spec.name} x {cell.chunker}"], "", corpus, (), {spec.name: spec}).values()
+    return Work(spec.name, len(cards), count.tokens, count.source)
+
+
+_Cut = tuple[Document, Sequence[Chunk]]
+_Window = list[tuple[_Due, list[_Cut]]]
+
+
+def _windows(due: Sequence[_Due], reading: Reading, chunker_name: str, most: int) -> Iterator[_Window]:
+    """Yield what is due with its documents cut, as many buckets at once as reach `most` chunks."""
+    chunks_of = chunker(chunker_name)
+    window: _Window = []
+    n_chunks = 0
+    for each in watched(due, len(due), "embedding", "parts"):
+        documents: list[_Cut] = [
+            (document, chunks_of(document)) for document in map(reading.shelf.document, each.cards)
+        ]
+        for document, chunks in documents:
+            n_chunks += len(chunks)
+            if len(chunks) > MOST_CHUNKS:
+                raise InputError(f"{document.doc_id} has {len(chunks):,} chunks, more than {MOST_CHUNKS:,}. Divide it.")
+        window.append((each, documents))
+        if n_chunks >= most:
+            yield window
+            window, n_chunks = [], 0
+    if window:
+        yield window
+
+
+def _carry_out(
+    index: Index, made: Fingerprint, windows: Iterator[_Window], encoder: Encoder | None, store: Store
+) -> int:
+    """Return how many chunks were written, each window's once it is embedded."""
+    facts: Mapping[str, str] | None = None
+    total = 0
+    for window in windows:
+        cut = [pair for _, documents in window for pair in documents]
+        texts = [chunk.reading(document) for document, chunks in cut for chunk in chunks]
+        work = rows = None
+        if encoder is not None and texts:
+            work = Embeddable(store, encoder, texts, "document", parts=[len(chunks) for _, chunks in cut])
+            vectors = work.vectors()
+            facts = facts or vectors.facts
+            if facts != vectors.facts:
+                raise BackendError(
+                    f"The backend changed while it embedded: {described(facts)} at first, {described(vectors.facts)} "
+                    "now. Run again: what was finished is kept."
+                )
+            rows = made.stored(gathered(vectors.rows, np.arange(len(texts))))
+        ends = iter(np.cumsum([len(chunks) for _, chunks in cut]).tolist())
+        changes = []
+        for due, documents in window:
+            written = []
+            for document, chunks in documents:
+                end = next(ends)
+                own = None if rows is None else rows[end - len(chunks) : end]
+                written.append(Embedded(document, chunks, own))
+            changes.append(Change(due.bucket, written, due.vanished, due.removed))
+        index.write(changes)
+        if work is not None:
+            work.forget()
+        total += len(texts)
+    return total

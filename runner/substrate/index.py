@@ -1,0 +1,217 @@
+"""What an index of a decided cell is: its fingerprint, the ids of its chunks, and what changes it.
+
+The stores beside this module keep it: `sqlite_index` in the production schema, `parquet_index` as shards.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from runner.base.errors import IntegrityError
+from runner.base.given_files import LONGEST_LINE, display, printable
+from runner.base.records import WITHOUT_VECTORS, Chunk, DenseCell, Document, HybridCell, OwnCell, parse_cell
+from runner.base.schema import Count, FrozenModel, Sha256
+from runner.embed.chunk_corpus import chunkers_sha256
+from runner.embed.encoder import Encoder
+from runner.embed.probe import HALF_PRECISION_COSINE, SAME_COSINE, signature
+from runner.embed.vectors import Matrix
+from runner.eval_set.shapes.encoder import EncoderSpec
+from runner.retrieve.variants import cut_rows
+
+BUCKETS = 256
+"""Parts of an index by the first byte of a document's hash, so that a part's content depends on its documents alone."""
+
+_INDEX_BITS, _KEY_BITS = 15, 48
+MOST_CHUNKS = 1 << _INDEX_BITS
+"""Of one document."""
+
+
+def document_key(doc_id: str) -> int:
+    """Return the id of a document's first chunk; those of the others follow."""
+    return int.from_bytes(sha256(doc_id.encode()).digest()[: _KEY_BITS // 8], "big") << _INDEX_BITS
+
+
+def keys_of(bucket: int) -> tuple[int, int]:
+    """Return the least key of a bucket's documents, and the least that is above them all; both as SQLite holds them."""
+    width = 1 << (_KEY_BITS + _INDEX_BITS - 8)
+    return bucket * width, (bucket + 1) * width - 1
+
+
+def bucket_of(key: int) -> int:
+    """Return the bucket of a document's key."""
+    return key >> (_KEY_BITS + _INDEX_BITS - 8)
+
+
+class Held(NamedTuple):
+    """What an index says of a document: its digest, and if it was gone when the source was last read."""
+
+    sha256: str
+    vanished: bool
+
+
+class Embedded(NamedTuple):
+    """A document as the decided cell has it; `rows` are its chunks' vectors as they are stored, if any."""
+
+    document: Document
+    chunks: Sequence[Chunk]
+    rows: Matrix | None
+
+
+class Change(NamedTuple):
+    """What becomes of a bucket: documents to put in place of what it has of them, marks of vanished, ids to remove."""
+
+    bucket: int
+    written: Sequence[Embedded]
+    vanished: Mapping[str, bool]
+    removed: Sequence[str]
+
+
+class Fingerprint(FrozenModel):
+    """What an index was made with. `encoder` is "" and `row` null for a cell without vectors.
+
+    `probe` has the rows of a few texts, as documents and as queries (`runner.embed.probe.signature`), and `dtype` the
+    number format that made them, "" if it was not said. `decision_sha256` is that of decision.json.
+    """
+
+    schema_version: Literal[1]
+    source: str
+    version: Count
+    decision_sha256: Sha256
+    cell: str
+    chunker: str
+    chunkers_sha256: Sha256
+    encoder: str
+    row: EncoderSpec | None
+    dtype: str
+    probe: list[list[float]]
+
+    @property
+    def parsed(self) -> OwnCell:
+        """The cell in its parts."""
+        return parse_cell(self.cell)
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of a stored vector, 0 for none."""
+        cell = self.parsed
+        cut = isinstance(cell, DenseCell) and cell.variant.isdigit()
+        return int(cell.variant) if isinstance(cell, DenseCell) and cut else self.row.dim if self.row else 0
+
+    @property
+    def is_int8(self) -> bool:
+        """Whether codes of int8 are what is searched."""
+        cell = self.parsed
+        return isinstance(cell, DenseCell) and cell.variant == "int8"
+
+    @property
+    def reads_documents(self) -> bool:
+        """Whether BM25 reads whole documents beside the chunks that are embedded."""
+        cell = self.parsed
+        return isinstance(cell, HybridCell) and cell.method != "sum"
+
+    @property
+    def spec(self) -> EncoderSpec | None:
+        """The encoder's row with its name."""
+        return None if self.row is None else self.row.model_copy(update={"name": self.encoder})
+
+    def stored(self, rows: Matrix) -> Matrix:
+        """Return unit rows in the dimensions that are stored."""
+        return cut_rows(rows, self.dim) if self.dim < rows.shape[1] else rows
+
+
+class Index(Protocol):
+    """A place that holds an index; one process writes at a time, and each of its writes is kept whole or not at all."""
+
+    def fingerprint(self) -> Fingerprint | None:
+        """Return the fingerprint, None if nothing is here yet; InputError for anything else than an index."""
+        ...
+
+    def begin(self, fingerprint: Fingerprint) -> None:
+        """Make the empty index."""
+        ...
+
+    def held(self, bucket: int) -> Mapping[str, Held]:
+        """Return a bucket's documents by id."""
+        ...
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Carry the changes out; BackendError if the disk gives out."""
+        ...
+
+
+def fingerprint_of(
+    source: str, version: int, decision_sha256: str, cell: OwnCell, encoder: Encoder | None
+) -> Fingerprint:
+    """Return what an index of the cell will say of itself, its probe still to be made; nothing is loaded."""
+    return Fingerprint(
+        schema_version=1,
+        source=source,
+        version=version,
+        decision_sha256=decision_sha256,
+        cell=str(cell),
+        chunker=cell.chunker,
+        chunkers_sha256=chunkers_sha256(cell.chunker),
+        encoder="" if isinstance(cell, WITHOUT_VECTORS) else cell.encoder,
+        row=None if encoder is None else encoder.spec,
+        dtype="" if encoder is None else str(encoder.identity()["backend"].get("dtype", "")),
+        probe=[],
+    )
+
+
+def probed(fingerprint: Fingerprint, encoder: Encoder) -> Fingerprint:
+    """Return the fingerprint with the vectors that the encoder makes now; BackendError if it fails."""
+    rows = signature(encoder).astype(np.float64).round(7).tolist()
+    return fingerprint.model_copy(update={"probe": rows})
+
+
+_OF_ROW = {
+    "model": "model",
+    "revision": "revision",
+    "weights_sha256": "weights",
+    "query_prompt": "query prompt",
+    "document_prompt": "document prompt",
+    "pooling": "pooling",
+    "max_tokens": "truncation",
+    "dim": "dimensions",
+}
+_OF_ALL = {
+    "source": "source",
+    "version": "version",
+    "decision_sha256": "decision",
+    "cell": "cell",
+    "encoder": "encoder",
+    "chunker": "chunker",
+    "chunkers_sha256": "chunker's code",
+}
+
+
+def differences(index: Fingerprint, now: Fingerprint) -> list[str]:
+    """Return what another fingerprint has otherwise than the index, a line each; probes count if both have one."""
+    pairs = [(said, getattr(index, name), getattr(now, name)) for name, said in _OF_ALL.items()]
+    if index.row is not None and now.row is not None:
+        pairs += [(said, getattr(index.row, name), getattr(now.row, name)) for name, said in _OF_ROW.items()]
+    lines = [f"{said}: {held!r} in the index, {given!r} now" for said, held, given in pairs if held != given]
+    if index.probe and now.probe:
+        held, given = np.array(index.probe), np.array(now.probe)
+        least = 1.0
+        if held.shape == given.shape:
+            lengths = np.linalg.norm(held, axis=1) * np.linalg.norm(given, axis=1)
+            least = float(((held * given).sum(axis=1) / lengths).min())
+        # Formats that are not both known to be whole precision keep fewer digits.
+        required = SAME_COSINE.get(index.dtype if index.dtype == now.dtype else "", HALF_PRECISION_COSINE)
+        if held.shape != given.shape or not least >= required:
+            lines.append(f"vectors of the probe's texts: a cosine of {least:.6f} to the index's, {required} is needed")
+    return lines
+
+
+def refuse_other(index: Fingerprint, now: Fingerprint, where: Path) -> None:
+    """Raise IntegrityError, which names what differs, unless the index was made as `now` says."""
+    if lines := differences(index, now):
+        listed = "\n".join(f"  - {printable(line, LONGEST_LINE)}" for line in lines)
+        raise IntegrityError(
+            f"{display(where)} was made otherwise, and vectors of two makers are never compared:\n{listed}\n"
+            "Search it with what made it, or make a new index: `embed`, with --to another place."
+        )
