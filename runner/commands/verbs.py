@@ -454,7 +454,7 @@ GROUPS["Governance"] = (
         "embed",
         "carry a decision out: index every document",
         "version:embed",
-        "embed demo --rehearse --corpus-path eval-sets/demo/corpus --to demo.db",
+        "embed demo --corpus-path corpus --to demo.db",
         f"""{_VERSION}
         --corpus-path PATH   all documents of the source: a folder, a ZIP or a database
         --to PATH!   FILE.db for SQLite, else a folder of Parquet shards; one that is there goes on
