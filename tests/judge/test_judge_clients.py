@@ -152,28 +152,10 @@ def test_a_model_that_takes_no_temperature_is_sent_none_and_thinks_as_little_as_
     assert server.requests[0].headers["anthropic-version"] == "2026-10-21"
 
 
-@claude
-def test_a_dated_id_is_asked_as_its_model_is(opened, server):
-    assert only(opened("claude-haiku-4-5-20251001")).problem == ""
-    assert server.requests[0].body["temperature"] == 0.0
-
-
-@claude
-def test_what_the_first_ask_puts_into_the_cache_is_there_for_all_others(opened):
-    replies = answered(opened(parallel=8), asks(9))
-    assert sum(reply.usage.cache_written > 0 for reply in replies.values()) == 1
-    assert sum(reply.usage.cache_read > 0 for reply in replies.values()) == 8
-
-
 @pytest.mark.parametrize("url", ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/chat/completions"])
 def test_an_address_may_end_anywhere_on_the_way(url, tmp_path, closed):
     model = closed(OpenAIChat(LOCAL, Budget(tmp_path, 1.0), FREE, Way(url=url)))
     assert model.url == "http://h:1/v1/chat/completions"
-
-
-def test_two_asks_of_one_name_are_refused(opened):
-    with pytest.raises(ValueError, match="key 0"):
-        list(opened().replies([ask(), ask()]))
 
 
 # What is tried again, and what is given up
@@ -221,18 +203,6 @@ def test_what_all_requests_seem_to_meet_is_not_paid_for_a_thousand_times(opened,
     with pytest.raises(BackendError, match="5 requests in a row"):
         list(opened(parallel=1).replies(asks(100)))
     assert len(server.requests) == 5
-
-
-@claude
-def test_an_answer_in_between_shows_that_not_all_requests_meet_it(opened, server):
-    server.always = {f"dues {number}": wire.not_json() for number in (1, 2, 3, 4, 6, 7, 8, 9)}
-    assert len(answered(opened(parallel=1), asks(10))) == 10
-
-
-@claude
-def test_refusals_in_a_row_are_about_the_texts_and_end_nothing(opened, server):
-    server.always = {"dues": wire.refusal}
-    assert len(answered(opened(), asks(12))) == 12
 
 
 MET_BY_ALL = [
@@ -362,9 +332,7 @@ def test_whatever_a_message_holds_there_is_a_reply(message):
 @given(st.text(), st.lists(_anything))
 def test_whatever_a_file_of_results_holds_every_ask_has_a_reply(text, rows):
     lines = "\n".join([text, *map(json.dumps, rows), json.dumps({"custom_id": "a", "result": {"type": rows}})])
-    results, n_refused = read_results(lines, ["a", "b"])
-    assert not results.keys() - {"a"}
-    assert n_refused >= 0
+    assert not read_results(lines, ["a", "b"]).keys() - {"a"}
 
 
 # What is paid
@@ -390,21 +358,6 @@ def test_no_bill_goes_beyond_the_ceiling_even_if_it_is_more_than_can_be(opened, 
         given += model.replies(asks(1000, text))
     assert len(given) >= 5
     assert (25 - 5 * times) * worst < model.budget.spent() <= 30 * worst
-
-
-@claude
-def test_judging_stops_where_the_ceiling_is_and_keeps_what_was_answered(opened, server, tmp_path):
-    given, ceiling = [], 0.02
-    model = opened(max_usd=ceiling, parallel=1)
-    with pytest.raises(BudgetError, match="--max-usd"):
-        given += model.replies(asks(1000))
-    assert 0 < len(given) < 1000
-    assert len(server.requests) == len(given)
-    entries = Ledger(tmp_path / "spend").entries()
-    assert {(each.kind, each.what, each.ended) for each in entries} == {("judge", MODEL, True)}
-    assert len(entries) == len(given)
-    assert sum(each.usd for each in entries) == pytest.approx(sum(price_of(MODEL).usd(reply.usage) for reply in given))
-    assert model.budget.spent() <= ceiling
 
 
 def test_an_answer_that_does_not_say_what_it_cost_is_counted_at_its_worst(kind, opened, server):
@@ -484,16 +437,6 @@ def test_without_a_key_nothing_is_opened(opened, monkeypatch, key):
     with pytest.raises(InputError, match=ANTHROPIC_KEY) as caught:
         opened()
     assert not key.strip() or key not in str(caught.value)
-
-
-@claude
-def test_nothing_of_the_environment_but_the_key_is_sent_or_leads_elsewhere(server, monkeypatch, tmp_path, opened):
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", f"x-planted: {KEY}")
-    with ClaudeMessages(MODEL, Budget(tmp_path, 1.0), price_of(MODEL), Way()) as model:
-        assert model.url == "https://api.anthropic.com/v1/messages"
-    only(opened())
-    assert "x-planted" not in server.requests[0].headers
 
 
 NO_ADDRESSES = [

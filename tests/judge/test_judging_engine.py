@@ -141,12 +141,6 @@ def test_what_was_answered_is_not_asked_again_and_is_imported_again(version, bat
     )
 
 
-def test_no_batches_ask_nothing(version):
-    model = Model()
-    desk, done = judge(version, {}, model)
-    assert (desk.calls, model.calls, done) == ([], [], Judged(0, 0, 0))
-
-
 @pytest.mark.parametrize("fault", [prose, refused], ids=["prose", "refused"])
 @pytest.mark.parametrize("times", [1, ASKED_AGAIN])
 def test_a_pair_without_a_usable_reply_is_asked_about_again_and_no_other(version, batches, fault, times, capsys):
@@ -164,16 +158,6 @@ def test_a_pair_without_a_usable_reply_is_asked_about_again_and_no_other(version
 def attempts(version, batch):
     path = version.judging / "replies" / JUDGE / f"{batch}.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def test_every_attempt_is_kept_and_the_first_answer_counts(version, batches):
-    one = batches["batch-0002"][3]
-    judge(version, batches, Model(always=only(one, prose, refused)))
-    kept = [line for line in attempts(version, "batch-0002") if line["doc_id"] == one.doc_id]
-    kept = [line for line in kept if line["query_id"] == one.query_id]
-    assert [line["problem"] for line in kept] == ["", "it was refused (stop_reason refusal)", ""]
-    assert kept[0]["text"].startswith("Here you are: ")
-    assert json.loads(kept[2]["text"])["grade"] in range(4)
 
 
 def test_of_two_kept_answers_to_a_pair_the_earlier_counts(version, batches):
@@ -212,31 +196,11 @@ def test_a_pair_that_is_refused_for_ever_is_named_after_all_others_are_imported(
     assert (done.kept, len(desk.imported)) == (PAIRS - 1, PAIRS)
 
 
-def test_ten_pairs_without_an_answer_are_named_and_the_others_counted(version, batches):
-    titles = {one.title for one in all_rows(batches)[:12]}
-    with pytest.raises(BackendError) as caught:
-        judge(version, batches, Model(always=dict.fromkeys(titles, refused)))
-    lines = str(caught.value).split("\n")
-    missing = sum(one.title in titles for one in all_rows(batches))
-    assert lines[0].endswith(f": {missing} of {PAIRS}.")
-    assert sum(line.startswith("  batch-") for line in lines) == 10
-    assert f"  and {missing - 10} more" in lines
-
-
 def test_what_would_fail_again_is_not_asked_again(version, batches):
     model = Model(always=only(all_rows(batches)[0], too_long))
     with pytest.raises(BackendError, match="the request is too long"):
         judge(version, batches, model)
     assert [len(call) for call in model.calls] == [PAIRS]
-
-
-def test_a_pair_for_which_no_reply_comes_is_named(version, batches):
-    class Silent(Model):
-        def replies(self, asks):
-            return (reply for reply in super().replies(asks) if reply.key != asks[0].key or len(asks) == PAIRS - 1)
-
-    with pytest.raises(BackendError, match=f": 1 of {PAIRS}\\.\n.*: no reply came"):
-        judge(version, batches, Silent())
 
 
 STOPS = {
@@ -267,16 +231,6 @@ def test_what_stops_the_asking_leaves_replies_that_the_next_run_imports(version,
     assert list(again.grades.items()) == list(whole.grades.items())
     days = [one.judged_on for one in again.imported.values()]
     assert days == [DAY] * after + ["2026-02-01"] * (PAIRS - after)
-
-
-@pytest.mark.parametrize("name", ["service", "budget", "defect"])
-def test_what_was_complete_when_the_service_stopped_is_imported_at_once(version, name):
-    batches = small_batches(version, 40, 5)
-    desk = Desk()
-    with pytest.raises(STOPS[name][1]):
-        judge(version, batches, Model(stop_after=37, stop_with=STOPS[name][0]), desk)
-    assert desk.names == list(batches)[:7]
-    assert len(desk.calls[-1]) == 3, "more than had been due"
 
 
 def test_a_service_that_gives_up_on_the_last_pairs_does_not_keep_the_others_from_being_imported(version, batches):
@@ -327,16 +281,6 @@ def test_replies_in_any_order_to_nothing_and_again_change_nothing(version, batch
     assert sum(len(attempts(version, name)) for name in batches) == PAIRS
 
 
-def test_a_planted_repeat_is_really_asked_about_again(version, batches):
-    repeat = rebound(batches["batch-0001"][2], "batch-0003")
-    batches["batch-0003"] = [*batches["batch-0003"], repeat]
-    model = Model()
-    desk, done = judge(version, batches, model)
-    assert done.requests == PAIRS + 1
-    assert len(set(model.asked)) == PAIRS + 1
-    assert desk.imported["batch-0003", repeat.query_id, repeat.doc_id].judged_on == DAY
-
-
 def test_a_second_judge_has_files_of_its_own_and_sees_no_first_grade(version, batches):
     doubles = {"double-0001": [rebound(one, "double-0001") for one in all_rows(batches)[:5]]}
     judge(version, batches)
@@ -382,16 +326,6 @@ def test_progress_counts_pairs_from_what_was_kept_to_all(version, batches):
     seen = []
     judge(version, batches, report=seen.append)
     assert seen == [Progress(n, PAIRS, n, PAIRS) for n in range(4, PAIRS + 1)]
-
-
-def test_a_changed_prompt_asks_everything_anew(version, batches):
-    judge(version, batches)
-    version.judge_path.write_text(version.judge_path.read_text() + "\nBe strict.\n")
-    for path in version.judging.glob("batch-*"):
-        path.unlink()
-    model = Model()
-    _, done = judge(version, small_batches(version, PAIRS, AT_ONCE), model)
-    assert (done.kept, done.requests) == (0, PAIRS)
 
 
 FAULTS = {"right": right, "prose": prose, "refused": refused, "off": lambda ask: as_reply(ask, '{"grade": 9}')}

@@ -207,8 +207,7 @@ class AnthropicServer(Scripted):
     """Answers to the creation of batches that are not made."""
     retrieved: list[Wire | None] = field(default_factory=list)
     fetched: list[Wire] = field(default_factory=list)
-    listed: list[Wire] = field(default_factory=list)
-    """Answers to a look at one batch, None for the right one, at its results and at the list of them."""
+    """Answers to a look at one batch, None for the right one, and at its results."""
     batches: dict[str, dict] = field(default_factory=dict)
     results: dict[str, list[dict]] = field(default_factory=dict)
     seen_systems: set[str] = field(default_factory=set)
@@ -226,8 +225,6 @@ class AnthropicServer(Scripted):
             return self._message(request.body, version)
         if request.method == "POST" and path == "/v1/messages/batches":
             return self._create(request.body, version)
-        if request.method == "GET" and path == "/v1/messages/batches":
-            return self.listed.pop(0) if self.listed else self._list(int(request.path.partition("limit=")[2]))
         found = re.fullmatch(r"/v1/messages/batches/(\w+)(/results)?", path)
         if request.method == "GET" and found and found[1] in self.batches:
             return self._results(found[1]) if found[2] else self._retrieve(found[1])
@@ -327,11 +324,6 @@ class AnthropicServer(Scripted):
             return self.fetched.pop(0)
         lines = "".join(json.dumps(row) + "\n" for row in self.mangle(list(self.results[batch_id])))
         return Wire(lines.encode(), type="application/x-jsonl")
-
-    def _list(self, limit: int) -> Wire:
-        newest = list(reversed(self.batches))
-        data = [json.loads(self._shown(batch_id).body) for batch_id in newest[:limit]]
-        return as_json({"data": data, "has_more": len(newest) > limit})
 
 
 def objection(body: dict, version: str) -> str:

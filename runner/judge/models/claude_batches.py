@@ -8,9 +8,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Self, TypeVar
+from typing import Self, TypeVar
 from urllib.parse import quote
 
 from pydantic import Field
@@ -33,9 +33,6 @@ FIRST_WAIT = 0.5
 LONGEST_SECONDS = 26 * 3600.0
 """A batch expires after 24 hours; one that has not ended by then is waited for no longer."""
 
-LOOKS_FOR_GONE = 16
-"""Looks in a row, POLL_SECONDS apart, that must find nothing before a batch counts as gone."""
-
 SECONDS_BETWEEN_LINES = 600.0
 MOST_REQUESTS = 10_000
 MOST_BYTES = 100_000_000
@@ -44,29 +41,18 @@ MOST_BYTES = 100_000_000
 FEWEST_REQUESTS = 20
 """Of a batch that is made smaller for the ceiling: each may take an hour, and many small ones take days."""
 
-CREATE_TRIES = 3
-LISTED_AFTER = 5.0
-"""Seconds after which a batch is taken to be in the service's list, if it arrived."""
-
-CLOCKS = timedelta(minutes=10)
-"""How far this machine's clock and the service's may be apart."""
-
-NEWEST = 100
-"""Batches that are looked through for one that was handed in a moment ago."""
-
 _Result = TypeVar("_Result")
 
 
 class BatchRecord(FrozenModel):
     """One batch, kept at `path`; `id` is empty until the service has answered its creation.
 
-    `intended_on` is when it was about to be created, by this machine's clock, and `hold` the line of the ledger that
-    pays for it. `delivered` means that every reply was given, or that the batch does not exist.
+    `hold` is the line of the ledger that pays for it. `delivered` means that every reply was given, or that the service
+    refused the batch.
     """
 
     path: Path = Field(default=Path(), exclude=True)
     model: str
-    intended_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$")]
     custom_ids: list[Sha256]
     hold: str
     id: str = ""
@@ -80,8 +66,11 @@ class BatchRecord(FrozenModel):
         return record
 
 
-def records(folder: Path) -> list[BatchRecord]:
-    """Return all records, oldest first; a BackendError names a damaged one, since it may stand for money."""
+def under_way(folder: Path) -> list[BatchRecord]:
+    """Return the batches whose replies were not all given, oldest first.
+
+    A BackendError names a damaged record, since it may stand for money.
+    """
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -91,12 +80,7 @@ def records(folder: Path) -> list[BatchRecord]:
                 f"{path} is the record of a message batch and is damaged. Look the batch up in the service's console; "
                 "delete the file to have its requests sent, and paid, again."
             ) from error
-    return found
-
-
-def under_way(folder: Path) -> list[BatchRecord]:
-    """Return the batches whose replies were not all given."""
-    return [record for record in records(folder) if not record.delivered]
+    return [record for record in found if not record.delivered]
 
 
 class ClaudeBatches(ClaudeMessages):
@@ -125,23 +109,15 @@ class ClaudeBatches(ClaudeMessages):
         # A name within a batch has 64 characters, the most that the API takes.
         wanted = {digest({"key": ask.key, "params": self.request(ask)}): ask for ask in map(self.sent, asks)}
         for record in under_way(self.folder):
-            part = {name: wanted[name] for name in record.custom_ids if name in wanted}
-            if part and (arrived := self._arrived(record)):
-                for name in part:
-                    del wanted[name]
-                yield from self._delivered(arrived, part)
+            part = {name: wanted.pop(name) for name in record.custom_ids if name in wanted}
+            if part:
+                yield from self._delivered(record, part)
         while wanted:
             names, hold = self._affordable(wanted)
             part = {name: wanted.pop(name) for name in names}
             # Written before anything is sent, so that a killed run leaves a trace of what it may have bought.
-            now = datetime.now(UTC)
-            intended = BatchRecord(
-                path=self.folder / f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.json",
-                model=self.model,
-                intended_on=now.isoformat(timespec="seconds"),
-                custom_ids=names,
-                hold=hold.entry.id,
-            ).kept()
+            path = self.folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}.json"
+            intended = BatchRecord(path=path, model=self.model, custom_ids=names, hold=hold.entry.id).kept()
             yield from self._delivered(self._created(intended, part, hold), part)
 
     def _affordable(self, wanted: Mapping[str, Ask]) -> tuple[list[str], Hold]:
@@ -163,72 +139,51 @@ class ClaudeBatches(ClaudeMessages):
                     raise
                 names = names[: max(len(names) // 2, FEWEST_REQUESTS)]
 
-    # A batch's life: handed in, found again, delivered.
+    # A batch's life: handed in, waited for, delivered.
 
     def _created(self, record: BatchRecord, part: Mapping[str, Ask], hold: Hold) -> BatchRecord:
-        """Hand the batch in; if nobody says whether it arrived, the service's list does."""
-        requests = [{"custom_id": name, "params": self.request(ask)} for name, ask in part.items()]
-        for _ in range(CREATE_TRIES):
+        """Hand the batch in, and return its record with the id; a BackendError if there is none."""
+        requests: list[JSON] = [{"custom_id": name, "params": self.request(ask)} for name, ask in part.items()]
+
+        def once() -> JSON:
             try:
-                batch_id = self._handed_in(requests)
-            except BackendError:
-                # The service refused it: nothing was charged, and there is nothing to look for.
-                hold.settle(0.0)
-                record.kept(delivered=True)
+                return received(self.got("POST", self.batches, {"requests": requests}))
+            except Unusable as error:
+                # Handed in again, a batch that arrived would be paid twice.
+                if error.is_charged:
+                    return None
                 raise
-            if not batch_id:
-                self._never.wait(min(self.poll_seconds, LISTED_AFTER))
-                batch_id = self._listed(record)
-            if batch_id:
-                say(
-                    f"{len(part):,} requests to {self.model} are handed in as message batch {batch_id}. It takes an "
-                    "hour as a rule, a day at most; stop, and run the command again, as you like."
-                )
-                return record.kept(id=batch_id)
-        raise BackendError(
-            f"{self.url}: a message batch was handed in {CREATE_TRIES} times, and whether it arrived is not known. Run "
-            f"the command again later: it looks for the batch by {record.path}."
-        )
 
-    def _arrived(self, record: BatchRecord) -> BatchRecord | None:
-        """Return an earlier run's record with its id; one that does not exist is closed, and costs nothing."""
-        if batch_id := record.id or self._listed(record):
-            return record.kept(id=batch_id)
-        say(f"A message batch that an earlier run was about to hand in ({record.path}) never arrived; it is sent now.")
-        if hold := self.budget.held(record.hold):
+        try:
+            made = as_object(self._patiently(once, "a message batch cannot be handed in")).get("id")
+        except BackendError:
+            # The service refused it: nothing was charged, and there is nothing to look for.
             hold.settle(0.0)
-        record.kept(delivered=True)
-        return None
-
-    def _listed(self, record: BatchRecord) -> str:
-        """Return the id of the batch that a record without one means, "" for none: its results name the same asks."""
-        others = {other.id for other in records(self.folder)}
-        earliest = datetime.fromisoformat(record.intended_on) - CLOCKS
-        for batch_id, created, n_requests in self._looked(self._newest, "the list of batches"):
-            if batch_id in others or n_requests != len(record.custom_ids) or created < earliest:
-                continue
-            try:
-                results, _ = self._results(batch_id, record.custom_ids)
-            except NotThere:
-                continue
-            if results.keys() == set(record.custom_ids):
-                return batch_id
-        return ""
+            record.kept(delivered=True)
+            raise
+        if not isinstance(made, str) or not made:
+            raise BackendError(_unknown(record))
+        say(
+            f"{len(part):,} requests to {self.model} are handed in as message batch {made}. It takes an hour as a "
+            "rule, a day at most; stop, and run the command again, as you like."
+        )
+        return record.kept(id=made)
 
     def _delivered(self, record: BatchRecord, part: Mapping[str, Ask]) -> Iterator[Reply]:
         """Yield the replies to `part`, once the batch has ended; its cost is counted once, however often it is read."""
-        batch_id, names, hold = record.id, record.custom_ids, self.budget.held(record.hold)
+        if not record.id:
+            raise BackendError(_unknown(record))
+        names, hold = record.custom_ids, self.budget.held(record.hold)
         try:
-            results, n_refused = self._results(batch_id, names)
+            self._wait(record.id)
+            # The batch names an address of its results; they are fetched at the one that was given.
+            url = f"{self.batches}/{quote(record.id, safe='')}/results"
+            results = self._looked(lambda: read_results(self.got("GET", url), names), f"results of {record.id}")
         except NotThere as error:
-            # Nobody says what it cost: it counts at the most that it may have.
-            if hold:
-                hold.settle(None)
-            record.kept(delivered=True)
-            yield from (Reply(key=ask.key, problem=f"the batch is gone: {error}") for ask in part.values())
-            return
-        if n_refused:
-            say(f"{n_refused:,} lines of message batch {batch_id} are not results of it, and are left out.")
+            raise BackendError(
+                f"{error} Run the command again. If the service's console does not have message batch {record.id} "
+                f"either, delete {record.path} to have its requests sent, and paid, again."
+            ) from error
         # Settled before the replies are given: a kill in between costs replies, which are read again, and no money.
         if hold:
             share = hold.entry.usd / len(names)
@@ -240,21 +195,10 @@ class ClaudeBatches(ClaudeMessages):
 
     def _usd(self, result: Mapping[str, JSON], *, unknown: float) -> float:
         """Return what one request cost; one that was not carried out costs nothing, and a missing result anything."""
-        kind = result.get("type")
-        if kind == "succeeded":
+        if result.get("type") == "succeeded":
             usage = usage_of(result.get("message"))
             return unknown if usage is None else self.price.usd(usage)
-        return unknown if kind in (None, CONTRADICTED) else 0.0
-
-    def _results(self, batch_id: str, names: Collection[str]) -> tuple[dict[str, dict[str, JSON]], int]:
-        """Return `read_results` of a batch once it has ended; NotThere if it is gone."""
-        self._wait(batch_id)
-        # The batch names an address of its results; they are fetched at the one that was given.
-        lines = self._looked(
-            lambda: self.got("GET", f"{self.batches}/{quote(batch_id, safe='')}/results"),
-            f"the results of message batch {batch_id}",
-        )
-        return read_results(lines, names)
+        return 0.0 if result else unknown
 
     def _wait(self, batch_id: str) -> None:
         """Return when the batch has ended; NotThere if there is none. An interrupted wait says that it goes on."""
@@ -282,36 +226,8 @@ class ClaudeBatches(ClaudeMessages):
 
     # Requests to the service, each tried again while it is busy.
 
-    def _handed_in(self, requests: Sequence[Mapping[str, JSON]]) -> str:
-        """Return the new batch's id, "" if nobody says whether it was made; a BackendError if it was not."""
-
-        def once() -> JSON:
-            try:
-                return received(self.got("POST", self.batches, {"requests": list(requests)}))
-            except Unusable as error:
-                if error.is_charged:
-                    return None
-                raise
-
-        made = as_object(self._patiently(once, "a message batch cannot be handed in")).get("id")
-        return made if isinstance(made, str) else ""
-
-    def _newest(self) -> list[tuple[str, datetime, int]]:
-        """Return id, time of creation and number of requests of the newest batches; Unusable if they are not listed."""
-        answer = received(self.got("GET", f"{self.batches}?limit={NEWEST}"))
-        try:
-            return [
-                (str(row["id"]), datetime.fromisoformat(row["created_at"]), sum(row["request_counts"].values()))
-                for row in answer["data"]
-            ]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise Unusable(f"the answer is not a list of batches ({type(error).__name__})") from None
-
     def _looked(self, look: Callable[[], _Result], what: str) -> _Result:
-        """Return what a look at the service shows; looking changes nothing, and is tried again.
-
-        NotThere if LOOKS_FOR_GONE looks in a row find nothing.
-        """
+        """Return what a look at the service shows; looking changes nothing, and is tried again."""
 
         def once() -> _Result:
             try:
@@ -321,18 +237,7 @@ class ClaudeBatches(ClaudeMessages):
                     raise
                 raise Busy(str(error)) from None
 
-        n_gone = 0
-        while True:
-            try:
-                return self._patiently(once, f"{what} cannot be looked at")
-            except NotThere as error:
-                # A service may deny for a moment what it has, and to ask a batch's pairs anew is to pay twice.
-                n_gone += 1
-                if n_gone == LOOKS_FOR_GONE:
-                    raise
-                if n_gone == 1:
-                    say(f"{error} Looked for again, for {LOOKS_FOR_GONE * self.poll_seconds / 60:.0f} minutes at most.")
-            self._never.wait(self.poll_seconds)
+        return self._patiently(once, f"{what} cannot be looked at")
 
     def _patiently(self, once: Callable[[], _Result], trouble: str) -> _Result:
         """Return what `once` does; a BackendError if the service cannot be reached, or refuses."""
@@ -345,39 +250,35 @@ class ClaudeBatches(ClaudeMessages):
             ) from None
 
 
+def _unknown(record: BatchRecord) -> str:
+    return (
+        f"A message batch of {len(record.custom_ids):,} requests was handed in, and whether it arrived is not known. "
+        f'Look for it in the service\'s console. If it is there, put its id in {record.path}, as "id"; else delete '
+        "that file to have its requests sent. Then run the command again."
+    )
+
+
 # The results of a batch
 
-CONTRADICTED = "contradicted"
-
 _ENDS = {
-    None: "the batch has no result for it",
-    CONTRADICTED: "the batch has two different results for it",
     "expired": "the batch expired before the request was reached",
     "canceled": "the batch was cancelled before the request was reached",
 }
 
 
-def read_results(lines: str, names: Collection[str]) -> tuple[dict[str, dict[str, JSON]], int]:
-    """Return the results of the requests of these names, in any order, and how many lines are none or contradict one.
-
-    The same line twice counts once.
-    """
+def read_results(lines: str, names: Collection[str]) -> dict[str, dict[str, JSON]]:
+    """Return the first result of each request of these names, in any order; lines that are none are passed over."""
     known = set(names)
     results: dict[str, dict[str, JSON]] = {}
-    contradicted: set[str] = set()
-    n_refused = 0
     for line in filter(str.strip, lines.split("\n")):
         try:
             row = as_object(received(line))
         except Unusable:
-            row = {}
+            continue
         name, result = row.get("custom_id"), row.get("result")
-        if not isinstance(name, str) or name not in known or not isinstance(result, dict):
-            n_refused += 1
-        elif results.setdefault(name, result) != result:
-            n_refused += 1
-            contradicted.add(name)
-    return results | {name: {"type": CONTRADICTED} for name in contradicted}, n_refused
+        if isinstance(name, str) and name in known and isinstance(result, dict):
+            results.setdefault(name, result)
+    return results
 
 
 def _reply(result: Mapping[str, JSON], key: str, model: str) -> Reply:
@@ -386,9 +287,8 @@ def _reply(result: Mapping[str, JSON], key: str, model: str) -> Reply:
     if kind == "succeeded":
         return reply_of(key, model, result.get("message"))
     if kind != "errored":
-        known = kind if isinstance(kind, str) else "" if result else None
-        problem = _ENDS.get(known, "the batch has a result of no known kind")
-        return Reply(key=key, raw=dict(result), problem=problem)
+        known = _ENDS.get(str(kind), "the batch has a result of no known kind")
+        return Reply(key=key, raw=dict(result), problem=known if result else "the batch has no result for it")
     # The error stands in an envelope of the same name.
     error = as_object(as_object(result.get("error")).get("error"))
     problem = f"the request failed: {error.get('type', 'unknown')}: {str(error.get('message', ''))[:300]}"
