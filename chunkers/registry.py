@@ -94,6 +94,18 @@ def uncut(name: str) -> str:
     return re.sub(r"_\d+(?=_v\d+$)", "", base) if base in NARROWED else base
 
 
+def cut_at(name: str, most: int) -> str:
+    """Return the chunker as it cuts for an encoder that reads so many tokens, 0 for any number; itself if it must not.
+
+    >>> cut_at("section_aware_bills_v1", 256), cut_at("section_aware_bills_v1", 8192)
+    ('section_aware_bills_256_v1', 'section_aware_bills_v1')
+    """
+    if not most or most >= limit_of(name):
+        return name
+    fitting = {row.limit: other for other, row in NARROWED.items() if uncut(other) == name and row.limit <= most}
+    return fitting[max(fitting)] if fitting else name
+
+
 def _row(name: str) -> Row:
     base = name.removesuffix(BARE)
     # The product's own names win over a plug-in's.

@@ -25,7 +25,7 @@ from runner.commands.flags import (
 )
 from runner.eval_set import catalog
 from runner.eval_set.catalog import SourceSpec
-from runner.eval_set.plan import check_cell, default_cells
+from runner.eval_set.plan import check_cell, encoder_cells
 from runner.eval_set.shapes.plan import FieldOf, Sample
 from runner.eval_set.version import Version, is_record
 from runner.evening.session import Session
@@ -107,7 +107,7 @@ def _with_encoders(version: Version, names: Sequence[str]) -> Version:
     for name in names:
         catalog.encoder(name)
     source = replace(version.source, encoders=tuple(names))
-    wanted = [cell for cell in default_cells(source, rehearsal=False) if cell.partition(" x ")[0] in names]
+    wanted = [cell for name in names for cell in encoder_cells(name, source.baseline, source.structural_chunker)]
     if path.exists() and not set(wanted) <= set(version.plan(rehearsal=False).cells):
         listed = "".join(f'\n  - "{cell}"' for cell in wanted)
         raise InputError(f"--encoder: {path} is written already. Add to its cells, before pairs are judged:{listed}")

@@ -483,10 +483,14 @@ GROUPS["Governance"] = (
         "open the version after the newest, or give the newest up",
         "version:version",
         "version demo --reason 'new queries' --by 'A. Person'",
-        f"""{_VERSION}
+        f"""[SOURCE]   {_NAMES}; none with --all
+        {_EVAL_SET}
         --abandon   give up the newest version, which is undecided
         --confirm   compare the cell that was chosen with the baseline alone, over new queries
-        --rehearse   with --confirm: what the rehearsal chose
+        --encoder NAME...   add the cells of this encoder of the catalog, beside the cell that was chosen
+        --all   with --encoder: of every decided source; prints what it costs
+        --yes   with --all: then open them
+        --rehearse   with --confirm or --encoder: what the rehearsal chose
         --reason TEXT=   why; kept in opened.json or abandoned.json
         --by NAME=   who decides; it is recorded""",
         "What was decided cannot be given up. docs/new-version.md is the path from an exploration to v2.",

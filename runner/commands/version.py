@@ -1,6 +1,7 @@
 """`view`, `verify`, `export`, `embed`, `post-bulk` and `version`: verbs over a version that exists."""
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -125,7 +126,28 @@ def version(options: argparse.Namespace) -> None:
     from runner.evening.next_version import abandon, open_next
 
     check_signature(options)
-    if options.abandon and options.confirm:
-        raise InputError("--abandon gives a version up and --confirm opens one; give one of them.")
-    act = abandon if options.abandon else partial(open_next, confirm=options.confirm)
-    answer(act(version_of(options), reason=options.reason, by=options.by, today=today()))
+    if options.abandon + options.confirm + bool(options.encoder) > 1:
+        raise InputError("--abandon, --confirm and --encoder go one at a time.")
+    signed = {"reason": options.reason, "by": options.by, "today": today()}
+    if options.all or options.yes:
+        return _bump_all(options, partial(open_next, encoders=options.encoder, **signed))
+    if not options.source:
+        raise InputError("Which SOURCE? Name one; or --all, with --encoder NAME.")
+    act = abandon if options.abandon else partial(open_next, confirm=options.confirm, encoders=options.encoder)
+    answer(act(version_of(options), **signed))
+    return None
+
+
+def _bump_all(options: argparse.Namespace, open_one: Callable[[Version], str]) -> None:
+    """Print what an encoder beside every decided source would leave to do and, with --yes, open those versions."""
+    from runner.evening.bump import bumped_everywhere
+
+    named = options.source or options.eval_set_path or options.rehearse
+    if not (options.all and options.encoder) or named:
+        raise InputError("--all goes with --encoder NAME, perhaps with --yes; not with SOURCE, a folder or --rehearse.")
+    lines, versions = bumped_everywhere(options.encoder)
+    answer("\n".join(lines))
+    if not options.yes:
+        say("nothing is written; --yes opens these versions")
+    for version in versions if options.yes else ():
+        answer(open_one(version))

@@ -65,6 +65,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         provenance=part(Provenance, comparison.facts[cell]),
         expected=comparison.expected_gains.get(cell),
         loss=loss,
+        over_incumbent=comparison.over_incumbent.get(cell),
         tipping_point=tipping_point(
             run,
             comparison.runs[plan.baseline],
@@ -82,6 +83,8 @@ def _role(cell: str, comparison: Comparison) -> Role:
         return "baseline"
     if comparison.published:
         return "compared"
+    if cell == comparison.plan.incumbent:
+        return "incumbent"
     return "preregistered" if cell in comparison.registered else "exploratory"
 
 

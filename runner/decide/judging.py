@@ -149,12 +149,10 @@ def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[Ce
         for double in changed:
             qrels[double.query_id][double.doc_id] = double.second
         under = replace(comparison, qrels=qrels)
-    eligible = {
-        cell: expected
-        for cell, expected in under.expected_gains.items()
-        if cell in under.registered and meets_criterion_5(*_differences(under, cell), under.plan.rule)
-    }
-    return [cell_under_judge(under, cell) for cell in under.challengers], greatest_gain(eligible, under.plan)
+    rule, family = under.plan.rule, under.family
+    eligible = [cell for cell in family if meets_criterion_5(*_differences(under, cell), rule)]
+    recommended = greatest_gain(eligible, under.switch_gains, under.plan)
+    return [cell_under_judge(under, cell) for cell in under.challengers], recommended
 
 
 def cell_under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:

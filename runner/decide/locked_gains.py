@@ -18,7 +18,7 @@ from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.kinds import kind_of
 from runner.eval_set.plan import DEFAULT_PRIOR
 from runner.eval_set.shapes.plan import Prior
-from runner.eval_set.shapes.results import Kind, Role
+from runner.eval_set.shapes.results import REGISTERED, Kind, Role
 from runner.eval_set.version import Version, newest_version
 from runner.score.gain_test import effective_number
 from runner.score.pooling import SourceGains, prior_of
@@ -81,7 +81,7 @@ def read_given(path: Path) -> Given:
 
 def _gains_of(results: _Results) -> SourceGains:
     """Return the gains of a version's preregistered cells over its baseline, with the covariance of their means."""
-    plan, rows = results.plan, [row for row in results.cells if row.role == "preregistered"]
+    plan, rows = results.plan, [row for row in results.cells if row.role in REGISTERED]
     own = next(row for row in results.cells if row.role == "baseline").scores[MEASURE].per_query
     differences = np.array([row.scores[MEASURE].per_query for row in rows], float).reshape(len(rows), len(own))
     differences = (differences - np.array(own, float)) / SCORE_UNIT

@@ -5,7 +5,7 @@ criterion 6. templates/sentences/outcome.j2 says the tier in words. Every thresh
 a page shows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, Self
 
 from runner.base.figures import figure_beside_bar, p_and_bar, round4
@@ -163,34 +163,37 @@ def reaches_gain(row: CellResult, rule: Rule) -> bool:
     return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
 
 
-def greatest_gain(eligible: Mapping[str, ExpectedGain], plan: ScoredPlan) -> str:
-    """Return the cell of the greatest expected gain if that is more than a switch costs, else the baseline."""
+def greatest_gain(eligible: Collection[str], gains: Mapping[str, ExpectedGain], plan: ScoredPlan) -> str:
+    """Return the eligible cell of the greatest gain over the one in place, if that is more than a switch costs.
+
+    Else the one in place: the incumbent, or the baseline. If no cell is eligible, the incumbent neither, the baseline.
+    """
+    if not eligible:
+        return plan.baseline
     # Sorted by name first, so that of equal gains the first name wins everywhere.
-    best = max(sorted(eligible), key=lambda cell: eligible[cell].mean, default=plan.baseline)
-    return best if eligible and round4(eligible[best].mean) > plan.switching_cost else plan.baseline
+    others = sorted(cell for cell in eligible if cell in gains)
+    best = max(others, key=lambda cell: gains[cell].mean, default="")
+    return best if best and round4(gains[best].mean) > plan.switching_cost else plan.in_place
 
 
 def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, str]:
     """Return what `recommended` stands for under the plan's prior and cost, and a sentence on why.
 
-    Chosen are the baseline and preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit.
+    Eligible are preregistered cells that meet criterion 5, pass the null gate and have no unjudged hit.
     """
     candidates = [row for row in cells if row.meets_criterion_5]
-    eligible = {
-        row.cell: row.expected
-        for row in candidates
-        if row.role == "preregistered" and row.gate.verdict == "pass" and not row.unjudged and row.expected is not None
-    }
+    eligible = [row for row in candidates if row.registered and row.gate.verdict == "pass" and not row.unjudged]
+    gains = {row.cell: row.switch_gain for row in eligible if row.switch_gain and row.cell != plan.incumbent}
     if not candidates:
         return plan.baseline, "no cell met criterion 5"
     if not eligible:
         return plan.baseline, "no preregistered candidate passes the null gate with every hit judged"
-    chosen, cost = greatest_gain(eligible, plan), plan.switching_cost
-    if chosen == plan.baseline:
-        most = expected_text(max(expected.mean for expected in eligible.values()), cost)
-        return chosen, f"the expected {most} is no more than the {cost:g} that a switch costs"
-    told = expected_text(eligible[chosen].mean, cost)
-    return chosen, f"the expected {told} is more than the {cost:g} that a switch costs"
+    chosen, cost = greatest_gain([row.cell for row in eligible], gains, plan), plan.switching_cost
+    if not gains:
+        return chosen, "no other cell is a candidate that passes the null gate with every hit judged"
+    over, more = " over the incumbent" if plan.incumbent else "", "more" if chosen in gains else "no more"
+    told = expected_text(gains[chosen].mean if chosen in gains else max(gain.mean for gain in gains.values()), cost)
+    return chosen, f"the expected {told}{over} is {more} than the {cost:g} that a switch costs"
 
 
 def expected_text(gain: float, cost: float) -> str:

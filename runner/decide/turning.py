@@ -7,7 +7,7 @@ from fractions import Fraction
 from runner.decide.tiers import greatest_gain, meets_criterion_5
 from runner.eval_set.mix import Mix, weigh
 from runner.eval_set.shapes.queries import LITERAL_KINDS, WORDINGS
-from runner.eval_set.shapes.results import CellResult, Turning, What
+from runner.eval_set.shapes.results import REGISTERED, CellResult, Turning, What
 from runner.score.comparison import Comparison, mean
 from runner.score.expected_gain import expected_gain
 
@@ -19,9 +19,7 @@ def turnings(comparison: Comparison, cells: Sequence[CellResult], recommended: s
     vary, as there is none or nothing else, is left out.
     """
     mix = comparison.mix
-    allowed = [
-        row.cell for row in cells if row.role == "preregistered" and row.gate.verdict == "pass" and not row.unjudged
-    ]
+    allowed = [row.cell for row in cells if row.role in REGISTERED and row.gate.verdict == "pass" and not row.unjudged]
     allowed = [cell for cell in allowed if cell in comparison.challengers]
     sides: Mapping[What, tuple[Collection[str], Collection[str]]] = {
         "citations": (LITERAL_KINDS, [*mix]),
@@ -50,19 +48,24 @@ def _moved(mix: Mix, own: Collection[str], among: Collection[str], percent: int)
 
 
 def _chosen(comparison: Comparison, allowed: Sequence[str], mix: Mix) -> str:
-    """Return what would be recommended under a mix, of the baseline and the cells that are allowed."""
+    """Return what would be recommended under a mix, of the baseline, the incumbent and the cells that are allowed."""
     plan, weighing = comparison.plan, weigh(comparison.queries, mix)
     counted = [place for place in comparison.counted if weighing.topics[place]]
     weights = [weighing.topics[place] for place in counted]
-    scores = [
-        comparison.of_topics([plan.baseline, *allowed], measure, weighing.wordings)[:, counted]
+    ndcg, recall = (
+        comparison.of_topics([plan.baseline, plan.in_place, *allowed], measure, weighing.wordings)[:, counted]
         for measure in ("ndcg@10", "recall@10")
+    )
+    differences = zip(allowed, (ndcg - ndcg[0])[2:], (recall - recall[0])[2:], strict=True)
+    # A single topic says nothing of how differences scatter.
+    eligible = [
+        cell
+        for cell, gain, change in differences
+        if len(counted) > 1 and meets_criterion_5(mean(gain, weights), mean(change, weights), plan.rule)
     ]
-    gains, recalls = (values[1:] - values[0] for values in scores)
-    eligible = {
-        cell: expected_gain(cell, gain, plan, weights)
-        for cell, gain, recall in zip(allowed, gains, recalls, strict=True)
-        # A single topic says nothing of how differences scatter.
-        if len(counted) > 1 and meets_criterion_5(mean(gain, weights), mean(recall, weights), plan.rule)
+    gains = {
+        cell: expected_gain(cell, row, plan, weights, over=plan.incumbent)
+        for cell, row in zip(allowed, (ndcg - ndcg[1])[2:], strict=True)
+        if cell in eligible and cell != plan.incumbent
     }
-    return greatest_gain(eligible, plan)
+    return greatest_gain(eligible, gains, plan)

@@ -89,9 +89,6 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
             f"mpnet-base-v2 x {fixed}",
         ]
         best = "arctic-l-v2.0"
-    if not rehearsal:
-        own = (source.baseline.rpartition(" x ")[2], structural)
-        dense += [f"{encoder} x {name}" for encoder in source.encoders for name in own]
     cells = [
         *dict.fromkeys(dense),
         "bm25 x whole_doc",
@@ -99,6 +96,8 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
         f"sum(bm25,{best}) x {structural}",
         *([f"sum(bm25,{best}) x {path}"] if source.by_path else []),
     ]
+    for encoder in () if rehearsal else source.encoders:
+        cells += [cell for cell in encoder_cells(encoder, source.baseline, structural) if cell not in cells]
     if not baseline:
         return cells
     leading = [baseline, f"{baseline.partition(' x ')[0]} x {structural}"]
@@ -108,13 +107,24 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     ]
 
 
+def encoder_cells(encoder: str, baseline: str, structural: str) -> list[str]:
+    """Return the cells that try an encoder: over the baseline's chunks, over structural ones that it reads whole, and
+    with words summed over these.
+    """
+    from chunkers.registry import cut_at  # it brings numpy, which who only lists versions does without
+
+    cut = cut_at(structural, catalog.encoder(encoder).max_tokens)
+    chunkers = dict.fromkeys((baseline.rpartition(" x ")[2], cut))
+    return [*(f"{encoder} x {name}" for name in chunkers), f"sum(bm25,{encoder}) x {cut}"]
+
+
 def first_cells(cells: Sequence[str], source: SourceSpec) -> list[str]:
     """Return those of a default matrix that are tested first: words and meaning summed over the structural chunks, and
     these chunks alone.
     """
     structural = f" x {source.structural_chunker}"
     summed = [cell for cell in cells[1:] if cell.startswith("sum(") and cell.endswith(structural)]
-    return [*dict.fromkeys([*summed, cells[1]])]
+    return [*dict.fromkeys([*summed[:1], cells[1]])]
 
 
 def default_plan_text(
@@ -360,7 +370,9 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
         )
     if plan.confirms is None:
         problems += _breadth_problems(cells, source)
-    elif plan.confirms.cell not in plan.cells or plan.confirms.cell == plan.baseline:
+    if plan.incumbent and (plan.incumbent not in plan.cells or plan.incumbent == plan.baseline):
+        problems.append(f"incumbent: {plan.incumbent!r} is not a challenger of the plan")
+    if plan.confirms and (plan.confirms.cell not in plan.cells or plan.confirms.cell == plan.baseline):
         problems.append(f"confirms: {plan.confirms.cell!r} is not a challenger of the plan")
     if plan.pool_depth < POOL_DEPTH:
         problems.append(

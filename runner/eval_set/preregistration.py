@@ -38,17 +38,26 @@ def preregistration(version: Version) -> Preregistration:
 
 
 def check_cited(version: Version) -> None:
-    """Raise InputError unless a confirm version's plan cites the locked table that chose its cell, with no query of it.
+    """Raise InputError unless plans say of the version before what it decided: its incumbent, or a confirmed cell.
+
+    A plan that confirms cites the locked table that chose its cell, and asks no query of it.
 
     The record of the version that opened.json names is verified by whoever reads it; here the plan is held to it.
     """
     for rehearsal in (False, True):
         view = replace(version, rehearsal=rehearsal)
         path = view.plan_path(rehearsal=rehearsal)
-        confirms = view.plan().confirms if path.exists() else None
-        if confirms is None:
+        plan, before = view.plan() if path.exists() else None, earlier(view)
+        if plan is not None and plan.incumbent:
+            decided = before is not None and (before.record / "decision.json").exists()
+            chosen = load_decision(before).chosen.cell if decided and before else "nothing"
+            if chosen != plan.incumbent:
+                raise InputError(
+                    f"{path}: incumbent: the version that this one was opened from chose {chosen}, not "
+                    f"{plan.incumbent}. Write that, or leave it out if that is the baseline."
+                )
+        if plan is None or (confirms := plan.confirms) is None:
             continue
-        before = earlier(view)
         if before is None or before.number != confirms.version or not before.results_path.exists():
             raise InputError(
                 f"{path}: confirms: v{confirms.version} is not the decided version that it was opened from."

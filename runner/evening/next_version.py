@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import yaml
 from runner.base.canonical import file_sha256, json_bytes, rename_synced, write_atomic
 from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.places import DRIVER
-from runner.base.progress import say
+from runner.base.progress import duration, say
 from runner.base.records import parse_cell
 from runner.decide.new_plan import new_plan_text
 from runner.decide.roster import version_in_force
@@ -21,7 +22,7 @@ from runner.eval_set.history import versions_of
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.shapes.plan import Confirms
+from runner.eval_set.shapes.plan import Confirms, Plan
 from runner.eval_set.shapes.versions import Abandoned, Opened
 from runner.eval_set.version import (
     Version,
@@ -33,6 +34,7 @@ from runner.eval_set.version import (
     numbered,
     version_numbers,
 )
+from runner.evening.bump import incumbent_of, plan_with, work_of
 
 
 def begin_version(version: Version) -> None:
@@ -56,10 +58,19 @@ def begin_version(version: Version) -> None:
             version.plan(rehearsal=rehearsal)
 
 
-def open_next(version: Version, *, reason: str = "", by: str = "", today: str, confirm: bool = False) -> str:
+def open_next(
+    version: Version,
+    *,
+    reason: str = "",
+    by: str = "",
+    today: str,
+    confirm: bool = False,
+    encoders: Sequence[str] = (),
+) -> str:
     """Return the answer for stdout once the next version of `version`'s source lies on disk as a whole.
 
-    With `confirm` it compares the cell that the newest one chose with the baseline alone, over queries of its own.
+    With `confirm` it compares the cell that the newest one chose with the baseline alone, over queries of its own. With
+    `encoders` it has their cells too, the runs of the others, and the chosen cell as incumbent.
 
     Raises InputError if the newest one may still be edited, is a collection, or stands open beside an earlier decision,
     and IntegrityError if it is not what was frozen or locked.
@@ -88,18 +99,20 @@ def open_next(version: Version, *, reason: str = "", by: str = "", today: str, c
         )
         # Made under a name that nothing reads and git leaves out, so that a kill leaves no half version.
         staged = replace(target, folder=target.folder.with_name(f".tmp-v{target.number}"))
-        confirms = _to_confirm(before) if confirm else None
+        plan = _plan_to_confirm(before) if confirm else plan_with(before, encoders) if encoders else None
         shutil.rmtree(staged.folder, ignore_errors=True)
-        _copy(before, staged, confirms)
+        _copy(before, staged, plan)
+        for name in ("runs", "cells") if encoders else ():
+            shutil.copytree(before.record / name, staged.record / name)
         write_atomic(staged.folder / "opened.json", json_bytes(opened.model_dump()))
         if archive_path(before).exists():
             write_atomic(archive_path(target), archive_path(before).read_bytes())
         rename_synced(staged.folder, target.folder)
-    return "\n".join(_report(before, target))
+    return "\n".join(_report(before, target, bumped=bool(encoders)))
 
 
-def _to_confirm(before: Version) -> Confirms:
-    """Return the cell that a version chose and the table that it was chosen from; InputError if it chose no cell."""
+def _plan_to_confirm(before: Version) -> Plan:
+    """Return the plan that compares a version's chosen cell with its baseline alone; InputError if it chose no cell."""
     decided = (before.record / "decision.json").exists()
     decision = load_decision(before) if decided else None
     if decision is None or decision.chosen.cell == decision.baseline or not before.results_path.exists():
@@ -108,30 +121,37 @@ def _to_confirm(before: Version) -> Confirms:
             "open a version that compares all cells."
         )
     cell, results_sha256 = decision.chosen.cell, file_sha256(before.results_path)
-    return Confirms(version=before.number, cell=cell, results_sha256=results_sha256)
-
-
-def _confirming_plan(before: Version, number: int, confirms: Confirms) -> str:
-    """Return the plan of a confirm version: the earlier one's settings, the baseline and the cell to confirm."""
+    confirms = Confirms(version=before.number, cell=cell, results_sha256=results_sha256)
     plan = read_plan(before.plan_path(rehearsal=before.rehearsal))
-    cells = [plan.baseline, confirms.cell]
-    named = {getattr(parse_cell(cell), "encoder", "") for cell in cells}
+    cells = [plan.baseline, cell]
+    named = {getattr(parse_cell(each), "encoder", "") for each in cells}
     encoders = {name: spec for name, spec in plan.encoders.items() if name in named}
-    changes = {"version": number, "cells": cells, "first": [], "confirms": confirms, "encoders": encoders}
-    written = plan.model_copy(update=changes).model_dump()
-    head = f"# Confirms what v{confirms.version} chose. Frozen by preregistration.json when the first pair is judged.\n"
-    return head + yaml.safe_dump(written, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
+    changes = {"cells": cells, "first": [], "confirms": confirms, "encoders": encoders, "incumbent": ""}
+    return plan.model_copy(update=changes)
 
 
-def _copy(before: Version, staged: Version, confirms: Confirms | None) -> None:
+def _written(plan: Plan, number: int) -> str:
+    """Return plan.yaml of a version that differs from the one before it by more than its number."""
+    what = f"Confirms what v{plan.confirms.version} chose." if plan.confirms else "What this version compares."
+    head = f"# {what} Frozen by preregistration.json when the first pair goes to a judge.\n"
+    fields = plan.model_copy(update={"version": number}).model_dump()
+    return head + yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True)
+
+
+def _copy(before: Version, staged: Version, plan: Plan | None) -> None:
     """Copy what the new version begins with, its plans with its own number; no query to a version that confirms.
+
+    `plan` is that of the view, None for the earlier one's.
 
     What the earlier one does not have, as after a decision by policy, comes from catalog and template.
     """
     for rehearsal in (False, True):
         path = before.plan_path(rehearsal=rehearsal)
-        if confirms is not None and rehearsal == before.rehearsal:
-            text = _confirming_plan(before, staged.number, confirms)
+        if plan is not None and rehearsal == before.rehearsal:
+            text = _written(plan, staged.number)
+        elif path.exists() and (own := read_plan(path)).incumbent:
+            chosen = incumbent_of(replace(before, rehearsal=rehearsal), own)
+            text = _written(own.model_copy(update={"incumbent": chosen}), staged.number)
         elif path.exists():
             # One line is edited as text: comments and line ends of the operator's stay.
             text = re.sub(r"(?m)^(version:[ \t]*)\d+", rf"\g<1>{staged.number}", path.read_bytes().decode(), count=1)
@@ -140,7 +160,7 @@ def _copy(before: Version, staged: Version, confirms: Confirms | None) -> None:
         write_atomic(staged.plan_path(rehearsal=rehearsal), text.encode())
     write_atomic(staged.judge_path, before.judge_prompt.read_bytes())
     copied = [(before.corpus_path, staged.corpus_path)]
-    if confirms is None:
+    if plan is None or plan.confirms is None:
         copied.append((before.queries_path, staged.queries_path))
     for kept, copy in copied:
         if kept.exists():
@@ -180,16 +200,16 @@ def _newest_frozen(version: Version) -> Version:
     return before
 
 
-def _report(before: Version, target: Version) -> list[str]:
+def _report(before: Version, target: Version, *, bumped: bool) -> list[str]:
     """Return what the new version holds, what may be edited, and what is still to be done before it runs."""
-    held = [f"{len(read_plan(target.plan_path(rehearsal=target.rehearsal)).cells)} cells"]
+    plan = read_plan(target.plan_path(rehearsal=target.rehearsal))
+    held = [f"{len(plan.cells)} cells"]
     if target.corpus_path.exists():
         held.append(f"{load_corpus(target.corpus_path)[0].n_documents} documents")
     if target.queries_path.exists():
         held.append(f"{len(load_queries(target.queries_path))} queries")
     lines = [f"{target.number_name} is open, from {before.number_name}: {', '.join(held)}."]
-    confirms = read_plan(target.plan_path(rehearsal=target.rehearsal)).confirms
-    if confirms is not None:
+    if (confirms := plan.confirms) is not None:
         lines.append(
             f"It confirms {confirms.cell}, which {before.number_name} chose: write {MIN_CONFIRMED} new queries or "
             "more. No query and no grade is carried, and cells that you add to its plan are shown and not judged."
@@ -199,6 +219,13 @@ def _report(before: Version, target: Version) -> list[str]:
             f"All of it may be edited in {target.folder} until its first pair goes to a judge: add cells to plan.yaml, "
             "and queries that no exploration has seen. Labels are carried then, where query, document and prompt stay. "
             "Without corpus.jsonl documents are drawn anew."
+        )
+    if bumped:
+        work = work_of(target, plan)
+        lines.append(
+            f"A switch is held against {plan.in_place}, which {before.number_name} chose. Nothing is embedded or "
+            f"judged twice: about {work.pairs:,} new pairs to judge ({work.dollars}), {duration(work.seconds)} to "
+            f"embed here. Priced by flags, as on Modal: {DRIVER} plan {target.viewed} --judge"
         )
     # A plan that the catalog now refuses is opened all the same: it may still be edited.
     for rehearsal in (False, True):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runner.base.canonical import file_sha256
 from runner.base.errors import IntegrityError
 from runner.eval_set.history import earlier, opened
-from runner.eval_set.labels import append_labels, first_readings, load_labels
+from runner.eval_set.labels import append_labels, first_readings, load_labels, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.labels import Label, is_same_model
 from runner.eval_set.version import Version, load_corpus, load_queries
@@ -39,21 +39,36 @@ def carry_labels(version: Version) -> Carried:
 
     Labels stay as they are, in their order. An IntegrityError if the earlier version has changed since.
     """
-    before = earlier(version)
-    if before is None or version.labels_path.exists() or not version.preregistration_path.exists():
+    if version.labels_path.exists() or not version.preregistration_path.exists():
         return NOTHING
-    check_earlier(version, before)
-    if version.plan().confirms is not None:  # what chose the cell may not confirm it
-        return NOTHING
-    labels = load_labels(before.labels_path)
-    if not labels:
-        return NOTHING
-    reasons = _reasons(labels, before, version)
+    carried, kept = _carried(version)
     # In their order and with their own fields, so that they read as they did.
-    if kept := [label for label, reason in zip(labels, reasons, strict=True) if not reason]:
+    if kept:
         append_labels(version.labels_path, kept)
-    left = Counter(filter(None, reasons))
-    return Carried(before.number_name, len(labels), len(kept), dict(left.most_common()))
+    return carried
+
+
+def labels_at_hand(version: Version) -> Sequence[Label]:
+    """Return the version's labels or, before they are carried, those of the earlier version that will be."""
+    there = version.corpus_path.exists() and version.queries_path.exists()
+    if version.labels_path.exists() or not there:
+        return version_labels(version)
+    return _carried(version)[1]
+
+
+def _carried(version: Version) -> tuple[Carried, list[Label]]:
+    """Return which labels of the earlier version hold for this one, and what is said of them and of the others."""
+    before = earlier(version)
+    if before is None:
+        return NOTHING, []
+    check_earlier(version, before)
+    labels = load_labels(before.labels_path)
+    if not labels or version.plan().confirms is not None:  # what chose the cell may not confirm it
+        return NOTHING, []
+    reasons = _reasons(labels, before, version)
+    kept = [label for label, reason in zip(labels, reasons, strict=True) if not reason]
+    left = dict(Counter(filter(None, reasons)).most_common())
+    return Carried(before.number_name, len(labels), len(kept), left), kept
 
 
 def check_earlier(version: Version, before: Version) -> None:

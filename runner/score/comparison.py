@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,15 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.mix import Mix, Weighing, natural, stated, weigh
 from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
-from runner.eval_set.shapes.paired import Difference, ExpectedGain, LossBound, MeasureResult, PairedTest, RecallBound
+from runner.eval_set.shapes.paired import (
+    Difference,
+    ExpectedGain,
+    LossBound,
+    MeasureResult,
+    OverIncumbent,
+    PairedTest,
+    RecallBound,
+)
 from runner.eval_set.shapes.plan import Bootstrap, ScoredPlan
 from runner.eval_set.shapes.queries import WORDINGS, QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
@@ -261,6 +269,41 @@ class Comparison:
         return {
             cell: expected_gain(cell, self.paired([cell], "ndcg@10")[0], self.plan, self.weights)
             for cell in self.challengers
+        }
+
+    @cached_property
+    def switch_gains(self) -> dict[str, ExpectedGain]:
+        """What is believed of each challenger's gain over the cell in place, the incumbent left out if it is that."""
+        place = self.plan.incumbent
+        if not place or not self.expected_gains:
+            return self.expected_gains
+        cells = [cell for cell in self.challengers if cell != place]
+        values = self.matrix([place, *cells], "ndcg@10")
+        return {
+            cell: expected_gain(cell, row, self.plan, self.weights, over=place)
+            for cell, row in zip(cells, values[1:] - values[0], strict=True)
+        }
+
+    @cached_property
+    def over_incumbent(self) -> dict[str, OverIncumbent]:
+        """Every other preregistered challenger against the incumbent, by the test against the baseline; else empty."""
+        if not self.plan.incumbent:
+            return {}
+        # The same comparison with the incumbent in the baseline's place, and the baseline outside of the family.
+        plan = self.plan.model_copy(update={"baseline": self.plan.incumbent})
+        other = replace(self, plan=plan, registered=self.registered - {self.plan.baseline, self.plan.incumbent})
+        cells = other.family
+        moved = {
+            measure: summarised(other.paired(cells, measure), plan.bootstrap, other.weights)
+            for measure in ("ndcg@10", "recall@10")
+        }
+        return {
+            cell: OverIncumbent(
+                differences={measure: rows[place] for measure, rows in moved.items()},
+                test=other.tests[cell],
+                expected=self.switch_gains.get(cell),
+            )
+            for place, cell in enumerate(cells)
         }
 
     def document_chunks(self, cell: str) -> dict[str, int]:

@@ -29,8 +29,12 @@ def updated(before: Normal, measured: float, error: float) -> tuple[float, float
     return mean, math.sqrt(believed * seen / (believed + seen))
 
 
-def expected_gain(cell: str, differences: Ints, plan: ScoredPlan, weights: Weights = None) -> ExpectedGain:
-    """Return what is believed of a cell; `differences` (queries,) to the baseline in units of 1e-9.
+def expected_gain(
+    cell: str, differences: Ints, plan: ScoredPlan, weights: Weights = None, *, over: str = ""
+) -> ExpectedGain:
+    """Return what is believed of a cell; `differences` (queries,) in units of 1e-9, to the baseline or the cell `over`.
+
+    Before its queries a gain over another cell is the difference of what is believed of both, as if independent.
 
     ValueError for fewer than 2 queries.
     """
@@ -39,6 +43,10 @@ def expected_gain(cell: str, differences: Ints, plan: ScoredPlan, weights: Weigh
         raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
     kind = kind_of(cell, plan.baseline)
     before = plan.prior.kinds[kind]
+    if over:
+        other = plan.prior.kinds[kind_of(over, plan.baseline)]
+        gain, spread = before.mean - other.mean, math.hypot(before.sd, other.sd)
+        before = Normal(mean=max(-1.0, min(1.0, gain)), sd=min(1.0, spread))  # as far as a plan may go
     values, own = differences / SCORE_UNIT, counted(weights, n_queries)
     measured = float(np.average(values, weights=own))
     variance = float(np.average((values - measured) ** 2, weights=own))

@@ -10,6 +10,7 @@ from runner.eval_set.plan import (
     check_cell,
     default_cells,
     default_plan_text,
+    encoder_cells,
     first_cells,
     load_plan,
     plan_digest,
@@ -81,7 +82,16 @@ def test_an_encoder_that_a_new_plan_is_to_have_comes_with_the_baselines_and_the_
     source = dataclasses.replace(SOURCES["us_code"], encoders=("qwen3-embedding-0.6b",))
     plain = default_cells(SOURCES["us_code"], rehearsal=False)
     added = [cell for cell in default_cells(source, rehearsal=False) if cell not in plain]
-    assert added == [f"qwen3-embedding-0.6b x {name}" for name in ("fixed_token_512_50", "usc_uslm_section_v1")]
+    assert added == [
+        "qwen3-embedding-0.6b x fixed_token_512_50",
+        "qwen3-embedding-0.6b x usc_uslm_section_v1",
+        "sum(bm25,qwen3-embedding-0.6b) x usc_uslm_section_v1",
+    ]
+    assert encoder_cells("minilm-l6-v2", "a x c", "speaker_turn_v1")[1:] == [
+        "minilm-l6-v2 x speaker_turn_256_v1",
+        "sum(bm25,minilm-l6-v2) x speaker_turn_256_v1",
+    ]
+    assert len(encoder_cells("minilm-l6-v2", "a x recursive_256_v1", "recursive_v1")) == 2
     assert default_cells(source, rehearsal=True) == default_cells(SOURCES["us_code"], rehearsal=True)
 
 

@@ -149,16 +149,22 @@ def rerank_lines(planned: Mapping[str, TokenCount], measured: float | None) -> l
     ]
 
 
-def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str:
+def local_seconds(planned: Mapping[str, TokenCount], measured: float | None) -> float:
     """Return how long it takes to embed what is left here, at the measured GFLOP per second or a default."""
+    gflop = sum(count.tokens * size(encoder).gflop_per_token for encoder, count in planned.items())
+    return gflop / (measured or LOCAL_GFLOP_PER_SECOND)
+
+
+def local_line(planned: Mapping[str, TokenCount], measured: float | None) -> str:
+    """Return `local_seconds` in words, and what they rest on."""
     tokens = sum(count.tokens for count in planned.values())
     if not tokens:
         return "time: nothing is left to embed"
-    gflop = sum(count.tokens * size(encoder).gflop_per_token for encoder, count in planned.items())
     origin = "as measured here" if measured else "a guess for two cores, until a cell is measured"
     pace = measured or LOCAL_GFLOP_PER_SECOND
     sources = " and ".join(dict.fromkeys(count.source for count in planned.values() if count.tokens))
-    return f"time: {duration(gflop / pace)} to embed {tokens:,} tokens ({sources}) here ({pace:,.0f} GFLOP/s, {origin})"
+    took = duration(local_seconds(planned, measured))
+    return f"time: {took} to embed {tokens:,} tokens ({sources}) here ({pace:,.0f} GFLOP/s, {origin})"
 
 
 # By services, at the plan's own price

@@ -87,6 +87,17 @@ class ExpectedGain(FrozenModel):
     sd: float
 
 
+class OverIncumbent(FrozenModel):
+    """A cell minus the incumbent: differences by measure, the test of nDCG@10, and what is believed of the true gain.
+
+    `expected` is null for a single query.
+    """
+
+    differences: dict[str, Difference]
+    test: PairedTest
+    expected: ExpectedGain | None
+
+
 class SpanRecall(FrozenModel):
     """The mean share of the marked characters that the first `tokens` tokens of a cell's reading lists hold.
 

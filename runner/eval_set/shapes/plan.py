@@ -133,6 +133,7 @@ class ScoredPlan(Sparse):
     """What scoring reads of a plan, as results.json has it.
 
     `confirms` makes it the plan of a confirm version, whose judged lists are the baseline's and that cell's.
+    `incumbent` is the cell that the version before chose, if it is not the baseline: what a switch is held against.
     `first` are the challengers whose gain is tested first, with most of the error that is allowed.
     `mix` is the share of all asking that each class of queries stands for (runner/eval_set/mix.py).
     `switching_cost` is what a switch costs in nDCG@10. No release changes its default.
@@ -143,6 +144,7 @@ class ScoredPlan(Sparse):
     baseline: str
     cells: list[str]
     confirms: Confirms | None = None
+    incumbent: str = ""
     first: list[str] = Field(default_factory=list)
     sample: Sample
     mix: dict[str, float] = Field(default_factory=dict)
@@ -156,6 +158,11 @@ class ScoredPlan(Sparse):
         float, _only(lambda cost: 0 <= cost <= 1, "what a switch costs in nDCG@10, 0 or more, such as 0.02")
     ] = 0.02
     prior: Prior = Prior()
+
+    @property
+    def in_place(self) -> str:
+        """The cell that stays unless a switch pays: the incumbent, or else the baseline."""
+        return self.incumbent or self.baseline
 
     @property
     def judged_cells(self) -> list[str]:

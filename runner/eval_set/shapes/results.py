@@ -15,6 +15,7 @@ from runner.eval_set.shapes.paired import (
     ExpectedGain,
     LossBound,
     MeasureResult,
+    OverIncumbent,
     PairedTest,
     RecallBound,
     SpanResult,
@@ -26,7 +27,9 @@ from runner.eval_set.shapes.versions import PreviousVersion
 
 Kind = Literal["production", "rehearsal", "exploration", "external"]
 What = Literal["citations", "plain wordings"]
-Role = Literal["baseline", "preregistered", "exploratory", "compared"]
+Role = Literal["baseline", "incumbent", "preregistered", "exploratory", "compared"]
+REGISTERED: tuple[Role, ...] = ("incumbent", "preregistered")
+"""Roles of challengers whose gain over the baseline is tested."""
 Bar = Literal["unjudged", "controls", "baseline", "noise"]
 """What keeps figures from deciding: unjudged pairs, a control or the baseline in the null gate, or the noise floor."""
 Confirmed = Literal["confirmed", "confirmed by one model's grades"]
@@ -39,7 +42,8 @@ class CellResult(Sparse):
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `expected` is null for
     the baseline, a near-copy, and if the judgments are published; `loss` stands for a near-copy alone, which is not
-    tested for a gain (`runner.eval_set.kinds.near_copies`). `tipping_point` is null if the cell's mean nDCG@10 is not
+    tested for a gain (`runner.eval_set.kinds.near_copies`). `over_incumbent` is null without an incumbent, for it, and
+    for what was not preregistered beside it. `tipping_point` is null if the cell's mean nDCG@10 is not
     above the baseline's. `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some
     query was asked in two wordings; the `scores` of such a query are the weighted means of both.
     """
@@ -60,13 +64,24 @@ class CellResult(Sparse):
     provenance: Provenance
     expected: ExpectedGain | None = None
     loss: LossBound | None = None
+    over_incumbent: OverIncumbent | None = None
     tipping_point: TippingPoint | None = None
     by_wording: dict[str, list[int]] = Field(default_factory=dict)
 
     @property
     def confirmed(self) -> bool:
         """Whether it is a preregistered challenger that lacks nothing."""
-        return self.role == "preregistered" and self.test is not None and not self.short_of
+        return self.registered and self.test is not None and not self.short_of
+
+    @property
+    def registered(self) -> bool:
+        """Whether it is a preregistered challenger of the baseline, as the incumbent is."""
+        return self.role in REGISTERED
+
+    @property
+    def switch_gain(self) -> ExpectedGain | None:
+        """What is believed of its gain over the cell in place: over the incumbent, or without one over the baseline."""
+        return self.over_incumbent.expected if self.over_incumbent else self.expected
 
 
 class CorpusFacts(FrozenModel):
@@ -111,8 +126,8 @@ class NoiseFloor(FrozenModel):
 class Outcome(FrozenModel):
     """What the rule says; templates/sentences/outcome.j2 puts it into words.
 
-    `barred_by` says why the tier is "no decision". `recommended` is the candidate of the greatest expected gain if that
-    is more than a switch costs, else the baseline.
+    `barred_by` says why the tier is "no decision". `recommended` is the candidate of the greatest expected gain over
+    the cell in place if that is more than a switch costs, else that cell; the baseline if there is no candidate.
     `false_alarm` is how often criterion 5 would flag some cell if every cell equalled the baseline and queries
     scattered as they did. `detectable` is the gain of the cell in question that so many queries confirm with 80 %
     power, null if they are too few to confirm any.

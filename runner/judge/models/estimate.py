@@ -15,6 +15,7 @@ from runner.eval_set.shapes.labels import JudgeSpec, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import LITERAL_KINDS
 from runner.eval_set.version import Version, load_queries
+from runner.judge.carried_labels import labels_at_hand
 from runner.judge.evidence import expected_chars
 from runner.judge.models.api import RECORDS, JudgeOptions, model_price
 from runner.judge.models.claude_batches import FEWEST_REQUESTS, under_way
@@ -48,7 +49,7 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
     `documents` are the characters of each, none if nothing is sampled. InputError for a plan without judges, or for a
     model whose price is not known.
     """
-    judges, labels = named_judges(version, plan), version_labels(version)
+    judges, labels = named_judges(version, plan), labels_at_hand(version)
     n_pairs, n_pooled, of_what = _pairs(version, plan, len(documents))
     # Pairs in doubt are open again: of these a fuller reading alone is left. Of the others some will leave a doubt.
     doubted = {pair for pair, label in first_readings(labels).items() if label.doubt}
@@ -83,6 +84,11 @@ def pooled_pairs(version: Version, plan: Plan) -> list[tuple[str, str]] | None:
     queries = load_queries(version.queries_path)
     runs = (read_run(version.run_path(cell), cell, asked_ids(queries)) for cell in plan.judged_cells)
     return pool(runs, plan.pool_depth, queries)
+
+
+def pairs_left(version: Version, plan: Plan, n_documents: int) -> int:
+    """Return how many pairs a plan leaves to judge, likely ones before its cells are run."""
+    return _pairs(version, plan, n_documents)[0]
 
 
 def _of_one(
@@ -130,7 +136,7 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
     """Return how many pairs are not judged, of how many, and in words what is counted: likely ones before the runs."""
     pooled = pooled_pairs(version, plan)
     if pooled is not None:
-        return len(unjudged(pooled, version_labels(version))), len(pooled), "not judged yet"
+        return len(unjudged(pooled, labels_at_hand(version))), len(pooled), "not judged yet"
     # Of one wording and of two; no topic pools more documents than there are.
     per_topic = [min(likely_pairs(plan.pool_depth, len(plan.judged_cells), n), n_documents or math.inf) for n in (1, 2)]
     if not version.queries_path.exists():
@@ -138,10 +144,15 @@ def _pairs(version: Version, plan: Plan, n_documents: int) -> tuple[int, int, st
         return likely, likely, f"about, for {MIN_QUERIES} queries"
     topics = load_queries(version.queries_path)
     likely = round(sum(per_topic[len(topic.wordings) - 1] for topic in topics))
-    asked = {topic.id for topic in topics}
-    judged = len({label.pair for label in version_labels(version) if label.query_id in asked})
-    less = f"; those among the {judged:,} judged already are not asked again" if judged else ""
-    return likely, likely, f"about, before the cells are run{less}"
+    # Cells that are run already have their pool, and further ones make it grow as they do by rule.
+    made = [cell for cell in plan.judged_cells if version.run_path(cell).exists()]
+    if not made:
+        return likely, likely, "about, before the cells are run"
+    known = pooled_pairs(version, plan.model_copy(update={"cells": made, "confirms": None})) or []
+    grown = round(len(known) * likely_pairs(1, len(plan.judged_cells)) / likely_pairs(1, len(made)))
+    likely = min(grown, len(topics) * n_documents) if n_documents else grown
+    left = len(unjudged(known, labels_at_hand(version))) + likely - len(known)
+    return left, likely, f"about, before {len(plan.judged_cells) - len(made)} cells are run"
 
 
 def _topical(version: Version) -> float:
