@@ -65,7 +65,7 @@ def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) ->
                     f"{path}:1: a header with the columns {', '.join(needed)} is expected; {', '.join(missing)} is "
                     "missing."
                 )
-            if unread := [name for name in header if name not in names]:
+            if unread := [name for place, name in enumerate(header) if place not in columns.values()]:
                 say(f"note: {path}: columns that are not read: {', '.join(map(printable, unread))}")
             rows = []
             number = 1
@@ -80,10 +80,22 @@ def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) ->
         # The table was given up in the row after the last one that it gave.
         with faults.of_row():
             raise InputError(
-                f"{path}:{number + 1}: not a row of CSV ({error}). A field with a quotation mark in it stands between "
-                'two, and that one is doubled: "say ""hello"" first".'
+                f"{path}:{number + 1}: not a row of CSV ({error}). Is a quotation mark never closed? One that a "
+                'field in quotation marks holds is doubled: "say ""hello"" first".'
             ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a CSV file in UTF-8 that can be read ({error}).") from error
+    except UnicodeDecodeError as error:
+        line = 1 + _before_undecodable(path).count(b"\n")
+        raise InputError(f"{path}:{line}: not UTF-8. Save the table as CSV in UTF-8.") from error
+    except OSError as error:
+        raise InputError(f"{path} is not a CSV file that can be read ({error}).") from error
     faults.stop()
     return rows
+
+
+def _before_undecodable(path: Path) -> bytes:
+    content = path.read_bytes()
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        return content[: error.start]
+    return content

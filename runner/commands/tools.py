@@ -5,6 +5,7 @@ import shlex
 import sys
 from dataclasses import asdict, replace
 
+from runner.base.canonical import slug
 from runner.base.errors import BackendError, InputError, InputNeeded, NegativeVerdict
 from runner.base.places import DRIVER, WORKPLACE
 from runner.commands.console import answer, open_page, tell
@@ -17,7 +18,7 @@ def try_(options: argparse.Namespace) -> None:
 
     work = WORKPLACE / ".work"
     tried = try_folder(options.folder, options.queries)
-    page = write_html(options.output or work / "try.html", tried.found.page_with_passages(), work)
+    page = write_html(options.output or work / f"try-{slug(tried.name)}.html", tried.found.page_with_passages(), work)
     begin = f"init --documents {shlex.quote(str(options.folder))} --name NAME --baseline {shlex.quote(CELLS[0])}"
     answer(f"{tried}\n  {DRIVER} {begin}\n")
     open_page(page)

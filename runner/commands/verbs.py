@@ -78,7 +78,7 @@ GROUPS["Start here"] = (
         "try docs",
         """FOLDER   Markdown, text, HTML, PDF or JSON; also a ZIP, JSON lines, an SQLite table
         --queries FILE   a query a line, or .csv with query,document; default: headings of the documents
-        --output FILE   where the page goes; default .work/try.html""",
+        --output FILE   where the page goes; default .work/try-FOLDER.html""",
         """Nothing is recorded, and nothing is decided. docs/own-documents.md goes on from there.
         exit codes: 0 done, 2 usage or input, 5 disk""",
         """Searches your documents with six cells and prints them ranked: a packaged model, BM25, and the sum of both,
@@ -182,7 +182,7 @@ GROUPS["The evening"] = (
         f"""{_LABELS}
         FILE...   answers, one JSON object a line; or FILE.csv with query_id, doc_id, grade, perhaps reason
         --judge NAME=   who judged, where the lines do not say
-        | --model ID   a language model judged; its id, where the lines do not say
+        | --model ID   a language model or a program judged; its id, where the lines do not say
         | --person   a person judged""",
         f"docs/judging.md has the form of a line.\n{_LABELS_CODES}",
     ),

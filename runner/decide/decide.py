@@ -149,4 +149,7 @@ def decision_sentence(decision: Decision) -> str:
         }
         said = f"though a cell is {tier}" if tier.startswith("confirmed") else beside.get(tier, tier)
         words = f"the baseline, {chosen.cell} ({said})"
-    return f"{head}: chosen is {words}. Decided by {decision.decided_by}: {decision.reason}."
+    why = f"Decided by {decision.decided_by}: {decision.reason}"
+    if decision.decided_by == AUTOMATIC:
+        why = "No cell is a candidate, so there was nothing to choose"
+    return f"{head}: chosen is {words}. {why}."

@@ -280,7 +280,7 @@ def source(name: str, own: Iterable[str] = ()) -> SourceSpec:
     yours = f" Of your own: {', '.join(own)}." if own else ""
     raise InputError(
         f"There is no source {name!r}{near} Sources: {', '.join(SOURCES)}.{yours} For documents of your own: init "
-        "--documents FOLDER --name NAME."
+        "--documents FOLDER --name NAME; begun elsewhere, they are found by --eval-set-path FOLDER."
     )
 
 

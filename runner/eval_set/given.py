@@ -108,14 +108,17 @@ def given_queries(given: Table) -> GivenQueries:
     wanted: dict[str, list[tuple[str, str]]] = {}
     if isinstance(given, str | Path):
         ids: dict[str, str] = {}
+        faults = Faults()
         for where, fields in _query_rows(Path(given)):
-            row = checked(_Row, fields, where)
-            text = " ".join(row.text.split())
-            if not text:
-                raise InputError(f"{where}: no text. Leave the row out, or write what is asked.")
-            own = ids.setdefault(text, row.id)
-            texts[own] = text
-            wanted.setdefault(own, []).extend([(where, row.document.strip())] if row.document.strip() else [])
+            with faults.of_row():
+                row = checked(_Row, fields, where)
+                text = " ".join(row.text.split())
+                if not text or not text.isprintable():
+                    raise InputError(f"{where}: no text, or one that cannot be shown. Leave the row out, or mend it.")
+                own = ids.setdefault(text, row.id)
+                texts[own] = text
+                wanted.setdefault(own, []).extend([(where, row.document.strip())] if row.document.strip() else [])
+        faults.stop()
     else:
         for row in _texts(given, "queries"):
             texts[row.id] = row.text.strip()

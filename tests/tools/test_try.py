@@ -88,7 +88,12 @@ HOSTILE = {
     "headings that all have": (lambda folder: folder.parent / "same", None, "0 of 3 documents"),
     "no queries": (lambda folder: folder, "query,document\n", "has no queries"),
     "no column": (lambda folder: folder, "asked,document\nWho?,p-pets\n", "columns query"),
-    "a query without words": (lambda folder: folder, "query,document\n ,p-pets\n", ":2: no text"),
+    "a query without words": (lambda folder: folder, "query,document\nA,p-pets\n ,p-pets\n", ":3: no text"),
+    "two rows that are wrong": (
+        lambda folder: folder,
+        "query,document\n ,p-pets\nA,p-pets\na\0,p-pets\n",
+        ":4: no text",
+    ),
     "fields too many": (lambda folder: folder, "query,document\nWho, what?,p-pets\n", ":2: 3 fields"),
     "an unknown document": (
         lambda folder: folder,
