@@ -39,8 +39,6 @@ from runner.substrate.shapes import (
 INDEX_RECALL_FLOORS = {10: 0.95, 100: 0.9}
 """Mean index recall by depth below which quantisation loses more than rescoring is there to bring back."""
 
-_LISTED = 5
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -148,21 +146,12 @@ def _quantisation(
         if arm in (EXACT, BINARY)
     }
     comparison = record.comparison(graded, EXACT)
-    of_depths = []
-    for depth, floor in INDEX_RECALL_FLOORS.items():
-        shares = recall[depth]
-        # The worst queries first, of equal ones by id.
-        short = sorted(pair for pair in zip(shares, graded[EXACT].hits, strict=True) if pair[0] < 1)
-        of_depth = IndexRecallResult(
-            depth=depth,
-            mean=sum(shares) / len(shares),
-            least=min(shares),
-            worst=[query_id for _, query_id in short[:_LISTED]],
-            floor=floor,
-        )
-        of_depths.append(of_depth)
+    recalls = [
+        IndexRecallResult(depth=depth, mean=sum(recall[depth]) / len(recall[depth]), floor=floor)
+        for depth, floor in INDEX_RECALL_FLOORS.items()
+    ]
     return Quantisation(
-        recall=of_depths,
+        recall=recalls,
         difference=comparison.differences[BINARY]["ndcg@10"],
         test=comparison.tests[BINARY],
     )
@@ -178,13 +167,12 @@ def _quantisation_loss(lost: Quantisation) -> FindingResult:
     short = [recall for recall in lost.recall if round4(recall.mean) < recall.floor]
     shares = " and ".join(f"{recall.mean:.4f} of the first {recall.depth}" for recall in lost.recall)
     floors = " and ".join(f"{recall.floor:g} at {recall.depth}" for recall in lost.recall)
-    worst = dict.fromkeys(query_id for recall in short for query_id in recall.worst)
     sentence = (
         f"The binary index with rescoring keeps {shares} chunks of exact search (at least {floors} is asked for); "
         f"nDCG@10 of the eval set's documents among all changes by {lost.difference.mean:+.4f} "
         f"(p {p_text(lost.test.p)})."
     )
-    return finding("quantisation loss", len(short), len(lost.recall), sentence=sentence, examples=worst)
+    return finding("quantisation loss", len(short), len(lost.recall), sentence=sentence)
 
 
 def _score_loss(arms: Sequence[ArmResult], alpha: float) -> FindingResult:

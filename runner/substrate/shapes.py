@@ -58,14 +58,11 @@ class ArmResult(FrozenModel):
 class IndexRecallResult(FrozenModel):
     """How much of exact search's first `depth` chunks the binary index keeps, over everything the substrate holds.
 
-    `least` is the worst query's share, `worst` the queries that fall below 1, lowest share first, five at most; a
-    mean below `floor` is a fault.
+    A mean below `floor` is a fault.
     """
 
     depth: Annotated[int, Field(ge=1)]
     mean: Share
-    least: Share
-    worst: list[str]
     floor: Share
 
 

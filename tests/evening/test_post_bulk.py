@@ -250,7 +250,6 @@ def test_a_binary_index_that_misses_what_exact_search_finds_is_a_quantisation_lo
     assert f" among all changes by {found.quantisation.difference.mean:+.4f} " in fault.sentence
     first = found.quantisation.recall[0]
     assert first.mean < INDEX_RECALL_FLOORS[10] == first.floor
-    assert fault.examples[0] == first.worst[0]
     page = newest_page(decided)
     assert f"{first.mean:.4f} <strong>below</strong>" in page
 
@@ -426,7 +425,7 @@ def hand_made(
 
 
 NOTHING_LOST = Quantisation.model_construct(
-    recall=[IndexRecallResult(depth=10, mean=1.0, least=1.0, worst=[], floor=0.95)],
+    recall=[IndexRecallResult(depth=10, mean=1.0, floor=0.95)],
     difference=Difference(mean=0.0, low=0.0, high=0.0, wins=0, ties=1, losses=0),
     test=SimpleNamespace(p=1.0),
 )
@@ -454,7 +453,7 @@ def test_full_text_is_never_held_to_the_records_score(monkeypatch, version):
 
 @pytest.mark.parametrize(("mean", "fault"), [(0.9499, True), (0.94996, False), (0.95, False)])
 def test_the_floor_of_index_recall_is_compared_at_the_four_places_of_the_page(mean, fault):
-    recall = IndexRecallResult(depth=10, mean=mean, least=0.0, worst=["q01"], floor=INDEX_RECALL_FLOORS[10])
+    recall = IndexRecallResult(depth=10, mean=mean, floor=INDEX_RECALL_FLOORS[10])
     lost = NOTHING_LOST.model_copy(update={"recall": [recall]})
     found = compared_findings([], lost, 0.05)
     assert [finding.fault for finding in found] == [fault, False]

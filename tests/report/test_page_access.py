@@ -41,7 +41,7 @@ def post_bulk():
     base, best = results.cells[1], results.cells[0]
     measured = {"scores": base.scores, "bounds": [0.4, 0.7], "run_sha256": "ab" * 32}
     beside = {"cell": base.cell, "scores": base.scores, "differences": best.differences, "test": best.test}
-    recall = {"depth": 10, "mean": 0.99, "least": 0.8, "worst": [], "floor": 0.95}
+    recall = {"depth": 10, "mean": 0.99, "floor": 0.95}
     fault = {"name": "torn chunks", "fault": True, "count": 2, "of": 9, "sentence": "Two.", "examples": ["c1"]}
     report = {
         "schema_version": 1,
