@@ -1,6 +1,5 @@
 """Every cheater gets the verdict that its row claims, and returns known documents, each once."""
 
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 
@@ -138,17 +137,6 @@ def test_no_blind_cheater_knows_the_query(seed):
         assert predicted(bench, pool, lists, seed).retrieved == predicted(exchanged, pool, lists, seed).retrieved
 
 
-def test_marginal_matched_draws_begin_with_an_answer_as_often_as_it_is_asked_for():
-    bench, pool = sample_bench()
-    drawn = Counter(
-        items[0]
-        for seed in range(100)
-        for items in predicted(bench, pool, CHEATERS["marginal-matched"].lists, seed).retrieved
-    )
-    shares = {label: count / 5000 for label, count in drawn.items()}
-    assert shares == pytest.approx({label: count / 50 for label, count in Counter(bench.gold).items()}, abs=0.02)
-
-
 def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
     bench, pool = sample_bench()
     lists = predicted(bench, pool, CHEATERS["source-prior"].lists).retrieved
@@ -157,8 +145,3 @@ def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
         *("hr201-school-lunch", "hr202-reading-rooms", "hr203-chalk-dust", "hr204-bell-times", "hr205-swim-lessons"),
     ]
     assert all(items == by_stratum[stratum] for items, stratum in zip(lists, bench.strata, strict=True))
-
-
-def test_the_worst_first_reverses_the_engine_s_own_first_ten():
-    given = exam()
-    assert CHEATERS["worst first"].lists(given) == [own[: given.depth][::-1] for own in given.engine]

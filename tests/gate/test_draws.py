@@ -172,8 +172,3 @@ def test_the_most_retrieved_list_goes_by_count_then_rank_then_doc_id():
 def test_the_greatest_values_come_first_and_zeros_not_at_all():
     assert greatest(np.array([3, 9, 0, 9, 1]), 10).tolist() == [1, 3, 0, 4]
     assert len(greatest(np.arange(1, 40), 10)) == 10
-
-
-def test_streams_of_one_seed_differ_by_name_and_repeat():
-    first, again, other = (generator_for(7, name).integers(1 << 60) for name in ("a", "a", "b"))
-    assert first == again != other

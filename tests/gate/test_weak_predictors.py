@@ -96,17 +96,6 @@ def test_a_weak_predictor_passes_and_the_diagnosis_names_what_it_can(predict, na
     assert bool(named) == bool(diagnosis(run, judged, SETTINGS["alpha"]))
 
 
-def test_popularity_within_a_source_passes_until_the_sources_are_given_as_strata():
-    rng = np.random.default_rng(2)
-    favourites = {source: DOCS[40 * place : 40 * place + 10] for place, source in enumerate(SOURCES)}
-    qrels = {q: dict.fromkeys(rng.choice(favourites[s], 5, replace=False).tolist(), 3) for q, s in SOURCE_OF.items()}
-    run = run_of({query: favourites[source] for query, source in SOURCE_OF.items()})
-    without, within = (gate(qrels, strata).judge(run, CHUNKS) for strata in (None, SOURCE_OF))
-    passed = [{null.name: null.verdict for null in each.nulls}["permuted qrels"] for each in (without, within)]
-    assert passed == ["pass", "fail"]
-    assert within.verdict == "fail"
-
-
 def test_renaming_documents_or_queries_moves_nothing():
     qrels = graded(25)
     hubs = {

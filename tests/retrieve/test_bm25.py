@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -118,14 +116,6 @@ def test_a_turkish_i_keeps_its_dot():
     assert terms_in("tr", "İZMİR") == terms_in("tr", "izmir")
 
 
-def test_bm25_okapi_equals_rank_bm25():
-    chunks, texts = corpus()
-    run = bm25_run("bm25-okapi x c", "bm25-okapi", QUERIES, chunks, texts).run
-    index = BM25Okapi([plain_tokens(text) for text in texts])
-    for query_id, text in QUERIES.items():
-        assert flat(run.hits[query_id]) == expected_hits(chunks, index.get_scores(plain_tokens(text)).tolist())
-
-
 @pytest.mark.parametrize("variant", list(BM25_VARIANTS))
 def test_what_no_term_finds_stays_without_hits_and_the_order_of_chunks_changes_nothing(variant, capfd):
     chunks, texts = corpus()
@@ -176,9 +166,3 @@ def test_the_description_names_library_version_and_settings():
         assert {"library", "version", "k1", "b", "stemmer", "stop words", "tokenizer"} <= described.keys()
         assert "library" in BM25_VARIANTS[variant]
         assert "version" not in BM25_VARIANTS[variant]
-
-
-def test_importing_the_module_imports_no_bm25_library():
-    libraries = ("bm25s", "rank_bm25", "Stemmer", "scipy")
-    code = f"import sys, runner.retrieve.bm25; print([m for m in {libraries} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Run, Span
 from runner.retrieve import retrieve, shortlist
-from runner.retrieve.ranking import chunk_table, leading, rank
+from runner.retrieve.ranking import chunk_table, leading
 from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run, fused_ids, rerank_run, rrf_run
 
 DIM = 24
@@ -72,14 +72,6 @@ def brute_force(chunks, vectors, queries):
 def test_a_dense_run_equals_brute_force_in_float64_with_many_duplicates(n_documents, more, seed, distinct):
     chunks, vectors, _, queries = corpus(n_documents, n_documents + more, seed, distinct)
     assert ranked(queries, chunks, vectors) == brute_force(chunks, vectors, queries)
-
-
-def test_near_duplicates_closer_than_float32_can_tell_are_ordered_as_in_float64():
-    rng = np.random.default_rng(3)
-    base = unit(rng.normal(size=(1, DIM)))
-    vectors = np.repeat(base, 3000, axis=0) + rng.normal(scale=2e-6, size=(3000, DIM)).astype(np.float32)
-    queries = unit(base + 0.2 * rng.normal(size=(2, DIM)))
-    assert ranked(queries, apart(3000), vectors) == brute_force(apart(3000), vectors, queries)
 
 
 def test_rows_so_long_that_float32_misorders_them_are_ordered_as_in_float64():
@@ -247,18 +239,6 @@ def test_the_number_of_threads_changes_nothing():
     assert len(outputs[0]) > 10_000
 
 
-def test_of_chunks_that_score_alike_the_first_is_the_evidence():
-    vectors = np.tile(unit(np.ones((1, DIM))), (4, 1))
-    chunks = [Chunk("d", i, Span(10 * i, 10 * i + 5), "", 1) for i in (2, 0, 3, 1)]
-    assert ranked(vectors[:1], chunks, vectors) == [[Hit("d", 1.0, Span(0, 5))]]
-
-
-def test_ties_go_to_the_larger_document_id_as_in_trec_eval():
-    vectors = np.tile(unit(np.ones((1, DIM))), (3, 1))
-    chunks = [Chunk(doc_id, 0, Span(0, 5), "", 1) for doc_id in ("b", "a", "c")]
-    assert [hit.doc_id for hit in ranked(vectors[:1], chunks, vectors)[0]] == ["c", "b", "a"]
-
-
 def test_vectors_that_do_not_fit_or_are_not_finite_raise():
     chunks, vectors, _, queries = corpus(10, 20, seed=6)
     with pytest.raises(ValueError, match="do not fit"):
@@ -293,12 +273,6 @@ def test_the_reading_list_runs_by_chunk_score_and_ends_with_the_chunk_that_reach
         ]
         tokens = [c.n_tokens for c in reading]
         assert sum(tokens[:-1]) < READ_TOKENS <= sum(tokens)
-
-
-def test_a_short_corpus_is_read_to_its_end():
-    chunks, vectors, query_ids, queries = corpus(3, 6, seed=8)
-    reading = dense_run("cell", dense_arm(query_ids, queries, chunks, vectors)).reading
-    assert [len(read) for read in reading.values()] == [6] * len(query_ids)
 
 
 def test_reranking_keeps_the_sparse_documents_and_takes_the_dense_order():
@@ -370,14 +344,6 @@ def test_a_fused_reading_list_goes_round_the_documents_best_chunks_first():
 def test_leading_keeps_everything_that_ties_with_the_last():
     assert leading(np.array([3, 1, 2, 2, 5, 2]), 3).tolist() == [0, 2, 3, 4, 5]
     assert leading(np.array([1, 1]), 3).tolist() == [0, 1]
-
-
-def test_rank_on_a_small_table():
-    chunks = [Chunk(d, i, Span(0, 1), "", 1) for d, i in [("b", 1), ("a", 0), ("b", 0), ("c", 0)]]
-    table = chunk_table(chunks)
-    order = rank(np.array([5, 5, 5, 9]), table.documents, table.indices)
-    assert order.tolist() == [3, 2, 0, 1]
-    assert table.rows_of(np.array([1, 0])).tolist() == [2, 0, 1]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "ab", "b", "c", "é"]), st.integers(0, 9)), max_size=30, unique=True))
