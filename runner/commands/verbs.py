@@ -290,13 +290,13 @@ GROUPS["Look closer"] = (
     ),
     Verb(
         "export",
-        "results, queries and grades as CSV or Parquet",
+        "results, queries and grades as CSV",
         "version:export",
         "export demo --output tables",
         f"""{_VERSION}
         --version N   of this version instead of the newest
         --rehearse   the rehearsal's results
-        --output PATH!   a folder for all as CSV, or one: scores.csv, hits.parquet; outside the record""",
+        --output FOLDER!   where to write them; outside the record""",
         """Tables: cells (one row a cell), scores (query, cell, measure, value), hits, queries (as `queries add` and
         `try` read them) and grades (as `labels import` does). No text of documents is in them. exit codes: 0 done,
         2 usage or input error, or a file is there already, 4 a locked record changed, 5 disk""",

@@ -3,18 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import mul
 from typing import NamedTuple, get_args
 from urllib.parse import quote
 
 from runner.base.figures import figure
 from runner.base.records import SCORE_UNIT
 from runner.decide.passages import Terms, marked, query_terms
-from runner.decide.tiers import beside_baseline, meets_criterion_5
+from runner.decide.tiers import beside_baseline
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.shapes.lists import Cause, ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.results import CellResult, Results
+from runner.eval_set.shapes.results import Results
 
 SECTIONS = frozenset((
     "doubts", "why", "queries", "trust", "cost", "record", "top", "everything", "passages", "quality", "gate", "judges",
@@ -32,11 +31,6 @@ MOST_QUERIES = 100
 """Queries that the page has: with 2,786 of them it took 8.6 MB. The export has them all."""
 
 TINTS = 4
-
-ASKING = frozenset(
-    ("what", "which", "who", "when", "where", "why", "how", "doe", "can", "could", "would", "should", "must", "ani")
-)
-"""Stems of a question's own words, which tell nothing in a passage."""
 
 _LINK = re.compile(r"https?://[^\s⟨⟩]+", re.IGNORECASE)
 
@@ -101,7 +95,7 @@ class MatrixRow(NamedTuple):
 
     `sides` are the lists of the baseline and, if there is one, of its rival; `missed` the first TOP relevant documents
     in neither, with the best rank of any cell, and `further` counts the others. `absent` counts relevant documents that
-    the collection lacks; `lower` are ids and grades of documents in neither list that nDCG counts nevertheless.
+    the collection lacks.
     """
 
     asked: AskedWording
@@ -112,7 +106,6 @@ class MatrixRow(NamedTuple):
     further: int
     relevant: int
     absent: int
-    lower: Sequence[tuple[str, int]]
 
 
 class Misses(NamedTuple):
@@ -189,16 +182,13 @@ class _Panel:
         self.hits = {cell: self.lists.hits.get(cell, [])[:TOP] for cell in cells}
         # Where each list has a document, by its place among the query's pairs.
         self.ranks = [{hit[0]: rank for rank, hit in enumerate(hits, 1)} for hits in self.hits.values()]
-        self.asked = query_terms(self.one.text) - ASKING if ranked.texts else frozenset[str]()
-        self.terms: Terms = self.asked
+        self.terms: Terms = query_terms(self.one.text) if ranked.texts else frozenset()
 
     def row(self, scores: Sequence[int]) -> MatrixRow:
         """Return the query's row with its panel."""
         known = [place for place, pair in enumerate(self.lists.documents) if (pair.grade or 0) >= self.least]
         left = [place for place in known if not any(place in ranks for ranks in self.ranks)]
-        spans = [(place, (start, end)) for hits in self.hits.values() for place, start, end in hits]
         others_of = [self.ranks[:number] + self.ranks[number + 1 :] for number in range(len(self.ranks))]
-        self.terms = self._telling([*spans, *((place, None) for place in left[:TOP])])
         return MatrixRow(
             asked=self.one,
             query=self.query,
@@ -209,7 +199,6 @@ class _Panel:
             further=len(left[TOP:]),
             relevant=self.lists.relevant,
             absent=self.lists.relevant - len(known),
-            lower=self._lower(),
         )
 
     def _side(self, cell: str, other: dict[int, int]) -> list[Hit]:
@@ -219,22 +208,6 @@ class _Panel:
             self._hit(place, (start, end), elsewhere=other.get(place, 0), score=score, halves=both)
             for (place, start, end), score, both in zip(self.hits[cell], scores, halves, strict=False)
         ]
-
-    def _lower(self) -> list[tuple[str, int]]:
-        """Return the documents graded above 0 and below relevant that neither list has, by id."""
-        unseen = [
-            (self.documents[pair.document].doc_id, pair.grade)
-            for place, pair in enumerate(self.lists.documents)
-            if pair.grade and pair.grade < self.least and not any(place in ranks for ranks in self.ranks)
-        ]
-        unlisted = self.lists.unlisted.items()
-        return sorted([*unseen, *((doc_id, grade) for doc_id, grade in unlisted if grade < self.least)])
-
-    def _telling(self, shown: Iterable[tuple[int, Span | None]]) -> Terms:
-        """Return the terms that at most half of the passages shown have: a word that all have tells nothing."""
-        texts = {each.text for place, span in shown for part in self._passages(place, span) for each in part}
-        having = Counter(term for text in texts for term in self.asked & query_terms(text))
-        return frozenset(term for term in self.asked if 2 * having[term] <= len(texts))
 
     def _passages(self, place: int, span: Span | None) -> tuple[list[ShownPassage], list[ShownPassage]]:
         """Return at most one passage in the chunk that ranked a document, and at most one other that is marked."""
@@ -299,30 +272,3 @@ def _cut(parts: Sequence[Part], passage: ShownPassage, chunk: Span) -> list[Part
 
 def _span(start: int, end: int) -> str:
     return f"{figure(start)}–{figure(end)}"
-
-
-def turning_queries(results: Results) -> dict[str, list[str]]:
-    """Return by cell the queries that make or unmake it a candidate, each left out alone; nothing is tested again."""
-    base = next((row for row in results.cells if row.test is None), None)
-    if base is None or results.counted < 2:
-        return {}
-    turning = {row.cell: _turning(row, base, results) for row in results.cells if row.test is not None}
-    return {cell: queries for cell, queries in turning.items() if queries}
-
-
-def _turning(row: CellResult, base: CellResult, results: Results) -> list[str]:
-    weights = results.topic_weights
-    gains, recalls = (
-        [own - other for own, other in zip(row.scores[name].per_query, base.scores[name].per_query, strict=True)]
-        for name in ("ndcg@10", "recall@10")
-    )
-
-    # Point estimates alone, as criterion 5 has them.
-    def is_candidate(*left: int) -> bool:
-        kept = [0 if at in left else weight for at, weight in enumerate(weights)]
-        means = [sum(map(mul, kept, each)) / sum(kept) / SCORE_UNIT for each in (gains, recalls)]
-        return meets_criterion_5(means[0], means[1], results.plan.rule)
-
-    now = is_candidate()
-    counted = [number for number, weight in enumerate(weights) if weight]
-    return [results.queries[number].id for number in counted if is_candidate(number) != now]

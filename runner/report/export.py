@@ -39,15 +39,22 @@ _COLUMNS = {
     GRADES: ("query_id", "doc_id", "grade", "reason", "judge", "round"),
 }
 
-ENDINGS = (".csv", ".parquet")
-
 Content = tuple[Sequence[str], list[tuple[JSON, ...]]]
 """Columns and rows."""
 
 
 def table(results: Results, lists: RankedLists, name: str) -> "DataFrame":
     """Return one of TABLES: a row per cell, per score of a query, per place in a list, or per query."""
-    return _frame(_content(results, lists, name))
+    try:
+        import pandas
+    except ImportError as error:
+        raise InputError(
+            "A table needs the package pandas, which is not installed. Install the extra `export`: pip install "
+            "'per-source-eval[export]', in a checkout `make setup`."
+        ) from error
+    columns, rows = _content(results, lists, name)
+    frame = pandas.DataFrame(rows, columns=[*columns])
+    return frame.astype({"grade": "Int64"}) if "grade" in columns else frame
 
 
 def _content(results: Results, lists: RankedLists, name: str) -> Content:
@@ -63,16 +70,6 @@ def _content(results: Results, lists: RankedLists, name: str) -> Content:
         "mix": (tuple(turn.model_dump().values()) for turn in results.turnings),
     }
     return _COLUMNS[name], [*made[name]]
-
-
-def _frame(content: Content) -> "DataFrame":
-    try:
-        import pandas
-    except ImportError as error:
-        raise InputError(_missing(error)) from error
-    columns, rows = content
-    frame = pandas.DataFrame(rows, columns=[*columns])
-    return frame.astype({"grade": "Int64"}) if "grade" in columns else frame
 
 
 def _cell(place: int, row: CellResult) -> Row:
@@ -132,29 +129,16 @@ def _hits(results: Results, lists: RankedLists) -> Iterator[tuple[JSON, ...]]:
 
 
 def write_tables(version: Version, output: Path) -> dict[Path, int]:
-    """Write every table as CSV into a folder, or the one that a file is named for, as its ending says.
-
-    Return the rows of each file. InputError if one is there, before any is written, and for another name or ending.
-    """
+    """Write every table as CSV into a folder, and return the rows of each file; InputError if one is there."""
     results, lists = load_results(version), load_lists(version)
-    single = output.suffix.lower() in ENDINGS
-    names = [output.stem] if single else [*TABLES, GRADES]
-    if names[0] not in (*TABLES, GRADES):
-        raise InputError(
-            f"{display(output)}: tables are {', '.join((*TABLES, GRADES))}. Name the file for one of them."
-        )
-    contents = {
-        output if single else output / f"{name}.csv": (_COLUMNS[GRADES], _grades(version))
-        if name == GRADES
-        else _content(results, lists, name)
-        for name in names
-    }
-    there = [path for path in contents if path.exists()]
-    if there or output.is_file():
-        raise InputError(f"{display([*there, output][0])} exists already. Give --output another place.")
+    contents = {output / f"{name}.csv": _content(results, lists, name) for name in TABLES}
+    contents[output / f"{GRADES}.csv"] = _COLUMNS[GRADES], _grades(version)
+    there = [path for path in (output, *contents) if path.is_file()]
+    if there:
+        raise InputError(f"{display(there[0])} exists already. Give --output another place.")
     with disk_errors(output):
         for path, content in contents.items():
-            write_atomic(path, _csv(content) if path.suffix.lower() == ".csv" else _parquet(content))
+            write_atomic(path, _csv(content))
     return {path: len(rows) for path, (_, rows) in contents.items()}
 
 
@@ -172,20 +156,3 @@ def _csv(content: Content) -> bytes:
     target = io.StringIO(newline="")
     csv.writer(target, lineterminator="\r\n").writerows([content[0], *content[1]])
     return target.getvalue().encode()
-
-
-def _parquet(content: Content) -> bytes:
-    target = io.BytesIO()
-    frame = _frame(content)
-    try:
-        frame.to_parquet(target, engine="pyarrow", index=False)
-    except ImportError as error:
-        raise InputError(_missing(error)) from error
-    return target.getvalue()
-
-
-def _missing(error: ImportError) -> str:
-    return (
-        f"A table needs the package {error.name or 'pyarrow'}, which is not installed. Install the extra `export`: "
-        "pip install 'per-source-eval[export]', in a checkout `make setup`."
-    )

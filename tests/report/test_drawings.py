@@ -8,14 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.figures import p_beside_alpha, round4, said
-from runner.decide.tiers import CellFigures, meets_criterion_5, unmet_criteria
-from runner.eval_set.shapes.plan import Rule
+from runner.decide.tiers import CellFigures, unmet_criteria
 from runner.eval_set.shapes.results import Results
-from runner.report.by_query import turning_queries
 from runner.report.drawings import COLUMN, GROUND, UNIT, dots, standing
 from runner.report.results_page import criteria_of
 from runner.score.gain_test import GainTest
@@ -145,37 +143,6 @@ def small(*cells: list[tuple[float, float]], kind: str = "production") -> dict[s
 
 
 PAIRS = st.tuples(*(st.integers(-200, 200).map(lambda value: value / 1000) for _ in range(2)))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.integers(2, 7).flatmap(
-        lambda count: st.lists(st.lists(PAIRS, min_size=count, max_size=count), min_size=1, max_size=3)
-    )
-)
-def test_a_query_left_out_changes_the_candidates_where_scoring_anew_says_so(cells: list[Any]):
-    rule = Rule(min_gain=0.02, max_recall_loss=0.02)
-
-    def candidates(left: int | None) -> list[bool]:
-        kept = [[pair for place, pair in enumerate(pairs) if place != left] for pairs in cells]
-        means = [
-            [Fraction(round(sum(each) * 1000), 1000 * len(pairs)) for each in zip(*pairs, strict=True)]
-            for pairs in kept
-        ]
-        return [meets_criterion_5(*map(float, pair), rule) for pair in means]
-
-    results, now = typed(small(*cells)), candidates(None)
-    turning = [
-        [f"q{place}" for place in range(len(cells[0])) if candidates(place)[number] != now[number]]
-        for number in range(len(cells))
-    ]
-    found = turning_queries(results)
-    assert sorted(found.values()) == sorted(filter(None, turning))
-    assert set(found) <= {row.cell for row in results.cells if row.test}
-
-
-def test_a_single_query_leaves_nothing_out():
-    assert turning_queries(typed(small([(0.3, 0.0)]))) == {}
 
 
 @pytest.mark.parametrize("p", [0.01, 0.2, None])

@@ -104,15 +104,6 @@ def test_a_hit_shows_the_chunk_that_ranked_it_before_what_the_judge_marked():
     assert [[text for text, _ in parts] for _, parts in hit.marks] == [["mark"]]
 
 
-def test_only_telling_words_of_the_query_are_marked(html):
-    rows = {row.query.id: row for row in matrix(RESULTS, LISTS).rows}
-    assert not any(is_marked for hit in rows["q01"].sides[0] for _, is_marked in hit.chunk)
-    assert "<mark>" not in html  # all passages are alike, so that no word tells one from another
-    other = matrix(*stored(invented=Invented(passage="A ferry on the river.", query="Which ferry is on the river?")))
-    parts = [part for row in other.rows for side in row.sides for hit in side for part in hit.chunk if part[1]]
-    assert {text for text, _ in parts} == {"ferry", "river"}
-
-
 def test_only_the_judges_that_gave_few_grades_are_named():
     shown = matrix(RESULTS, LISTS)
     assert {hit.judge for row in shown.rows for side in row.sides for hit in side} == {"", "reader-b"}
