@@ -13,7 +13,7 @@ from chunkers.fixed_path import fixed_path
 from chunkers.fixed_token import fixed_token
 from chunkers.recursive import recursive_v1
 from chunkers.sections import by_section
-from chunkers.speakers import speaker_exchange, speaker_turn
+from chunkers.speakers import speaker_turn
 from chunkers.structural import BILLS, CODE, MARKDOWN, REGULATIONS, REPORTS
 from chunkers.tokens import count_tokens
 from chunkers.whole_doc import whole_doc
@@ -34,7 +34,6 @@ class Row(NamedTuple):
 
 CHUNKERS: dict[str, Row] = {
     "by_heading_v1": Row(partial(by_section, rules=MARKDOWN), limit=512),
-    "fixed_path_192_20": Row(partial(fixed_path, size=192, overlap=20), limit=192),
     "fixed_path_256_25": Row(partial(fixed_path, size=256, overlap=25), limit=256),
     "fixed_path_512_50": Row(partial(fixed_path, size=512, overlap=50), limit=512),
     "fixed_token_256_25": Row(partial(fixed_token, size=256, overlap=25), limit=256),
@@ -45,7 +44,6 @@ CHUNKERS: dict[str, Row] = {
     "section_aware_bills_v1": Row(partial(by_section, rules=BILLS), limit=512),
     "section_aware_committee_v1": Row(partial(by_section, rules=REPORTS), limit=512),
     "section_aware_fr_v1": Row(partial(by_section, rules=REGULATIONS), limit=512),
-    "speaker_exchange_v1": Row(speaker_exchange, limit=2048),
     "speaker_turn_v1": Row(speaker_turn, limit=2048),
     "usc_uslm_section_v1": Row(partial(by_section, rules=CODE), limit=512),
     "whole_doc": Row(whole_doc, limit=0),

@@ -1,10 +1,7 @@
-"""One speaker's turn a chunk, or one exchange of short turns: hearings and the Congressional Record."""
+"""One speaker's turn a chunk: hearings and the Congressional Record."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from typing import NamedTuple
-
-import numpy as np
 
 from chunkers.contexts import PATH_TOKENS, path_context
 from chunkers.cutter import LARGEST, SHORT, Cutter, Stretch
@@ -22,6 +19,9 @@ LARGEST_TURN = 2048
 SPOKEN_UNDER = "heading"
 """The kind of the sections in a turn that are what was said under a heading; all others were printed or read."""
 
+_SPEAKERS = frozenset((TURN, "inserted statement", "answer"))
+"""The kinds whose label says who speaks, and is no heading."""
+
 
 def speaker_turn(document: Document, most: int = 0) -> list[Chunk]:
     """Return each turn by itself, split above 2,048 tokens; text outside turns by its sections, split above 512.
@@ -30,27 +30,15 @@ def speaker_turn(document: Document, most: int = 0) -> list[Chunk]:
     With `most`, each chunk is then cut further until an encoder of so many tokens reads all of it (see `Narrow`).
     """
     speech = _Speech(document)
-    return speech.chunks(speech.stretches(speech.turn), most)
-
-
-def speaker_exchange(document: Document, most: int = 0) -> list[Chunk]:
-    """Return neighbouring turns joined up to 512 tokens if one of the two that meet is short; the rest as in turns."""
-    speech = _Speech(document)
-    return speech.chunks(speech.stretches(speech.exchanges), most)
-
-
-_SPEAKERS = frozenset((TURN, "inserted statement", "answer"))
-"""The kinds whose label says who speaks, and is no heading."""
+    return speech.chunks(speech.with_headings(speech.stretches()), most)
 
 
 class _Turn(NamedTuple):
-    """What one speaker says, with a heading before it, the sections that lead there, and the tokens around it."""
+    """What one speaker says, with a heading before it, and the sections that lead there."""
 
     piece: Piece
     node: Node
     path: tuple[Node, ...]
-    before: int
-    through: int
 
 
 class _Speech(Cutter):
@@ -58,57 +46,50 @@ class _Speech(Cutter):
 
     def __init__(self, document: Document) -> None:
         super().__init__(document, frozenset(), frozenset((TURN,)))
-        self.contexts: dict[tuple[str, ...], tuple[str, int]] = {}
 
-    def stretches(self, said: Callable[[Sequence[_Turn]], Iterator[Stretch]]) -> Iterator[Stretch]:
-        """Yield the document in stretches; `said` cuts the turns that follow one another in one section."""
-        # Turns that follow one another are cut together; everything else by its sections.
-        runs = self.runs(self.root, ())
-        return self.with_headings(
-            chain.from_iterable(said(run) if isinstance(run, list) else self.unspoken(run) for run in runs)
-        )
+    def stretches(self) -> Iterator[Stretch]:
+        """Yield the document in stretches: turns whole or in parts, text outside turns by its sections or at breaks."""
+        for part in self.parts(self.root, ()):
+            if isinstance(part, _Turn):
+                yield from self.turn(part)
+            else:
+                yield from map(self.stretch, self.split(part) if isinstance(part, Node) else self.cut(part))
 
-    def runs(self, node: Node, path: tuple[Node, ...]) -> Iterator[list[_Turn] | Node | Piece]:
-        """Yield the turns of a section that nothing parts, and what stands between them, in text order.
+    def parts(self, node: Node, path: tuple[Node, ...]) -> Iterator[_Turn | Node | Piece]:
+        """Yield the turns of a section and what stands between them, in text order.
 
         Short text directly before a turn, in no section by itself, belongs to the turn. An outermost section is taken
         apart if it has parts.
         """
-        said: list[tuple[int, Node]] = []
         heading: Piece | None = None
         for part in node.parts(self.text):
             # A turn takes in the heading that stands directly before it.
             if isinstance(part, Node) and part.kind == TURN:
-                said.append((heading[0] if heading else part.start, part))
+                yield _Turn((heading[0] if heading else part.start, part.end), part, path)
                 heading = None
                 continue
-            yield from filter(None, (self.turns(said, path), heading))
-            said, heading = [], None
+            if heading:
+                yield heading
+            heading = None
             # Short text may be the heading of the turn that follows.
             if not isinstance(part, Node) and self.tokens.count(*part) < SHORT:
                 heading = part
             elif isinstance(part, Node) and (part.holds_sections or (part.children and node is self.root)):
-                yield from self.runs(part, (*path, part))
+                yield from self.parts(part, (*path, part))
             else:
                 yield part
-        yield from filter(None, (self.turns(said, path), heading))
+        if heading:
+            yield heading
 
-    def turns(self, said: list[tuple[int, Node]], path: tuple[Node, ...]) -> list[_Turn]:
-        before = self.tokens.before(np.array([start for start, _ in said], dtype=np.int64)).tolist()
-        through = self.tokens.through(np.array([node.end for _, node in said], dtype=np.int64)).tolist()
-        return [
-            _Turn((start, node.end), node, path, *counts)
-            for (start, node), *counts in zip(said, before, through, strict=True)
-        ]
-
-    def turn(self, turns: Sequence[_Turn]) -> Iterator[Stretch]:
-        """Yield each turn by itself, a long one cut at its parts and breaks."""
-        for turn in turns:
-            context, used = self.context((turn,))
-            if used + turn.through - turn.before <= LARGEST_TURN:
-                yield turn.piece, context, used + turn.through - turn.before
-            else:
-                yield from map(self.stretch, self.long_turn(turn))
+    def turn(self, turn: _Turn) -> Iterator[Stretch]:
+        """Yield a turn under the headings and the name of its speaker; a long one cut at its parts and breaks."""
+        headings = (node.label for node in turn.path if not self.stands(node, turn.piece))
+        context = path_context(self.title, (*headings, turn.node.label))
+        n_tokens = count_tokens(context) + self.tokens.count(*turn.piece)
+        if n_tokens <= LARGEST_TURN:
+            yield turn.piece, context, n_tokens
+        else:
+            yield from map(self.stretch, self.long_turn(turn))
 
     def long_turn(self, turn: _Turn) -> Iterator[Piece]:
         """Yield the pieces of a turn: insertions by their sections, and what was said before, between and after."""
@@ -131,37 +112,6 @@ class _Speech(Cutter):
             joined = pieces[0][0], pieces[1][1]
             pieces[:2] = [joined] if self.stretch(joined)[2] <= LARGEST_TURN else pieces[:2]
         return pieces
-
-    def exchanges(self, turns: Sequence[_Turn]) -> Iterator[Stretch]:
-        """Turns joined first come first served; one that nothing joins as by itself."""
-        group = [turns[0]]
-        for turn in turns[1:]:
-            # Two long turns are never joined: each is a statement of its own.
-            may_join = any(one.through - one.before < SHORT for one in (group[-1], turn))
-            if may_join and self.joined((*group, turn))[2] <= LARGEST:
-                group.append(turn)
-            else:
-                yield from (self.joined(group),) if len(group) > 1 else self.turn(group)
-                group = [turn]
-        yield from (self.joined(group),) if len(group) > 1 else self.turn(group)
-
-    def joined(self, group: Sequence[_Turn]) -> Stretch:
-        context, used = self.context(group)
-        return (group[0].piece[0], group[-1].piece[1]), context, used + group[-1].through - group[0].before
-
-    def context(self, group: Sequence[_Turn]) -> tuple[str, int]:
-        """Return the title, the headings and the speakers in the order in which they first speak; and its tokens."""
-        speakers = " – ".join(dict.fromkeys(turn.node.label for turn in group if turn.node.label.strip()))
-        piece = group[0].piece[0], group[-1].piece[1]
-        path = (*(node.label for node in group[0].path if not self.stands(node, piece)), speakers)
-        if path not in self.contexts:
-            context = path_context(self.title, path)
-            self.contexts[path] = context, count_tokens(context)
-        return self.contexts[path]
-
-    def unspoken(self, part: Node | Piece) -> Iterator[Stretch]:
-        """Text outside turns: a section whole, or its parts packed, or cut at breaks, with the path to each."""
-        return map(self.stretch, self.split(part) if isinstance(part, Node) else self.cut(part))
 
     def split(self, node: Node) -> list[Piece]:
         if self.fits((node.start, node.end)):

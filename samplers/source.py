@@ -23,34 +23,6 @@ class KnownBy(NamedTuple):
     pdf_names: tuple[str, ...] = ()
 
 
-class Unread(NamedTuple):
-    """Formats of the source that are published too and not read: `what` they are, and what to take `instead`.
-
-    `roots` and `lines` give one away as those of KnownBy do, `names` are regular expressions for names of files.
-    """
-
-    what: str
-    instead: str
-    roots: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.what} are not read: {self.instead}"
-
-
-class Unit(NamedTuple):
-    """What a document of the source never exceeds, so that one that has swallowed others is known.
-
-    `longest` is the length in characters, rounded up, of the longest that was read from real files, 0 for none.
-    `number` is a regular expression for what only begins a document, at the start of a line: the group is its number,
-    which the title of the document itself names.
-    """
-
-    longest: int = 0
-    number: str = ""
-
-
 class QueryKind(NamedTuple):
     """A kind of query as one source gets it: `weight` of 20, what its asker wants, and an example of no real document.
 
@@ -102,8 +74,6 @@ class SourceSpec:
     format: str = ""
     reader: str = ""
     known_by: KnownBy = field(default_factory=KnownBy)
-    unread: tuple[Unread, ...] = ()
-    unit: Unit = field(default_factory=Unit)
     citation_heavy: bool = False
     by_path: bool = False
     encoders: tuple[str, ...] = ()

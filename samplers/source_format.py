@@ -1,6 +1,6 @@
 """How the files of a source become documents, as its module tells the samplers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -45,15 +45,13 @@ class FileContent:
     `left_out` counts characters that are not white space by reason, `skipped` whole documents that are outside the
     source's scope ("notices"), whose characters are in `left_out` too. `supplied` counts characters of the texts that
     stand in no file (marks that a stylesheet would print) or that are repeated. Counted in NFC,
-    characters of the file = those of the texts - supplied + left out. `contradictions` say as what a document was read
-    though the file or its name also says otherwise.
+    characters of the file = those of the texts - supplied + left out.
     """
 
     documents: tuple[Document, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     supplied: int = 0
-    contradictions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "left_out", {reason: n for reason, n in self.left_out.items() if n})
@@ -70,8 +68,6 @@ class SourceFormat:
     `families`: "versions" of one text, of which a sample holds one, or "parts" of one whole, which stay together.
     `options` are words that a plan may give under `sample: {options: [...]}`, each with what it does.
     `newest` orders the versions of a family; where it is given, only the greatest of each family is a document.
-    `sidecar` is a regular expression for the paths of files that are no documents but say more about them; `enrich`
-    returns the cards of the documents with the strata that those files add, in the same order.
     """
 
     read: Reader
@@ -79,6 +75,4 @@ class SourceFormat:
     families: Literal["versions", "parts"] = "versions"
     options: Mapping[str, str] = field(default_factory=dict)
     newest: Callable[[Card], tuple[object, ...]] | None = None
-    sidecar: str = ""
-    enrich: Callable[[Sequence[Card], Mapping[str, bytes]], Sequence[Card]] | None = None
     max_bytes: int = MAX_BYTES

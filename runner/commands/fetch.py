@@ -13,10 +13,8 @@ from samplers.feeds.request import FetchRequest
 
 def fetch(options: argparse.Namespace) -> None:
     """Fetch a seeded draw, or a manifest's documents again; documents that differ end in an IntegrityError."""
-    if options.again and (options.since or options.until or options.congress or options.feed):
-        raise InputError(
-            "--again fetches the documents of a manifest; --since, --until, --congress and --feed draw new ones."
-        )
+    if options.again and (options.since or options.until or options.congress):
+        raise InputError("--again fetches the documents of a manifest; --since, --until and --congress draw new ones.")
     # A manifest names its documents and how they were read; the flags then add what is not in it.
     listed = manifest(options.again, options.source) if options.again else {}
     words = listed.pop("options", frozenset())
@@ -26,15 +24,11 @@ def fetch(options: argparse.Namespace) -> None:
         since=options.since,
         until=options.until,
         congresses=tuple(options.congress),
-        feed=options.feed,
         options=words.union(options.option),
         max_mb=options.max_mb,
-        endpoints=dict(endpoint.partition("=")[::2] for endpoint in options.endpoint),
         **listed,
     )
     report = fetch_source(source(options.source).name, options.to, request, say)
-    for note in report.notes:
-        say(f"note: {note}")
     if options.again:
         check_same(report, options.to)
         answer(f"{report.n_listed:,} documents of {options.again} are in {options.to}, each as the manifest has it.")

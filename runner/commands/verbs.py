@@ -348,15 +348,12 @@ GROUPS["Look closer"] = (
         --since DATE   published on or after YYYY-MM-DD
         --until DATE   published on or before YYYY-MM-DD
         --congress N...   of this Congress
-        --feed NAME=   another feed of the source than its first
         --option WORD...   an option of the source's reader
         --again FILE   a version's corpus.jsonl: its documents and no others
-        --max-mb N=500   most that the folder may hold, 500
-        --endpoint NAME=URL...   a mirror in place of a service""",
-        """Keys of api.data.gov come from the environment: PER_SOURCE_EVAL_GOVINFO_KEY, PER_SOURCE_EVAL_CONGRESS_KEY.
-        docs/sources.md says what each feed lists. A run that was stopped goes on with the same files when it is run
-        again. exit codes: 0 done, 2 usage or input error, 4 a document is changed or missing, 5 server, network, disk
-        or limit""",
+        --max-mb N=500   most that the folder may hold, 500""",
+        """govinfo's API takes a key of api.data.gov from the environment: PER_SOURCE_EVAL_GOVINFO_KEY.
+        docs/sources.md says what each feed lists. A run that was stopped goes on with the same files when it is run again.
+        exit codes: 0 done, 2 usage or input error, 4 a document is changed or missing, 5 server, network, disk or limit""",
         """Downloads a source's documents from its official publisher into a folder, for --corpus-path: a seeded,
         stratified draw of what is published, or with --again the documents of a manifest, each held to the manifest's
         digest.""",

@@ -251,7 +251,7 @@ By the method of `pooled` (runner/score/pooling.py) over ten sources: the eight 
 
 REFUSED: dict[str, str] = {
     "hearings": "it is metadata only; the transcripts are the source hearing_transcripts",
-    "bill_status": "it is metadata of bills; put its files beside the bills and read both as the source bills",
+    "bill_status": "it is metadata of bills, which are the source bills",
     **{
         name: f"it is structured metadata with no body to embed; look {where}"
         for name, where in {

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 from runner.base.canonical import read_jsonl
 from runner.base.errors import InputError, IntegrityError
 from runner.base.places import DRIVER
-from runner.base.schema import checked
 from runner.eval_set.door import held
-from runner.eval_set.shapes.corpus import SourceFile
 
 if TYPE_CHECKING:
     from samplers.feeds.request import FetchReport
@@ -17,9 +15,7 @@ _N_NAMED = 20
 
 
 def manifest(path: Path, source: str) -> dict[str, Any]:
-    """Return what a FetchRequest takes of a corpus.jsonl: ids with digests, files with theirs, the reader's options."""
-    from samplers.feeds.request import ListedFile
-
+    """Return what a FetchRequest takes of a corpus.jsonl: ids with digests, and the reader's options."""
     rows = [row for _, row in read_jsonl(held(path))]
     header = rows[0] if rows else {}
     sample = header.get("sample")
@@ -28,13 +24,7 @@ def manifest(path: Path, source: str) -> dict[str, Any]:
     documents = {str(row.get("doc_id")): str(row.get("sha256")) for row in rows[1:]}
     if not documents:
         raise InputError(f"{path} names no document.")
-    # Documents of a feed name the file that they came in; others have none to compare.
-    files = {str(row["doc_id"]): checked(SourceFile, row["file"], path) for row in rows[1:] if row.get("file")}
-    return {
-        "documents": documents,
-        "listed": {doc_id: ListedFile(file.url, file.sha256) for doc_id, file in files.items()},
-        "options": frozenset(sample.get("options") or ()),
-    }
+    return {"documents": documents, "options": frozenset(sample.get("options") or ())}
 
 
 def check_same(report: "FetchReport", folder: Path) -> None:

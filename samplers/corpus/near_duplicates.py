@@ -11,7 +11,6 @@ other package; datasketch takes 400 for the same hashes and brings scipy, 140 MB
 
 import hashlib
 import zlib
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -82,15 +81,6 @@ def near_duplicates(texts: Mapping[str, str], threshold: float = THRESHOLD) -> d
         labels = _connected(sets, signatures[: len(sets)], threshold)
         clusters |= {doc_id: long[labels[i]] for i, doc_id in enumerate(long)}
     return {doc_id: clusters[doc_id] for doc_id in sorted(texts)}
-
-
-def members(clusters: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return the clusters of two or more documents, largest first, then by smallest id; their ids in order."""
-    by_cluster: dict[str, list[str]] = defaultdict(list)
-    for doc_id in sorted(clusters):
-        by_cluster[clusters[doc_id]].append(doc_id)
-    clusters_of_several = [tuple(ids) for ids in by_cluster.values() if len(ids) > 1]
-    return sorted(clusters_of_several, key=lambda ids: (-len(ids), ids))
 
 
 def jaccard(first: Hashes, second: Hashes) -> float:

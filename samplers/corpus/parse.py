@@ -1,22 +1,20 @@
 """A corpus as documents, with an account of what could not be read and of what was left out."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from runner.base.canonical import sha256
 from runner.base.errors import DocumentError, InputError
 from runner.base.progress import watched
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
-from samplers.corpus.outcome import Outcome, bytes_of, outcomes, within_limits
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
 from samplers.corpus.shelf import Shelf, Texts
-from samplers.registry import DOCUMENTS, SOURCES, source_format
-from samplers.source import Unit
-from samplers.source_format import MAX_BYTES, Card, SourceFormat
+from samplers.registry import DOCUMENTS, source_format
+from samplers.source_format import MAX_BYTES, Card, FileContent, SourceFormat
 
 QUARANTINE_LIMIT = 0.02
 """Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
@@ -38,17 +36,13 @@ class Reading:
     """Documents of a corpus, with an account of its files.
 
     `cards` are by the ids of their documents, in the order of these; the documents themselves lie on the shelf.
-    `quarantined` has place and reason of each file or document that could not be taken, `contradictions` place and
-    sentence where a file or its name says two things of one document, both in the order of places. Characters are
-    counted without white space: `n_characters` became text, `left_out` has the others by reason.
+    `quarantined` has place and reason of each file or document that could not be taken, in the order of places.
+    Characters are counted without white space: `n_characters` became text, `left_out` has the others by reason.
     """
 
     cards: dict[str, Card] = field(default_factory=dict)
     shelf: Shelf = field(default_factory=Shelf)
     quarantined: list[tuple[str, str]] = field(default_factory=list)
-    contradictions: list[tuple[str, str]] = field(default_factory=list)
-    swallowing: list[tuple[str, int, str]] = field(default_factory=list)
-    """Documents that may hold others: id, characters, and the number of the first other one, "" for none."""
     n_files: int = 0
     """Files that the source's reader was given."""
     n_empty: int = 0
@@ -96,7 +90,12 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset(), 
     is_own = source == DOCUMENTS.name
     with corpus_files(path, named.get("table", "") if is_own else f"{source}_documents", records=is_own) as files:
         reading = Reading()
-        read, sidecars = _parted(files, row, source, reading.ignored)
+        read = []
+        for file in files:
+            if file.is_regular and file.place.lower().endswith(row.suffixes):
+                read.append(file)
+            else:
+                reading.ignored[_kind(file, source) if file.is_regular else "links and what is no file"] += 1
         if not read:
             kinds = " or ".join(row.suffixes)
             others = "".join(f"\n  - {n} x {kind}" for kind, n in _few(reading.ignored))
@@ -104,39 +103,18 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset(), 
         reading.n_files = len(read)
         # Of two files with one id the first place wins, so they are taken in order, whoever read them.
         places: dict[str, str] = {}
-        unit = SOURCES.get(source, DOCUMENTS).unit
-        held = zip(read, outcomes(source, options, read), strict=True)
-        for file, outcome_of_file in watched(held, len(read), "reading", "files"):
-            _take(reading, places, file, outcome_of_file, unit)
+        for file in watched(read, len(read), "reading", "files"):
+            _take(reading, places, file, *_read(file, source, row, options))
         cards = _newest([card for _, card in sorted(reading.cards.items())], row)
         reading.n_superseded = len(places) - len(cards)
-        reading.cards = {card.doc_id: card for card in _enriched(reading, cards, sidecars, row)}
-        reading.swallowing = sorted(each for each in reading.swallowing if each[0] in reading.cards)
+        reading.cards = {card.doc_id: card for card in cards}
     reading.quarantined.sort()
-    reading.contradictions.sort()
     if whole:
-        _stop_if_many(reading.quarantined, len(read) + len(sidecars), path)
+        _stop_if_many(reading.quarantined, len(read), path)
     if not cards:
         skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(reading.skipped.items()))
         raise InputError(f"{path} holds no document of {source}: {skipped or f'{reading.n_empty} empty files'}.")
     return reading
-
-
-def _parted(
-    files: Iterable[CorpusFile], row: SourceFormat, source: str, ignored: Counter[str]
-) -> tuple[list[CorpusFile], list[CorpusFile]]:
-    """Return the files to read and the sidecars, whatever their suffix; count by kind what is neither."""
-    read, sidecars = [], []
-    for file in files:
-        if not file.is_regular:
-            ignored["links and what is no file"] += 1
-        elif row.sidecar and re.search(row.sidecar, file.place):
-            sidecars.append(file)
-        elif file.place.lower().endswith(row.suffixes):
-            read.append(file)
-        else:
-            ignored[_kind(file, source)] += 1
-    return read, sidecars
 
 
 def _kind(file: CorpusFile, source: str) -> str:
@@ -154,9 +132,34 @@ def _few(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:N_NAMED]
 
 
-def _take(reading: Reading, places: dict[str, str], file: CorpusFile, outcome: Outcome, unit: Unit) -> None:
+def _read(file: CorpusFile, source: str, row: SourceFormat, options: frozenset[str]) -> tuple[FileContent | str, str]:
+    """Return the documents of a file and the digest of its bytes, or the reason why it cannot be read and ""."""
+    try:
+        data = _bytes_of(file, row.max_bytes)
+    except DocumentError as error:
+        return error.reason, ""
+    try:
+        return row.read(data, file.place, options), sha256(data)
+    except DocumentError as error:
+        return named_elsewhere(data, file.place, source) or error.reason, ""
+    except MemoryError:
+        return "needs more memory than there is", ""
+    except RecursionError:
+        return "nested too deep", ""
+
+
+def _bytes_of(file: CorpusFile, max_bytes: int) -> bytes:
+    """Return the file's bytes; one that declares or has more than the source allows is refused, the former unread."""
+    size = file.size
+    if size <= max_bytes:
+        data = file.load()
+        if (size := len(data)) <= max_bytes:
+            return data
+    raise DocumentError(file.place, f"{size / 1e6:.0f} MB, more than the limit of {max_bytes / 1e6:.0f} MB")
+
+
+def _take(reading: Reading, places: dict[str, str], file: CorpusFile, content: FileContent | str, digest: str) -> None:
     """Add to the reading what a file holds; `places` has the file of each document that was taken so far."""
-    content = outcome.content
     if isinstance(content, str):
         reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else content))
         return
@@ -164,7 +167,6 @@ def _take(reading: Reading, places: dict[str, str], file: CorpusFile, outcome: O
     reading.n_characters -= content.supplied
     reading.skipped.update(content.skipped)
     reading.left_out.update(content.left_out)
-    reading.contradictions += [(file.place, sentence[:MAX_FIELD]) for sentence in content.contradictions]
     for document in content.documents:
         reading.n_characters += sum(map(len, document.text.split()))
         if reason := fault(document):
@@ -172,9 +174,8 @@ def _take(reading: Reading, places: dict[str, str], file: CorpusFile, outcome: O
             continue
         known = reading.cards.get(document.doc_id)
         if known is None:
-            reading.cards[document.doc_id] = reading.shelf.put(document, outcome.digest)
+            reading.cards[document.doc_id] = reading.shelf.put(document, digest)
             places[document.doc_id] = file.place
-            reading.swallowing += swallowing([document], unit)
         elif reading.shelf.document(known).sha256 == document.sha256:
             reading.n_duplicates += 1
         else:
@@ -191,18 +192,6 @@ def fault(document: Document) -> str:
     return f"its {long} is longer than {MAX_FIELD} characters or a line" if long else ""
 
 
-def swallowing(documents: Iterable[Document], unit: Unit) -> Iterator[tuple[str, int, str]]:
-    """Yield id, length and first swallowed number ("" for none) of documents beyond what bounds one of the source."""
-    # A search for a newline takes a fiftieth of one that tries `^` at every character.
-    opening = re.compile(rf"\n{unit.number}", re.M) if unit.number else None
-    for document in documents:
-        own = f"{document.title} {document.doc_id}"
-        numbers = (match[1].rstrip(".") for match in (opening.finditer(document.text) if opening else ()))
-        other = next((n for n in numbers if not re.search(rf"(?<![\w.]){re.escape(n)}(?!\w)", own)), "")
-        if other or 0 < unit.longest < len(document.text):
-            yield document.doc_id, len(document.text), other
-
-
 def _is_long(value: str) -> bool:
     return len(value) > MAX_FIELD or "\n" in value
 
@@ -217,27 +206,6 @@ def _newest(documents: list[Card], row: SourceFormat) -> list[Card]:
         if row.newest(document) > row.newest(known):
             best[document.family] = document
     return [document for document in documents if best[document.family] is document]
-
-
-def _enriched(
-    reading: Reading, documents: Sequence[Card], sidecars: Iterable[CorpusFile], row: SourceFormat
-) -> Sequence[Card]:
-    """Return the documents with what the sidecars add; a sidecar that cannot be used is quarantined."""
-    enrich = row.enrich
-    if enrich is None:
-        return documents
-    usable: dict[str, bytes] = {}
-    for file in sidecars:
-        try:
-            data = bytes_of(file, row.max_bytes)
-            # Each is tried alone: in one reading of all of them, one damaged file would take the others with it.
-            within_limits(file.place, enrich, (), {file.place: data})
-            if usable.setdefault(file.place, data) != data:
-                raise DocumentError(file.place, "another file of this path has other bytes")
-        except DocumentError as error:
-            reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else error.reason))
-    added = enrich(documents, usable)
-    return [old if _is_long(new.stratum) else new for old, new in zip(documents, added, strict=True)]
 
 
 def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Path) -> None:

@@ -10,12 +10,7 @@ from samplers.registry import SOURCES
 LOOKED_AT = 16_384
 """Bytes of a file that are looked at: prolog, DOCTYPE and processing instructions of a public law take 2,000."""
 
-BILL_STATUS = "bill_status"
-
-_ROOTS: Mapping[str, str] = {
-    **{root: row.name for row in SOURCES.values() for root in row.known_by.roots},
-    "billStatus": BILL_STATUS,
-}
+_ROOTS: Mapping[str, str] = {root: row.name for row in SOURCES.values() for root in row.known_by.roots}
 """Local name of the root element -> source; a level of USLM (section, chapter) is told by its identifier instead."""
 
 _IDENTIFIERS: Mapping[str, str] = {word: row.name for row in SOURCES.values() for word in row.known_by.identifiers}
@@ -28,22 +23,13 @@ _ROOT = re.compile(
 """The first element behind white space, prolog, comments and DOCTYPE, its local name as the group."""
 
 
-_UNREAD = [unread for row in SOURCES.values() for unread in row.unread]
-
-
 def _words(line: str) -> re.Pattern[bytes]:
     """Return a pattern of a line; a search for a newline takes a fiftieth of one that tries `^` at every byte."""
     return re.compile(line.replace("^", r"\n").encode())
 
 
-_FIRST_LINES = [
-    *((_words(line), row.name, "") for row in SOURCES.values() for line in row.known_by.lines),
-    *((_words(line), "", str(unread)) for unread in _UNREAD for line in unread.lines),
-]
+_FIRST_LINES = [(_words(line), row.name) for row in SOURCES.values() for line in row.known_by.lines]
 """Words that the publisher prints at the head of each file of a source; those that stand first in a file count."""
-
-_UNREAD_ROOTS = {root: str(unread) for unread in _UNREAD for root in unread.roots}
-_UNREAD_NAMES = [(re.compile(name), str(unread)) for unread in _UNREAD for name in unread.names]
 
 _PDF_NAMES = [(re.compile(name), row.name) for row in SOURCES.values() for name in row.known_by.pdf_names]
 """A PDF's first kilobytes are compressed, so only its name can speak."""
@@ -54,16 +40,12 @@ class Recognised(NamedTuple):
 
     source: str
     clue: str
-    unread: str = ""
-    """What to take instead, if the source's files are not read in this format."""
 
 
 def named_elsewhere(data: bytes, name: str, source: str) -> str:
     """Return what a file is that is not read as one of `source`, in words; "" if it should be or is unknown."""
-    kind = recognised(data, name)
-    if kind.unread or kind.source in ("", source):
-        return kind.unread
-    return f"this is a {kind.source} file ({kind.clue}), not one of {source}"
+    of, clue = recognised(data, name)
+    return f"this is a {of} file ({clue}), not one of {source}" if of not in ("", source) else ""
 
 
 NOT_ITS_SOURCE = re.compile(r"this is a (\w+) file \(")
@@ -71,18 +53,14 @@ NOT_ITS_SOURCE = re.compile(r"this is a (\w+) file \(")
 
 
 def recognised(data: bytes, name: str) -> Recognised:
-    """Return the source that a file belongs to, "bill_status" for the metadata of bills, "" for an unknown one."""
+    """Return the source that a file belongs to, "" for an unknown one."""
     head = _single_bytes(data[:LOOKED_AT])
-    unread_name = next((unread for pattern, unread in _UNREAD_NAMES if pattern.search(name)), "")
     if b"%PDF-" in head[:1024] or name.lower().endswith(".pdf"):
         stem = name.rpartition("/")[2]
-        source = next((source for pattern, source in _PDF_NAMES if pattern.search(stem)), "")
-        return Recognised(source, "a PDF of that name", "" if source else unread_name)
+        return Recognised(next((of for pattern, of in _PDF_NAMES if pattern.search(stem)), ""), "a PDF of that name")
     # XML: the root decides, and below it nothing is looked at.
     match = _ROOT.match(head)
     root = match[1].decode("latin-1") if match else ""
-    if root in _UNREAD_ROOTS:
-        return Recognised("", "", _UNREAD_ROOTS[root])
     if root and root.lower() not in ("html", "head", "title", "body", "pre"):
         # A level of USLM is of the source that its identifier names.
         identifier = _IDENTIFIER.search(head)
@@ -90,12 +68,12 @@ def recognised(data: bytes, name: str) -> Recognised:
         return Recognised(_ROOTS.get(root, by_identifier), f"root <{root[:40]}>")
     # Text: of all publishers' words the first in the file decides.
     head = b"\n" + head
-    lines = [(match, source, not_read) for pattern, source, not_read in _FIRST_LINES if (match := pattern.search(head))]
+    lines = [(match, source) for pattern, source in _FIRST_LINES if (match := pattern.search(head))]
     if not lines:
-        return Recognised("", "", unread_name)
-    first, source, unread = min(lines, key=lambda line: line[0].start())
+        return Recognised("", "")
+    first, source = min(lines, key=lambda line: line[0].start())
     words = " ".join(first[0].decode("latin-1").split())
-    return Recognised(source, f'it begins with "{words}"', unread)
+    return Recognised(source, f'it begins with "{words}"')
 
 
 def _single_bytes(head: bytes) -> bytes:

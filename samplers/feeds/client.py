@@ -2,15 +2,13 @@
 
 import json
 import re
-import socket
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,7 +17,7 @@ from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Busy, Patience, Response, Unusable, exchange, patiently
 from runner.base.schema import field_problems
-from samplers.feeds.endpoints import ENDPOINTS, Endpoints, Refused, shown, without_key
+from samplers.feeds.endpoints import ENDPOINTS, Refused, followed, key_of, shown, without_key
 from samplers.feeds.request import Kind, Say
 
 USER_AGENT = f"per-source-eval/{__version__} (evaluation of public legislative documents)"
@@ -38,32 +36,19 @@ LONGEST_ANSWER = 900.0
 would hold a run for ever. The largest file, 200 MB, needs 220 kB a second."""
 
 TRIES = 6
-UNRESOLVED_TRIES = 2
-"""Tries if a host's name leads nowhere: mostly there is no network at all, and the person should hear of it."""
-
 MAX_REDIRECTS = 5
 _BUSY = frozenset((408, 429, 500, 502, 503, 504))
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
-
-class Form(NamedTuple):
-    """A kind of answer: its name in messages, what is asked for, and the types that it may declare."""
-
-    name: str
-    accept: str
-    types: tuple[str, ...]
-
-
-FORMS: Mapping[Kind, Form] = {
-    "xml": Form("XML", "application/xml, text/xml;q=0.9", ("application/xml", "text/xml")),
-    "htm": Form("a text in HTML", "text/html", ("text/html",)),
-    "html": Form("an HTML page", "text/html", ("text/html", "application/xhtml+xml")),
-    "zip": Form("a ZIP", "application/zip", ("application/zip", "application/x-zip-compressed")),
+ACCEPTED: Mapping[Kind, str] = {
+    "xml": "application/xml, text/xml;q=0.9",
+    "htm": "text/html",
+    "html": "text/html",
+    "zip": "application/zip",
     # govinfo's listings answer 406 without it.
-    "json": Form("JSON", "application/json", ("application/json",)),
+    "json": "application/json",
 }
-_UNSPECIFIC = ("", "application/octet-stream", "binary/octet-stream", "text/plain")
-"""Types that say nothing; the content decides."""
+"""What is asked for by kind of answer; what comes is known by its content."""
 
 _HEAD, _TAIL = 16_384, 4_096
 """Bytes looked at from either end: prologs and trailing comments are shorter."""
@@ -95,21 +80,13 @@ class Clock(NamedTuple):
     utc: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
-class Answer(NamedTuple):
-    """A whole body; `moved_to` is the official address that redirects led to, "" if there were none."""
-
-    data: bytes
-    moved_to: str = ""
-
-
 class Client(ExitStack):
     """Answers of the endpoints, one request at a time."""
 
-    def __init__(self, endpoints: Endpoints, clock: Clock, say: Say) -> None:
+    def __init__(self, clock: Clock, say: Say) -> None:
         import httpx
 
         super().__init__()
-        self.endpoints = endpoints
         self.clock = clock
         self._say = say
         self._patience = Patience(
@@ -120,18 +97,18 @@ class Client(ExitStack):
 
     def json(self, url: str) -> JSON:
         """Return a listing; raise a BackendError if the server gives none."""
-        return json.loads(self.file(url, "json", MAX_LISTING).data)
+        return json.loads(self.file(url, "json", MAX_LISTING))
 
     def page(self, url: str) -> str:
         """Return a page of HTML as text."""
-        return self.file(url, "html", MAX_LISTING).data.decode("utf-8", "replace")
+        return self.file(url, "html", MAX_LISTING).decode("utf-8", "replace")
 
-    def file(self, url: str, kind: Kind, limit: int) -> Answer:
+    def file(self, url: str, kind: Kind, limit: int) -> bytes:
         """Return a file of at most `limit` bytes; raise Refused if there is none, BackendError if the server fails."""
         address, deadline = without_key(url), self.clock.now() + LONGEST_ANSWER
         try:
             return patiently(
-                lambda _: _within(deadline - self.clock.now(), lambda: self._followed(url, kind, limit)),
+                lambda _: self._followed(url, kind, limit, deadline),
                 self._patience,
                 tell=lambda line: self._say(f"{address}: {line}"),
             )
@@ -142,47 +119,44 @@ class Client(ExitStack):
                 f"{address} could not be had: {error}. What was fetched is kept; run the command again later."
             ) from error
 
-    def _followed(self, url: str, kind: Kind, limit: int) -> Answer:
+    def _followed(self, url: str, kind: Kind, limit: int, deadline: float) -> bytes:
         """Return the answer that redirects lead to, on the same service; raise Refused for any other."""
         target = url
         # Redirects are followed here and not by httpx, which would leave the service.
         for _ in range(MAX_REDIRECTS + 1):
-            response = self._response(target, kind, limit)
+            response = self._response(target, kind, limit, deadline)
             if response.status not in _REDIRECTS:
-                address = without_key(target)
                 if response.status != HTTPStatus.OK:
                     raise self._failure(response, target)
-                _check_type(kind, response.headers.get("content-type", ""), address)
-                _check_content(kind, response.body, address)
-                return Answer(response.body, "" if target == url else address)
-            target = self.endpoints.followed(target, response.headers.get("location", ""))
+                _check_content(kind, response.body, without_key(target))
+                return response.body
+            target = followed(target, response.headers.get("location", ""))
         raise Refused(f"{without_key(url)} is redirected more than {MAX_REDIRECTS} times.")
 
-    def _response(self, url: str, kind: Kind, limit: int) -> Response:
+    def _response(self, url: str, kind: Kind, limit: int, deadline: float) -> Response:
         """Return one answer, once it is this service's turn."""
-        name, key = self.endpoints.name(url), self.endpoints.key(url)
+        host, key = urlsplit(url).netloc, key_of(url)
         headers = {
             "User-Agent": USER_AGENT,
-            "Accept": FORMS[kind].accept,
+            "Accept": ACCEPTED[kind],
             "Accept-Encoding": "gzip" if kind in ("json", "html") else "identity",
         }
         # Politeness: this service's next turn is counted from the start of the request before.
-        pause = self._next.get(name, 0.0) - self.clock.now()
+        pause = self._next.get(host, 0.0) - self.clock.now()
         if pause > 0:
             self.clock.sleep(pause)
-        self._next[name] = self.clock.now() + 1 / min(RATE, ENDPOINTS[name].max_rate)
+        self._next[host] = self.clock.now() + 1 / min(RATE, ENDPOINTS[host].max_rate)
         try:
             return exchange(
                 self._http,
                 "GET",
-                self.endpoints.sent(url),
+                url,
                 longest=limit,
                 shown=shown,
+                seconds=deadline - self.clock.now(),
                 headers=headers | ({"X-Api-Key": key} if key else {}),
             )
-        except Busy as error:
-            if _is_unresolved(error):
-                error.tries = UNRESOLVED_TRIES
+        except Busy:
             raise
         except Unusable as error:
             raise Refused(f"{without_key(url)}: {error}.") from error
@@ -194,7 +168,7 @@ class Client(ExitStack):
             wait = self._patience.asked(response.headers)
             is_too_long = wait is not None and wait > LONGEST_WAIT
             return Busy(words, wait=wait, tries=1 if is_too_long else TRIES)
-        variable = ENDPOINTS[self.endpoints.name(url)].key
+        variable = ENDPOINTS[urlsplit(url).netloc].key
         if variable and response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return InputError(
                 f"{without_key(url)}: {words}, the key was refused. Check what the environment has as {variable}."
@@ -210,41 +184,6 @@ def listing(client: Client, url: str, shape: type[Shape]) -> Shape:
         # What was found is not shown: an answer may repeat a key.
         first = field_problems(error)[0].partition(" (found ")[0]
         raise BackendError(f"{without_key(url)} is not the listing that is due: {first}.") from error
-
-
-def _within(seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """Return what `ask` returns; raise a last Busy once time is up, be it for a header.
-
-    No timeout of a single read can promise that. The thread that still waits then ends with the run.
-    """
-    answer: Future[Answer] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(ask())
-        except BaseException as error:  # noqa: BLE001  # raised again by whoever waits
-            answer.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        return answer.result(max(seconds, 0.0))
-    except TimeoutError as error:
-        raise Busy("no whole answer in the time that one may take", tries=1) from error
-
-
-def _is_unresolved(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, socket.gaierror):
-        error = error.__cause__ or error.__context__  # httpcore drops the cause of what its pool passes on
-    return error is not None
-
-
-def _check_type(kind: Kind, content_type: str, address: str) -> None:
-    """Raise Refused, which names what came instead, unless the declared type can be that of `kind`."""
-    declared = content_type.partition(";")[0].strip().lower()
-    if declared in FORMS[kind].types + _UNSPECIFIC or (kind == "json" and declared.endswith("+json")):
-        return
-    name = "an HTML page" if declared == "text/html" else re.sub(r"[^a-z0-9/.+\[\]-]", "?", shown(declared, 60))
-    raise Refused(f"{address} is {name} where {FORMS[kind].name} is due.")
 
 
 def _check_content(kind: Kind, data: bytes, address: str) -> None:
@@ -264,11 +203,8 @@ def _check_content(kind: Kind, data: bytes, address: str) -> None:
     is_markup = head.startswith(b"<")
     is_page = root.lower() == b"html" or _DOCTYPE.search(head) is not None
     is_due = data.startswith(b"PK") if kind == "zip" else is_markup and is_page == (kind != "xml")
-    if not is_due:
-        name = "an HTML page" if is_markup and is_page else "something else"
-        raise Refused(f"{address} is {name} where {FORMS[kind].name} is due.")
-    if kind == "htm" and b"<pre" not in head.lower():
-        raise Refused(f"{address} is a page about something else: it has no printed text in it.")
+    if not is_due or (kind == "htm" and b"<pre" not in head.lower()):
+        raise Refused(f"{address} is {'an HTML page' if is_markup and is_page else 'something else'}, no {kind} file.")
     # A connection that was cut shows no error if no length was declared: the root must be closed.
     if kind != "zip" and b"</" + root.lower() not in tail.lower() and not tail.rstrip().endswith(b"/>"):
         raise Cut(f"the answer ends without </{root.decode('ascii', 'replace')}>")

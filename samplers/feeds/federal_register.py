@@ -1,6 +1,5 @@
 """Documents of the Federal Register by its API, no key: listed in slices of time, since results are capped."""
 
-import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from urllib.parse import urlencode
@@ -64,15 +63,6 @@ def documents(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     items = [item for item in listed if item]
     say(f"listed {len(items):,} documents; {len(listed) - len(items):,} without a text in XML")
     return items
-
-
-def document_of(client: Client, doc_id: str) -> Item | str:
-    """Return the file of a document by its id, "FR-2013-27337", or why there is none; the API is asked for its date."""
-    number = re.fullmatch(f"FR-({_NUMBER})", doc_id)
-    if not number:
-        return "its id is no document number"
-    row = listing(client, f"{_API}/{number[1]}.json?{urlencode(_FIELDS)}", _Document)
-    return row.item or "the Federal Register has no text of it in XML"
 
 
 def _published(client: Client, types: list[str], first: date, last: date) -> Iterator[_Document]:

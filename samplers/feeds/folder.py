@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runner.base.canonical import JSON, jsonl_bytes, read_jsonl, remove_stale, sha256, write_atomic
 from runner.base.errors import BackendError, InputError
-from samplers.feeds.client import FORMS
+from samplers.feeds.client import ACCEPTED
 from samplers.feeds.endpoints import is_official
 from samplers.feeds.request import Draw, Item
 
@@ -105,13 +105,6 @@ class Folder:
             write_atomic(path, jsonl_bytes([{"doc_id": doc_id, "difference": how} for doc_id, how in rows]))
 
 
-def listed_item(url: str) -> Item | str:
-    """Return the XML file that a manifest has at an address, or why none is asked for: it may be a stranger's."""
-    item = Item(url.rpartition("/")[2], url, "xml")
-    is_file = item.path.endswith(".xml") and _is_file(item)
-    return item if is_file else "its address in the manifest is none of the publisher's"
-
-
 def _recorded(path: Path) -> dict[str, Fetched]:
     """Return the rows of fetched.jsonl by path, the last one of each; what a kill left of a row is cut off."""
     content = path.read_bytes()
@@ -132,7 +125,7 @@ def _item(row: dict[str, JSON], where: str) -> Item:
     """Return a row of selection.jsonl; raise an InputError for one that no fetch wrote."""
     if row.keys() == set(Item._fields) and all(isinstance(value, str) for value in row.values()):
         item = Item(**row)
-        if item.kind in FORMS and _is_file(item):
+        if item.kind in ACCEPTED and _is_file(item):
             return item
     raise InputError(f"{where} is not what a fetch wrote. Remove the file and run the command again.")
 

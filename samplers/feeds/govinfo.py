@@ -1,23 +1,22 @@
 """govinfo's listings: folders of its bulk data, and its API of packages with a key of api.data.gov."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from datetime import date
 from urllib.parse import urlencode
 
-from pydantic import AliasChoices, AliasPath, Field
+from pydantic import AliasChoices, Field
 
 from runner.base.errors import BackendError
 from samplers.feeds.client import Client, Listing, listing
-from samplers.feeds.endpoints import without_key
+from samplers.feeds.endpoints import followed, without_key
 from samplers.feeds.names import BULK, GRANULE, PRINT, Name, first_item
 from samplers.feeds.request import FetchRequest, Item, Say, drawn
 
 _API = "https://api.govinfo.gov"
 
 MAX_FOLDERS = 5_000
-"""Folders visited in one walk; thirty years of the CFR have some 1,500."""
+"""Folders visited in one walk; ten Congresses of bills have some 200."""
 
 PAGE_SIZE = 1000
 MAX_PAGES = 2_000
@@ -45,69 +44,45 @@ class _Folder(Listing):
 
 
 class Row(Listing):
-    """A row of a paged listing: what names it, and the day of its publication where the listing says it."""
+    """A row of a paged listing: what names it."""
 
     name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$", validation_alias=AliasChoices("packageId", "granuleId", "id")
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$", validation_alias=AliasChoices("packageId", "granuleId")
     )
-    published: str | None = Field(None, alias="publishDate")
 
 
 class _Page(Listing):
-    rows: list[Row] = Field(validation_alias=AliasChoices("packages", "granules", "CRSReports"))
-    count: int = Field(0, validation_alias=AliasChoices("count", AliasPath("pagination", "count")))
-    following: str | None = Field(None, validation_alias=AliasChoices("nextPage", AliasPath("pagination", "next")))
+    rows: list[Row] = Field(validation_alias=AliasChoices("packages", "granules"))
+    count: int = 0
+    following: str | None = Field(None, alias="nextPage")
 
 
-@dataclass(frozen=True)
-class Bulk:
-    """A collection of the bulk data: the folders that are entered, by a pattern of their paths, and kinds of names."""
+def bulk(collection: str, names: tuple[Name, ...], client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
+    """Return every file of a collection of the bulk data whose name is one of these kinds, as listed."""
+    folders, n_visited = [""], 0
+    while folders:
+        path = folders.pop()
+        n_visited += 1
+        if n_visited > MAX_FOLDERS:
+            raise BackendError(f"{BULK}/{collection} has more than {MAX_FOLDERS:,} folders: it never had.")
+        # Depth first, folders in the order listed; of the Congresses none that was not asked for is entered.
+        entries = listing(client, f"{BULK}/json/{collection}{path}", _Folder).files
+        inside = [f"{path}/{entry.name}" for entry in entries if entry.folder]
+        folders += [folder for folder in reversed(inside) if _enters(folder[1:], request.congresses)]
+        files = [entry.name for entry in entries if not entry.folder]
+        named = [(name, first_item(names, name.removesuffix(".xml"))) for name in files]
+        items = [
+            item._replace(url=f"{BULK}/{collection}{path}/{name}") for name, item in named if item and item.path == name
+        ]
+        if items:
+            say(f"listed {collection}{path}: {len(items)} files")
+        yield from items
 
-    collection: str
-    folders: str
-    names: tuple[Name, ...]
-    is_yearly: bool = False
-    """Whether only last year's folder is entered if no dates are given."""
 
-    def listed(self, client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
-        """Return every file of the folders entered, as listed."""
-        if self.is_yearly and not (request.since or request.until):
-            year = client.clock.utc().year - 1
-            request = replace(request, since=date(year, 1, 1), until=date(year, 12, 31))
-        folders, n_visited = [""], 0
-        while folders:
-            path = folders.pop()
-            n_visited += 1
-            if n_visited > MAX_FOLDERS:
-                raise BackendError(f"{BULK}/{self.collection} has more than {MAX_FOLDERS:,} folders: it never had.")
-            # Depth first, folders in the order listed; a folder out of the time asked for is never entered.
-            entries = entries_of(client, self.collection + path)
-            inside = [f"{path}/{entry.name}" for entry in entries if entry.folder]
-            folders += [folder for folder in reversed(inside) if self._enters(folder[1:], request)]
-            files = [self._item(path, entry.name) for entry in entries if not entry.folder]
-            items = [item for item in files if item]
-            if items:
-                say(f"listed {self.collection}{path}: {len(items)} files")
-            yield from items
-
-    def _enters(self, path: str, request: FetchRequest) -> bool:
-        """Return whether a folder of the Congresses and days asked for can be below this path."""
-        if not re.fullmatch(self.folders, path):
-            return False
-        names = path.split("/")
-        # A year or a month holds the days from its own name to one beyond its last: "2024-02" to "2024-02-99".
-        first = "-".join(name for name in names if name.isdigit())
-        last = f"{first}-99-99"[:10]
-        return (
-            (not request.congresses or int(names[0]) in request.congresses)
-            and (not request.since or last >= str(request.since))
-            and (not request.until or first <= str(request.until))
-        )
-
-    def _item(self, path: str, name: str) -> Item | None:
-        item = first_item(self.names, name.removesuffix(".xml"))
-        is_same = item is not None and item.path == name
-        return item._replace(url=f"{BULK}/{self.collection}{path}/{name}") if item and is_same else None
+def _enters(path: str, congresses: Sequence[int]) -> bool:
+    """Return whether a folder of the Congresses asked for can be below this path."""
+    is_folder = re.fullmatch(r"\d+(/[^/]+){0,2}", path) is not None
+    return is_folder and (not congresses or int(path.partition("/")[0]) in congresses)
 
 
 def prints(collection: str, client: Client, request: FetchRequest, say: Say) -> Iterator[Item]:
@@ -142,11 +117,6 @@ def published(client: Client, collection: str, request: FetchRequest, say: Say) 
     return packages
 
 
-def entries_of(client: Client, folder: str) -> list[_Entry]:
-    """Return what is in a folder of the bulk data, in the listing's order."""
-    return listing(client, f"{BULK}/json/{folder}", _Folder).files
-
-
 def rows_of(client: Client, url: str) -> Iterator[Row]:
     """Give every row of a listing, page by page; raise a BackendError if it is short or never ends."""
     address, seen, n_stated, n_found = without_key(url), set[str](), 0, 0
@@ -159,7 +129,7 @@ def rows_of(client: Client, url: str) -> Iterator[Row]:
         n_stated = max(n_stated, page.count)
         n_found += len(page.rows)
         yield from page.rows
-        url = client.endpoints.followed(url, page.following) if page.following else ""
+        url = followed(url, page.following) if page.following else ""
     # The count may grow while pages are read, so the largest that was stated is held against.
     if n_found < SHARE_LISTED * n_stated:
         raise BackendError(f"{address} states {n_stated:,} rows and lists {n_found:,}. Run it again.")

@@ -53,8 +53,6 @@ _BILL = r"BILLS-(?P<congress>\d{2,3})(?P<type>(?P<chamber>[hs])[a-z]{0,7})(?P<nu
 BILL = Name(
     _BILL, f"{_CONTENT}/{{id}}/xml/{{id}}.xml", "{congress}/{chamber}/{stage}", family="{congress}-{type}-{number}"
 )
-STATUS = Name(_BILL, f"{BULK}/BILLSTATUS/{{congress}}/{{type}}/BILLSTATUS-{{congress}}{{type}}{{number}}.xml")
-"""The status file that goes with a bill."""
 LAWS = (
     # Sections have the law's name in their ids, "PLAW-113publ79-s1001".
     Name(
@@ -82,11 +80,6 @@ GRANULE = Name(
     f"{_CONTENT}/{{package}}/html/{{id}}.htm",
     "{section}/{year}",
 )
-ISSUE = Name(r"FR-(?P<year>\d{4})-(?P<month>\d\d)-\d\d", f"{BULK}/FR/{{year}}/{{month}}/{{id}}.xml", "{year}")
-VOLUME = Name(
-    r"CFR-(?P<year>\d{4})-title(?P<title>\d+)-vol\d+", f"{BULK}/CFR/{{year}}/title-{{title}}/{{id}}.xml", "title{title}"
-)
-TITLE = Name(r"ECFR-title(?P<title>\d+)", f"{BULK}/ECFR/title-{{title}}/{{id}}.xml", "title")
 
 
 def first_item(names: Iterable[Name], name: str) -> Item | None:

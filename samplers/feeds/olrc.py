@@ -4,12 +4,11 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable
 
 from runner.base.errors import BackendError
 from samplers.feeds.client import Client
 from samplers.feeds.endpoints import Refused
-from samplers.feeds.request import FetchRequest, Item, Located, Say
+from samplers.feeds.request import FetchRequest, Item, Say
 
 _SITE = "https://uscode.house.gov/download"
 _LINK = re.compile(r"xml_usc(\d\d[aA]?)@(\d{1,3})-(\d{1,4}(?:not\d{1,4})*)\.zip")
@@ -34,18 +33,10 @@ def titles(client: Client, _: FetchRequest, say: Say) -> list[Item]:
     return [_item(title, congress, law) for title, *_ in links]
 
 
-def locate_titles(_: Client, doc_ids: Iterable[str]) -> Located:
-    """Return titles by the ids of their sections, "usc:9-1@113-31".
-
-    If there are two release points, they are part of the names of files.
-    """
-    named = {doc_id: _ID.fullmatch(doc_id) for doc_id in doc_ids}
-    keys = {doc_id: (f"{int(id_[1]):02}{id_[2]}", id_[3], id_[4]) for doc_id, id_ in named.items() if id_}
-    is_mixed = len({key[1:] for key in keys.values()}) > 1
-    for doc_id in sorted(keys, key=lambda doc_id: keys[doc_id]):
-        yield doc_id, _item(*keys[doc_id], is_mixed=is_mixed)
-    for doc_id in sorted(named.keys() - keys.keys()):
-        yield doc_id, "its id does not say which title and release point it is from"
+def title_with(doc_id: str) -> Item | None:
+    """Return the title with a section, by an id that names its release point ("usc:9-1@113-31"); None for another."""
+    match = _ID.fullmatch(doc_id)
+    return _item(f"{int(match[1]):02}{match[2]}", match[3], match[4]) if match else None
 
 
 def unzipped(data: bytes, name: str, limit: int) -> bytes:
@@ -74,8 +65,7 @@ def unzipped(data: bytes, name: str, limit: int) -> bytes:
     return content
 
 
-def _item(title: str, congress: str, law: str, *, is_mixed: bool = False) -> Item:
+def _item(title: str, congress: str, law: str) -> Item:
     point = f"{congress}-{law}"
-    name = f"usc{title}@{point}.xml" if is_mixed else f"usc{title}.xml"
     url = f"{_SITE}/releasepoints/us/pl/{congress}/{law}/xml_usc{title}@{point}.zip"
-    return Item(name, url, "zip", "titles")
+    return Item(f"usc{title}@{point}.xml", url, "zip", "titles")

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from runner.base.canonical import sha256
@@ -29,20 +28,11 @@ class PackageFile(NamedTuple):
     url: str
 
 
-class ListedFile(NamedTuple):
-    """A document's file as a manifest has it: the official address and the SHA-256 of its bytes."""
-
-    url: str
-    sha256: str
-
-
 @dataclass(frozen=True)
 class FetchRequest:
     """An order to fetch; `documents` (id -> SHA-256, as a manifest has them) asks for exactly those again.
 
-    `listed` are the files of those of them that the manifest gives one, by id.
-    `feed` is one of the source's feeds, "" for its first. `max_mb` bounds what the folder may hold, `endpoints`
-    replaces official addresses by mirrors.
+    `max_mb` bounds what the folder may hold.
     """
 
     size: int = 750
@@ -50,12 +40,9 @@ class FetchRequest:
     since: date | None = None
     until: date | None = None
     congresses: tuple[int, ...] = ()
-    feed: str = ""
     options: frozenset[str] = frozenset()
-    documents: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    listed: Mapping[str, ListedFile] = field(default_factory=lambda: MappingProxyType({}))
+    documents: Mapping[str, str] = field(default_factory=dict)
     max_mb: int = 500
-    endpoints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def files_wanted(self, documents_per_file: int = 1) -> int:
         """Return how many files are needed if a file holds so many documents, rounded up."""
@@ -97,16 +84,12 @@ def drawn(frame: Iterable[Item], count: int, seed: int) -> Draw:
     return Draw(tuple(sorted(chosen, key=lambda item: item.path)), len(items))
 
 
-Located = Iterable[tuple[str, Item | str]]
-"""Ids of documents, each with a file that may hold it, or with why there is none; one may come with several files."""
-
-
 @dataclass
 class FetchReport:
     """Account of a fetch so far. `failed` names files, `changed` and `missing` documents, each with a reason.
 
     `n_kept` files were in the folder already, as recorded; `same` documents of the manifest are in it, as the manifest
-    has them. `notes` are sentences for the person who asked.
+    has them.
     """
 
     n_listed: int = 0
@@ -118,4 +101,3 @@ class FetchReport:
     failed: list[tuple[str, str]] = field(default_factory=list)
     changed: list[tuple[str, str]] = field(default_factory=list)
     missing: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)

@@ -24,22 +24,12 @@ def bucket(n: int, limits: Sequence[tuple[int, str]] = LENGTH_BUCKETS, last: str
     return next((word for limit, word in limits if n < limit), last)
 
 
-def day_of(text: str, form: str = "%B%d,%Y") -> date | None:
-    """Return a date in a form of strptime, white space aside; None if it is none."""
+def day_of(text: str) -> date | None:
+    """Return a day in words ("May 4, 2031"), white space aside; None if it is none."""
     try:
-        return datetime.strptime("".join(text.split()), form).date()  # noqa: DTZ007  # a day, in no time zone
+        return datetime.strptime("".join(text.split()), "%B%d,%Y").date()  # noqa: DTZ007  # a day, in no time zone
     except ValueError:
         return None
-
-
-def contradictions(read_as: str, *claims: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return a sentence for each claim (who makes it, what it says, what counts) that says something else.
-
-    What is "" says nothing.
-    """
-    return tuple(
-        f"read as {read_as}, but its {who} says {said}" for who, said, counts in claims if "" != said != counts != ""
-    )
 
 
 def ordinal(number: str) -> str:

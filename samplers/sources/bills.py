@@ -1,22 +1,15 @@
-"""Bills and resolutions of govinfo (bill DTD, USLM 2.x): one document per version.
-
-A stratum is Congress, chamber, stage and length; if a BILLSTATUS file beside the bill states its policy area, that
-follows as a fifth part.
-"""
+"""Bills and resolutions of govinfo (bill DTD, USLM 2.x): one document per version."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, shortened
-from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket, ordinal
 from samplers.formats.uslm.walk import Walk, walk
-from samplers.source_format import Card, FileContent, SourceFormat
+from samplers.source_format import FileContent, SourceFormat
 
 ROOTS = frozenset(("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"))
 
@@ -52,9 +45,6 @@ VERSIONS: Mapping[str, tuple[str, str]] = {
     for chamber in ("House", "Senate")
 } | {"enr": ("enrolled", "enrolled")}
 """Version codes of govinfo: the stage that a stratum names, and the version's name. Other codes are stage "other"."""
-
-SIDECAR = r"(?:^|/)(?:DEV-)?BILLSTATUS-[^/]*\.xml$"
-"""The paths of BILLSTATUS files; govinfo's trial files begin with "DEV-"."""
 
 FIRST_CONGRESS_ONLINE = 103
 """Govinfo holds bills from the 103rd Congress on; an earlier number has no page to link to."""
@@ -124,41 +114,10 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         url=f"https://www.govinfo.gov/app/details/{measure.key}" if is_online else "",
         sections=walked.sections,
     )
-    contradictions = tuple(
-        f"read as {doc_id}, but its {who} says {''.join(other)}"
-        for who, other in witnesses
-        if any(known and stated and known != stated for known, stated in zip(measure, other, strict=True))
-    )
-    return FileContent((document,), walked.dropped, supplied=walked.supplied, contradictions=contradictions)
+    return FileContent((document,), walked.dropped, supplied=walked.supplied)
 
 
-def _enriched(documents: Sequence[Card], files: Mapping[str, bytes]) -> list[Card]:
-    """Return the documents with the policy areas that BILLSTATUS files state, all versions of one bill alike.
-
-    Of several files of one bill the first that states a policy area counts. DocumentError for a file that is not what
-    its name says.
-    """
-    areas: dict[str, str] = {}
-    for path, data in sorted(files.items()):
-        root = parse(data, path)
-        bill = next((child for child in root if local_name(child) == "bill"), None)
-        if local_name(root) != "billStatus" or bill is None:
-            reason = f"the root element is <{local_name(root)[:30]}>, not <billStatus> with a bill in it"
-            raise DocumentError(path, reason)
-        stated = {local_name(fact): plain_text(fact) for fact in bill}
-        # Files of the older form say billType and billNumber.
-        kind, number = (stated.get(f"bill{word}") or stated.get(word.lower(), "") for word in ("Type", "Number"))
-        if area := stated.get("policyArea", "").replace("/", " "):
-            areas.setdefault(f"{stated.get('congress', '')}-{kind.lower()}-{number}", area)
-    return [
-        replace(document, stratum=f"{document.stratum}/{areas[document.family]}")
-        if document.family in areas
-        else document
-        for document in documents
-    ]
-
-
-FORMAT = SourceFormat(_read, suffixes=(".xml",), sidecar=SIDECAR, enrich=_enriched)
+FORMAT = SourceFormat(_read, suffixes=(".xml",))
 
 
 def _witnesses(facts: Mapping[str, tuple[str, ...]], stem: str) -> list[tuple[str, Measure]]:

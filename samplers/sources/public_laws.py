@@ -20,7 +20,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.safe_xml import local_name, parse, plain_text
-from samplers.formats.stated import bucket, contradictions
+from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import Place, n_visible
 from samplers.formats.uslm.facts import facts
@@ -108,11 +108,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         texts.append(_Unit(unit, walk, part, number, _n_body(unit, walker, walk.text)))
     if not texts:
         raise DocumentError(name, "no text in the body")
-    # The file wins over its name, which is only told.
-    named = _PACKAGE.search(name)
-    its_name = f"PLAW-{named['congress']}{named['kind'].lower()}{named['number'].lstrip('0')}" if named else ""
-    told = contradictions(law.package, ("file name", its_name, law.package))
-    return FileContent(tuple(_documents(law, texts)), tally.left_out, {}, tally.supplied, told)
+    return FileContent(tuple(_documents(law, texts)), tally.left_out, {}, tally.supplied)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".xml",), families="parts")

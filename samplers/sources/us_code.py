@@ -21,7 +21,7 @@ from lxml import etree
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
 from samplers.formats.safe_xml import local_name, parse, plain_text
-from samplers.formats.stated import bucket, contradictions
+from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import n_visible
 from samplers.formats.uslm.labels import first_words
@@ -99,15 +99,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
         documents.append(_document(key, unit, walk, walker.parts, its_edition, status))
     if not documents:
         raise DocumentError(name, "no section of the Code in it")
-    in_name, point = _IN_NAME.search(name), _RELEASE.search(name)
-    told = (
-        *contradictions(
-            f"title {its_edition.title}",
-            ("file name", f"title {in_name[1].lower()}" if in_name else "", f"title {its_edition.title}"),
-        ),
-        *contradictions(f"of {its_edition.release}", ("file name", point[0] if point else "", its_edition.release)),
-    )
-    return FileContent(tuple(documents), tally.left_out, supplied=tally.supplied, contradictions=told)
+    return FileContent(tuple(documents), tally.left_out, supplied=tally.supplied)
 
 
 def _walker_over(

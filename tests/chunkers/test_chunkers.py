@@ -32,7 +32,7 @@ GOLDEN: dict[str, str] = json.loads((DATA / "golden.json").read_text(encoding="u
 OVERLAPS = {"fixed_token_256_25": 25, "fixed_token_512_50": 50, "fixed_token_1024_100": 100}
 """Tokens that each window shares with the one before it, exactly."""
 
-PATHS = {"fixed_path_192_20": 20, "fixed_path_256_25": 25, "fixed_path_512_50": 50}
+PATHS = {"fixed_path_256_25": 25, "fixed_path_512_50": 50}
 """The same of windows under a path, unless fewer fit."""
 
 MAY_OVERLAP = {*OVERLAPS, *PATHS}
@@ -243,11 +243,11 @@ def test_a_path_too_long_for_a_third_keeps_the_title_and_the_innermost_heading()
     text = "The keeper shall mend the quay and paint it. " * 20
     words = ("Oversight of quays, lamps and ropes ", "Requirements for keepers of harbor lights ", "Annual painting ")
     nested = tuple(
-        Section(Span(0, len(text)), n, "part", (label * 5).strip()) for n, label in enumerate(words, start=1)
+        Section(Span(0, len(text)), n, "part", (label * 7).strip()) for n, label in enumerate(words, start=1)
     )
-    for chunk in check_path(document(text, nested), "fixed_path_192_20"):
+    for chunk in check_path(document(text, nested), "fixed_path_256_25"):
         assert chunk.context.startswith("Harbors Act > … > ")
-        assert chunk.context.endswith(" > " + (words[-1] * 5).strip())
+        assert chunk.context.endswith(" > " + (words[-1] * 7).strip())
 
 
 def test_a_chunk_is_cut_at_its_parts_before_its_lines_and_a_part_keeps_its_heading() -> None:

@@ -3,16 +3,15 @@
 import unicodedata
 from itertools import pairwise
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chunkers.contexts import PATH_TOKENS
 from chunkers.contract import chunk_fault
 from chunkers.cutter import LARGEST
-from chunkers.registry import Chunker, chunker
-from chunkers.speakers import LARGEST_TURN, speaker_exchange, speaker_turn
-from chunkers.tokens import count_tokens, tokenize
+from chunkers.registry import chunker
+from chunkers.speakers import LARGEST_TURN, speaker_turn
+from chunkers.tokens import count_tokens
 from runner.base.canonical import sha256
 from runner.base.records import Chunk, Document, Span
 from runner.embed.chunk_corpus import chunks_to_rows
@@ -135,34 +134,6 @@ def test_a_heading_is_no_chunk_by_itself_where_its_section_goes_on() -> None:
     assert [text for text in words if text in ("LETTER OF A", "STATEMENT OF B")] == ["LETTER OF A"]
 
 
-def test_short_turns_are_joined_and_the_context_names_who_speaks() -> None:
-    document = hearing(
-        ("Mr. Pike", "Yes."), ("Ms. Fenn", "No."), ("Mr. Pike", "Why?"), ("Mr. Brook", SAYING * 60), ("Ms. Fenn", "Oh.")
-    )
-    chunks = speaker_exchange(document)
-    check(document, chunks)
-    assert [chunk.context for chunk in chunks[1:]] == [
-        "Hearing: Quays > Mr. Pike – Ms. Fenn",
-        "Hearing: Quays > Mr. Brook",
-        "Hearing: Quays > Ms. Fenn",
-    ]
-
-
-def test_two_long_turns_are_never_joined() -> None:
-    words = SAYING * 14
-    document = hearing(("Mr. Pike", words), ("Ms. Fenn", words))
-    assert tokenize(document.text).n_tokens < LARGEST - 20
-    assert [chunk.span for chunk in speaker_exchange(document)] == [c.span for c in speaker_turn(document)]
-
-
-def test_nothing_is_joined_across_sections_or_over_what_stands_between_turns() -> None:
-    speech = Speech()
-    for day in ("Monday", "Tuesday"):
-        speech.part(1, "oral", day).part(2, "turn", "Mr. Pike", "Mr. Pike. Yes.")
-    speech.part(2, "prepared statement", "Statement", "I say so.").part(2, "turn", "Mr. Pike", "Mr. Pike. No.")
-    assert len(speaker_exchange(speech.document())) == 4
-
-
 def recorded() -> Document:
     """Turns of every length, a statement and questions: the fixtures of test_chunkers.py have no turns."""
     speech = Speech().part(1, "front matter", "", "HEARING ON QUAYS").part(1, "oral", "")
@@ -176,17 +147,10 @@ def recorded() -> Document:
     return speech.document()
 
 
-@pytest.mark.parametrize(
-    ("chunk", "digest"),
-    [
-        (chunker("speaker_turn_v1"), "0373c99f03309652eb21d6062923e4f200d46cdfe4b5511f09b3d573c08214a5"),
-        (chunker("speaker_exchange_v1"), "ec038f60027b32b0170efc2aeba97ddacc91f1c5673be1e05ec1d41e7c44484b"),
-    ],
-)
-def test_output_by_name_never_changes(chunk: Chunker, digest: str) -> None:
-    chunks = chunk(recorded())
+def test_output_by_name_never_changes() -> None:
+    chunks = chunker("speaker_turn_v1")(recorded())
     check(recorded(), chunks)
-    assert sha256(chunks_to_rows(chunks)) == digest
+    assert sha256(chunks_to_rows(chunks)) == "0373c99f03309652eb21d6062923e4f200d46cdfe4b5511f09b3d573c08214a5"
 
 
 WORDS = st.sampled_from(["Yes. ", SAYING, "漢字", "é ", "\n", "\n\n", "x" * 50])
@@ -205,27 +169,24 @@ PARTS = st.lists(
 )
 
 
-@pytest.mark.parametrize("chunk", [speaker_turn, speaker_exchange])
 @given(parts=PARTS, separator=st.sampled_from(["\n\n", "\n", ""]))
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_invariants_hold_for_any_nesting_of_turns(chunk, parts, separator) -> None:  # type: ignore[no-untyped-def]
+def test_invariants_hold_for_any_nesting_of_turns(parts: list[tuple[int, str, str, str]], separator: str) -> None:
     speech = Speech()
     for level, kind, label, words in parts:
         speech.part(level, kind, label, words, separator)
     document = speech.document()
-    chunks = chunk(document)
+    chunks = speaker_turn(document)
     check(document, chunks)
-    assert chunk(document) == chunks
     spans = [section.span for section in document.sections if section.kind == "turn"]
     for one in chunks:
         inside = [span for span in spans if span.start <= one.span.start and one.span.end <= span.end]
         outside = [span for span in spans if span.start < one.span.end and one.span.start < span.end]
-        assert inside or not outside or chunk is speaker_exchange or one.span.end <= outside[-1].end
+        assert inside or not outside or one.span.end <= outside[-1].end
 
 
 def test_a_document_without_sections_is_chunked() -> None:
     document = Document("d", SAYING * 400, "T", "s", "d", "")
-    for chunk in (speaker_turn, speaker_exchange):
-        chunks = chunk(document)
-        check(document, chunks, LARGEST)
-        assert {one.context for one in chunks} == {"T"}
+    chunks = speaker_turn(document)
+    check(document, chunks, LARGEST)
+    assert {one.context for one in chunks} == {"T"}

@@ -152,11 +152,12 @@ FORMAT = SourceFormat(read, (".txt",))
         """
 from runner.base.errors import InputError
 from samplers.corpus.recognise import named_elsewhere
-from samplers.feeds.table import source_feeds
+from samplers.feeds.request import FetchRequest
+from samplers.feeds.table import feed_of
 
 print(named_elsewhere(b"PRESS RELEASE 7", "7.txt", "bills"))
 try:
-    source_feeds("press_releases")
+    feed_of("press_releases", FetchRequest())
 except InputError as error:
     print(error)
 """,

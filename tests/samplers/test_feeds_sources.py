@@ -11,26 +11,24 @@ from runner.base.places import CHECKOUT
 from runner.eval_set.version import load_corpus
 from samplers.feeds.client import Client
 from samplers.feeds.ecfr import part_of
-from samplers.feeds.endpoints import Endpoints, Refused
+from samplers.feeds.endpoints import ENDPOINTS, Refused
 from samplers.feeds.federal_register import WINDOW
 from samplers.feeds.fetch import Downloads
 from samplers.feeds.folder import Folder
-from samplers.feeds.names import BILL, GRANULE, LAWS, PRINT, STATUS, first_item, package_file
-from samplers.feeds.olrc import unzipped
+from samplers.feeds.names import package_file
+from samplers.feeds.olrc import title_with, unzipped
 from samplers.feeds.request import OVERSAMPLING, FetchRequest, Item, drawn
-from samplers.feeds.table import feed_of, source_feeds
-from tests.support.feed_server import FakeClock, Site, as_zip, bulk_listing
+from samplers.feeds.table import FEEDS, feed_of
+from tests.support.feed_server import FakeClock, Site, as_zip, bulk_listing, lead
 from tests.support.loopback import Wire, as_json, served
 
-KEYS = ("PER_SOURCE_EVAL_GOVINFO_KEY", "PER_SOURCE_EVAL_CONGRESS_KEY")
 GOVINFO = "https://www.govinfo.gov"
 
 
 @pytest.fixture(name="drawing")
 def _drawing(monkeypatch):
-    """A site for one endpoint, and functions that draw from it and look for documents there."""
-    for key in KEYS:
-        monkeypatch.setenv(key, "k")
+    """A site to which all official hosts lead, and a function that draws from it."""
+    monkeypatch.setenv("PER_SOURCE_EVAL_GOVINFO_KEY", "k")
     monkeypatch.setattr("samplers.feeds.client.RATE", 1000.0)
 
     class Drawing:
@@ -38,27 +36,15 @@ def _drawing(monkeypatch):
             self.site = site
             self.said = []
 
-        def client(self, endpoint):
-            return Client(Endpoints({endpoint: self.site.url}), FakeClock(), print)
-
-        def draw(self, source, endpoint, **fields):
+        def draw(self, source, **fields):
             request = FetchRequest(**fields)
-            _, feed = feed_of(source, request)
-            with self.client(endpoint) as client:
-                return feed.draw(client, request, self.said.append)
-
-        def locate(self, source, endpoint, *doc_ids):
-            """Ids by the paths of files, and reasons by the ids that have none."""
-            files, missing = {}, {}
-            with self.client(endpoint) as client:
-                for doc_id, item in source_feeds(source).locate(client, doc_ids):
-                    if isinstance(item, str):
-                        missing[doc_id] = item
-                    else:
-                        files.setdefault(item.path, []).append(doc_id)
-            return files, missing
+            feed = feed_of(source, request)
+            with Client(FakeClock(), print) as client:
+                frame = feed.listed(client, request, self.said.append)
+                return drawn(frame, request.files_wanted(feed.per_file), request.seed)
 
     with served(Site()) as site:
+        lead(dict.fromkeys(ENDPOINTS, site.url), monkeypatch.setattr)
         yield Drawing(site)
 
 
@@ -108,7 +94,7 @@ def _bills(drawing):
         "BILLS/119/1: hr s notes.txt; BILLS/119/1/hr: BILLS-119hr888ih.xml; BILLS/118/1/s: BILLS-118s5es.xml",
     )
     bulk(drawing.site, f"BILLS/118/1/hr: {' '.join(BILLS)} BILLS-118-1-hr.zip; BILLS/119/1/s:")
-    return lambda **fields: drawing.draw("bills", "govinfo", **fields)
+    return lambda **fields: drawing.draw("bills", **fields)
 
 
 def test_bills_are_listed_folder_by_folder_and_one_version_of_each_is_drawn(drawing, bills):
@@ -131,7 +117,7 @@ def test_more_files_are_drawn_than_documents_are_wanted_and_fewer_where_a_file_h
     assert len(bills(size=10).items) == 10 * OVERSAMPLING
     laws = " ".join(f"PLAW-118publ{n}.xml" for n in range(1, 41))
     bulk(drawing.site, f"PLAW: 118; PLAW/118: public; PLAW/118/public: {laws}")
-    assert len(drawing.draw("public_laws", "govinfo", size=10).items) == 10 * OVERSAMPLING / 4
+    assert len(drawing.draw("public_laws", size=10).items) == 10 * OVERSAMPLING / 4
 
 
 def named(name):
@@ -139,14 +125,13 @@ def named(name):
 
 
 YEAR = {"since": date(2014, 1, 1), "until": date(2014, 12, 31)}
-BULK = ("bills", "govinfo", "/bulkdata/json/BILLS", {})
-TITLES = ("ecfr_and_cfr", "ecfr", "/api/versioner/v1/titles.json", {})
-TREE = ("ecfr_and_cfr", "ecfr", "/api/versioner/v1/structure/2026-11-20/title-1.json", {})
-REGISTER = ("federal_register", "federal-register", "/api/v1/documents.json", YEAR)
+BULK = ("bills", "/bulkdata/json/BILLS", {})
+TITLES = ("ecfr_and_cfr", "/api/versioner/v1/titles.json", {})
+TREE = ("ecfr_and_cfr", "/api/versioner/v1/structure/2026-11-20/title-1.json", {})
+REGISTER = ("federal_register", "/api/v1/documents.json", YEAR)
 PUBLISHED = "/published/1993-01-01/2026-11-22"
-PACKAGES = ("hearing_transcripts", "govinfo-api", PUBLISHED, {})
-REPORTS = ("crs_reports", "congress-api", "/v3/crsreport", {})
-PAGE = ("us_code", "olrc", "/download/download.shtml", {})
+PACKAGES = ("hearing_transcripts", PUBLISHED, {})
+PAGE = ("us_code", "/download/download.shtml", {})
 NAMES = ("../../etc/passwd", "a/b", "", ".hidden", "x" * 200, "a\nb", None, 7)
 DAY = "2014-01-01"
 UNNUMBERED = ({}, {"document_number": "../x", "publication_date": DAY}, {"document_number": "2014-1"}, "x", None)
@@ -172,21 +157,16 @@ FIRST = f"https://api.govinfo.gov{PUBLISHED}?collection=CHRG&offsetMark=%2A&page
         ),
         (PACKAGES, {"count": 2000, "packages": ONE}, "states 2,000 rows and lists 1"),
         (PACKAGES, {"count": 9, "nextPage": FIRST, "packages": ONE}, "leads back"),
-        *(
-            (REPORTS, {"CRSReports": rows}, "not the listing that is due")
-            for rows in (None, [7], [{}], [{"id": "../x"}])
-        ),
-        (REPORTS, {"CRSReports": [], "pagination": {"count": 9}}, "states 9 rows and lists 0"),
         (PAGE, "<!DOCTYPE html><html><body>Down for maintenance</body></html>", "names 0 release points"),
     ],
 )
 def test_a_listing_that_is_none_short_or_names_what_is_none_ends_the_run(drawing, feed, listing, message):
-    source, endpoint, path, fields = feed
+    source, path, fields = feed
     versioner(drawing.site)
-    is_page = endpoint == "olrc"
+    is_page = source == "us_code"
     drawing.site.at(path, Wire(listing.encode(), type="text/html") if is_page else as_json(listing))
     with pytest.raises(BackendError, match=message):
-        drawing.draw(source, endpoint, **fields)
+        drawing.draw(source, **fields)
 
 
 def test_a_listing_that_nests_for_ever_ends(drawing, monkeypatch):
@@ -194,37 +174,19 @@ def test_a_listing_that_nests_for_ever_ends(drawing, monkeypatch):
     congresses = [str(n) for n in range(100, 150)]
     bulk(drawing.site, "; ".join((f"BILLS: {' '.join(congresses)}", *(f"BILLS/{n}:" for n in congresses))))
     with pytest.raises(BackendError, match="more than 20 folders"):
-        drawing.draw("bills", "govinfo")
+        drawing.draw("bills")
 
 
-FEBRUARY = {"since": date(2024, 2, 1), "until": date(2024, 2, 29), "feed": "issues"}
 OF_LAWS = (
     "PLAW: 118 resources; PLAW/118: public; "
     "PLAW/118/public: PLAW-118publ22.xml PLAW-118publ22-s1.xml PLAW-118-public.zip"
 )
-OF_ISSUES = "FR: 2023 2024 2025 resources; FR/2024: 01 02 03; FR/2024/02: FR-2024-02-12.xml FR-2024-02.zip"
-OF_VOLUMES = (
-    "CFR: 2024 2025 2026 resources; CFR/2025: title-1 title-14; CFR/2025/title-1: CFR-2025-title1-vol1.xml; "
-    "CFR/2025/title-14: CFR-2025-title14-vol5.xml graphics.zip"
-)
-OF_TITLES = "ECFR: title-1 resources; ECFR/title-1: ECFR-title1.xml"
-VOLUMES = ["CFR/2025/title-1/CFR-2025-title1-vol1.xml", "CFR/2025/title-14/CFR-2025-title14-vol5.xml"]
 
 
-@pytest.mark.parametrize(
-    ("source", "fields", "listing", "found"),
-    [
-        ("public_laws", {}, OF_LAWS, ["PLAW/118/public/PLAW-118publ22.xml"]),
-        ("federal_register", FEBRUARY, OF_ISSUES, ["FR/2024/02/FR-2024-02-12.xml"]),
-        ("ecfr_and_cfr", {"feed": "annual"}, OF_VOLUMES, VOLUMES),
-        ("ecfr_and_cfr", {"feed": "titles"}, OF_TITLES, ["ECFR/title-1/ECFR-title1.xml"]),
-    ],
-)
-def test_a_collection_is_listed_by_congress_month_year_or_title(drawing, source, fields, listing, found):
-    """Volumes of the CFR are last year's unless dates say otherwise; folders that cannot hold a file are not asked."""
-    bulk(drawing.site, listing)
-    draw = drawing.draw(source, "govinfo", **fields)
-    assert [item.url for item in draw.items] == [f"{GOVINFO}/bulkdata/{path}" for path in found]
+def test_laws_are_listed_and_neither_their_sections_nor_other_files_nor_folders(drawing):
+    bulk(drawing.site, OF_LAWS)
+    draw = drawing.draw("public_laws")
+    assert [item.url for item in draw.items] == [f"{GOVINFO}/bulkdata/PLAW/118/public/PLAW-118publ22.xml"]
     assert set(drawing.site.paths) == set(drawing.site.routes)
 
 
@@ -248,7 +210,7 @@ def packages(site, names, *, page=2, path=PUBLISHED):
 
 def test_hearings_are_listed_page_by_page(drawing):
     packages(drawing.site, HEARINGS)
-    draw = drawing.draw("hearing_transcripts", "govinfo-api", size=100)
+    draw = drawing.draw("hearing_transcripts", size=100)
     assert paths(draw) == sorted(f"{name}.htm" for name in HEARINGS)
     assert draw.items[0].url == f"{GOVINFO}/content/pkg/CHRG-118hhrg50001/html/CHRG-118hhrg50001.htm"
     assert {item.stratum for item in draw.items} == {"118/hhrg", "118/shrg"}
@@ -259,7 +221,7 @@ def test_hearings_are_listed_page_by_page(drawing):
 def test_dates_and_congresses_narrow_the_listing(drawing):
     packages(drawing.site, ["CRPT-118srpt62"], path="/published/2023-01-01/2023-12-31")
     fields = {"since": date(2023, 1, 1), "until": date(2023, 12, 31), "congresses": (117, 118)}
-    assert paths(drawing.draw("committee_reports", "govinfo-api", **fields)) == ["CRPT-118srpt62.htm"]
+    assert paths(drawing.draw("committee_reports", **fields)) == ["CRPT-118srpt62.htm"]
     assert [request.path.partition("congress=")[2] for request in drawing.site.requests] == ["117", "118"]
 
 
@@ -267,7 +229,7 @@ def test_dates_and_congresses_narrow_the_listing(drawing):
 def test_a_following_page_on_another_host_is_not_followed(drawing, following):
     drawing.site.at(PUBLISHED, as_json({"count": 2, "nextPage": following, "packages": ONE}))
     with pytest.raises(Refused):
-        drawing.draw("hearing_transcripts", "govinfo-api")
+        drawing.draw("hearing_transcripts")
     assert len(drawing.site.requests) == 1
 
 
@@ -275,7 +237,7 @@ def test_a_key_in_a_following_page_is_not_sent_on(drawing):
     following = f"https://api.govinfo.gov{PUBLISHED}?offsetMark=2&api_key=SECRET"
     rows = {"packages": ONE, "count": 2}
     drawing.site.at(PUBLISHED, as_json(rows | {"nextPage": following}), as_json(rows | {"nextPage": None}))
-    drawing.draw("hearing_transcripts", "govinfo-api")
+    drawing.draw("hearing_transcripts")
     assert len(drawing.site.requests) == 2
     assert not any("SECRET" in request.path for request in drawing.site.requests)
 
@@ -287,7 +249,7 @@ def test_the_record_is_drawn_by_days_and_then_by_granules(drawing):
         rows = [{"granuleId": f"{day}-pt1-Pg{page}", "title": "X"} for page in ("H1", "H2-3", "S4", "E5", "D6")]
         rows.append({"granuleId": f"{day}-pt1-PgH-FrontMatter", "title": "X"})
         drawing.site.at(f"/packages/{day}/granules", as_json({"count": 6, "nextPage": None, "granules": rows}))
-    draw = drawing.draw("congressional_record", "govinfo-api", size=25)
+    draw = drawing.draw("congressional_record", size=25)
     # Three days of five granules each, for 30 wanted at ten a day.
     sections = Counter(item.stratum.partition("/")[0] for item in draw.items)
     assert sections == {"house": 6, "senate": 3, "extensions": 3, "digest": 3}
@@ -331,7 +293,7 @@ def many(n_days, n_a_day):
 def test_documents_of_the_register_are_listed_by_date(drawing):
     # The first slice of time ends on 1 April.
     register(drawing.site, [("2014-7", "2014-04-02"), ("2014-29121", "2014-12-10"), ("2014-00007-9", "2014-12-11")])
-    item, other = drawing.draw("federal_register", "federal-register", **YEAR).items
+    item, other = drawing.draw("federal_register", **YEAR).items
     assert other.path == "2014-7.xml"
     assert item.url == "https://www.federalregister.gov/documents/full_text/xml/2014/12/10/2014-29121.xml"
     assert (item.path, item.stratum) == ("2014-29121.xml", "proposed/2014")
@@ -340,20 +302,20 @@ def test_documents_of_the_register_are_listed_by_date(drawing):
 
 def test_a_window_of_results_is_never_reached(drawing):
     register(drawing.site, many(40, 110), cap=WINDOW)
-    assert drawing.draw("federal_register", "federal-register", size=5000, **YEAR).n_listed == 4400
+    assert drawing.draw("federal_register", size=5000, **YEAR).n_listed == 4400
 
 
 def test_a_day_with_more_than_a_window_shows_ends_the_run(drawing):
     register(drawing.site, many(1, 2100), cap=WINDOW)
     with pytest.raises(BackendError, match="more than a query can show"):
-        drawing.draw("federal_register", "federal-register", **YEAR)
+        drawing.draw("federal_register", **YEAR)
 
 
 def test_notices_are_listed_only_where_the_options_ask_for_them(drawing):
     register(drawing.site, many(1, 1))
     for options in (frozenset(), frozenset(("notices",))):
         drawing.site.requests.clear()
-        drawing.draw("federal_register", "federal-register", options=options, **YEAR)
+        drawing.draw("federal_register", options=options, **YEAR)
         assert {"NOTICE" in request.path for request in drawing.site.requests} == {bool(options)}
 
 
@@ -375,13 +337,13 @@ def versioner(site, *, current="2026-11-20"):
 
 def test_parts_of_the_ecfr_are_drawn_as_of_the_day_they_are_current_to_or_an_earlier_one(drawing):
     versioner(drawing.site)
-    draw = drawing.draw("ecfr_and_cfr", "ecfr")
+    draw = drawing.draw("ecfr_and_cfr")
     assert paths(draw) == [f"ECFR-2026-11-20-title1-part{part}.xml" for part in ("1", "2", "60-1")]
     assert draw.items[0].url == "https://www.ecfr.gov/api/versioner/v1/full/2026-11-20/title-1.xml?part=1"
-    assert "2024-05-17" in paths(drawing.draw("ecfr_and_cfr", "ecfr", until=date(2024, 5, 17)))[0]
-    assert paths(drawing.draw("ecfr_and_cfr", "ecfr", until=date(2027, 1, 1))) == paths(draw)
+    assert "2024-05-17" in paths(drawing.draw("ecfr_and_cfr", until=date(2024, 5, 17)))[0]
+    assert paths(drawing.draw("ecfr_and_cfr", until=date(2027, 1, 1))) == paths(draw)
     with pytest.raises(InputError, match="goes back to 2017-01-03"):
-        drawing.draw("ecfr_and_cfr", "ecfr", until=date(2012, 1, 1))
+        drawing.draw("ecfr_and_cfr", until=date(2012, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -410,18 +372,18 @@ def test_titles_of_the_code_are_drawn_at_the_current_release_point(drawing):
     links = "".join(f'<a href="{place.format(title)}">[XML]</a>' for title in ("All", "01", "05A", "54"))
     page = f"<!DOCTYPE html><html><body><h3>Public Law {POINT} (01/23/2026)</h3>{links}</body></html>"
     drawing.site.at("/download/download.shtml", Wire(page.encode(), type="text/html"))
-    draw = drawing.draw("us_code", "olrc")
-    assert paths(draw) == ["usc01.xml", "usc05A.xml", "usc54.xml"]
+    draw = drawing.draw("us_code")
+    assert paths(draw) == [f"usc{title}@{POINT}.xml" for title in ("01", "05A", "54")]
     assert draw.items[0].url == f"https://uscode.house.gov/download/{place.format('01')}"
 
 
 def test_a_title_comes_out_of_its_zip(drawing, tmp_path):
-    item = Item("usc01.xml", f"https://uscode.house.gov/download/xml_usc01@{POINT}.zip", "zip")
+    item = title_with(f"usc:1-1@{POINT}")
     drawing.site.at(urlsplit(item.url).path, as_zip({"usc01.xml": b"<uscDoc/>", "readme.txt": b"x"}))
-    with drawing.client("olrc") as client:
-        (tmp_path / "out").mkdir()
-        files = Downloads(client, "us_code", Folder(tmp_path / "out", 1), print)
-        assert files.had(item).data == b"<uscDoc/>"
+    (tmp_path / "out").mkdir()
+    with Client(FakeClock(), print) as client:
+        files = Downloads(client, "us_code", FEEDS["us_code"], Folder(tmp_path / "out", 1), print)
+        assert files.had(item) == b"<uscDoc/>"
 
 
 def zipped(members):
@@ -453,133 +415,36 @@ def test_a_zip_that_is_damaged_declares_too_much_or_holds_another_number_of_file
         unzipped(data, "usc01.xml", 1000)
 
 
-# --- Congress.gov -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(name="reports")
-def _reports(drawing):
-    names = ("R47324", "IF10354", "IN12354", "98-317")
-    rows = [
-        {"id": name, "publishDate": f"202{n}-05-01T00:00:00Z", "version": 18, "contentType": "Reports"}
-        for n, name in enumerate(names)
-    ]
-
-    def answer(query):
-        start = int(query.get("offset", ["0"])[0])
-        following = {"next": "https://api.congress.gov/v3/crsreport?offset=3&limit=250"} if start == 0 else {}
-        pagination = {"count": len(rows)} | following
-        return as_json({"CRSReports": rows[start : start + 3], "pagination": pagination})
-
-    drawing.site.calls("/v3/crsreport", answer)
-    for name in names:
-        formats = [{"format": "PDF", "url": f"https://www.congress.gov/x/{name}.pdf"}]
-        if name != "98-317":
-            formats.append({"format": "HTML", "url": f"https://www.congress.gov/crs_external_products/{name}.html"})
-        answer_ = {"CRSReport": {"id": name, "version": 18, "formats": formats}}
-        drawing.site.at(f"/v3/crsreport/{name}", as_json(answer_))
-    evil = [{"format": "HTML", "url": "https://evil.example/x.html"}]
-    drawing.site.at("/v3/crsreport/R66666", as_json({"CRSReport": {"version": 18, "formats": evil}}))
-    return lambda **fields: drawing.draw("crs_reports", "congress-api", **fields)
-
-
-def test_reports_are_listed_and_each_says_where_its_page_lies(drawing, reports):
-    draw = reports()
-    assert paths(draw) == ["IF10354v18.html", "IN12354v18.html", "R47324v18.html"]
-    assert draw.items[2].url == "https://www.congress.gov/crs_external_products/R47324.html"
-    assert "1 of 4" in drawing.said[-1]
-
-
-def test_reports_are_narrowed_by_the_day_of_publication(reports):
-    assert paths(reports(since=date(2021, 5, 1), until=date(2021, 5, 1))) == ["IF10354v18.html"]
-
-
 # --- documents of a manifest ------------------------------------------------------------------------------------
 
-
-OF_THE_CFR = (
-    "cfr:12-1009.1@2012",
-    "cfr:1-51.1@2026-11-20",
-    "cfr:1-51.3@2026-11-20",
-    "cfr:1-18.1@ecfr",
-    "cfr:1-x@undated",
-)
-LOCATED = {
-    "bills": (("BILLS-110s2062ris", "BILLS-1"), {"BILLS-110s2062ris.xml": 1}, {"BILLS-1": "none of govinfo's"}),
-    "federal_register": (
-        ("FR-E8-23178", "FR-2001-1", "x"),
-        {"E8-23178.xml": 1},
-        {"FR-2001-1": "HTTP 404", "x": "no document number"},
-    ),
-    "ecfr_and_cfr": (
-        OF_THE_CFR,
-        {
-            "ECFR-2026-11-20-title1-part51.xml": 2,
-            "CFR-2012-title12-vol9.xml": 1,
-            "CFR-2012-title12-vol10.xml": 1,
-            "ECFR-title1.xml": 1,
-        },
-        {"cfr:1-x@undated": "which part"},
-    ),
-    "us_code": (
-        ("usc:9-1@113-31", "usc:9-2@113-31", "usc:5A-1@113-31", "usc:x"),
-        {"usc05A.xml": 1, "usc09.xml": 2},
-        {"usc:x": "which title"},
-    ),
-    "us_code at two release points": (
-        ("usc:9-1@113-31", f"usc:9-1@{POINT}"),
-        {"usc09@113-31.xml": 1, f"usc09@{POINT}.xml": 1},
-        {},
-    ),
-    "crs_reports": (
-        ("R47324v18", "IF10354v17", "98-317v18", "R66666v18", "nothing"),
-        {"R47324v18.html": 1},
-        {
-            "IF10354v17": "served is IF10354v18",
-            "98-317v18": "no HTML of it is served",
-            "R66666v18": "none of those that this feed may reach",
-            "nothing": "no HTML",
-        },
-    ),
-}
 CREC = "CREC-2005-07-20"
-SERVICES = {"federal_register": "federal-register", "us_code": "olrc", "crs_reports": "congress-api"}
-
-
-@pytest.mark.usefixtures("reports")
-@pytest.mark.parametrize("case", LOCATED)
-def test_documents_of_a_manifest_are_found_by_their_ids_or_missing_for_a_reason(drawing, case):
-    bulk(drawing.site, "CFR/2012/title-12: CFR-2012-title12-vol10.xml CFR-2012-title12-vol9.xml readme.xml")
-    row = {"document_number": "E8-23178", "publication_date": "2008-10-01", "full_text_xml_url": "x", "type": "Rule"}
-    drawing.site.at("/api/v1/documents/E8-23178.json", as_json(row))
-    (ids, files, reasons), source = LOCATED[case], case.partition(" ")[0]
-    found, missing = drawing.locate(source, SERVICES.get(source, "govinfo"), *ids)
-    assert [(path, len(ids)) for path, ids in found.items()] == list(files.items())
-    assert missing.keys() == reasons.keys()
-    assert all(reasons[doc_id] in said for doc_id, said in missing.items())
+PARTS = "https://www.ecfr.gov/api/versioner/v1/full/2026-11-20/title-1.xml?part="
+CODE = "https://uscode.house.gov/download/releasepoints/us/pl"
 
 
 @pytest.mark.parametrize(
-    ("kinds", "name", "place"),
+    ("source", "doc_id", "url"),
     [
-        ((BILL,), "BILLS-110s2062ris", "content/pkg/BILLS-110s2062ris/xml/BILLS-110s2062ris.xml"),
-        (LAWS, "PLAW-113publ79-s1001", "bulkdata/PLAW/113/public/PLAW-113publ79.xml"),
-        (LAWS, "PLAW-112pvtl1-s1", "content/pkg/PLAW-112pvtl1/uslm/PLAW-112pvtl1.xml"),
-        ((STATUS,), "BILLS-119hconres4ih", "bulkdata/BILLSTATUS/119/hconres/BILLSTATUS-119hconres4.xml"),
-        ((PRINT,), "CHRG-110hhrg44900", "content/pkg/CHRG-110hhrg44900/html/CHRG-110hhrg44900.htm"),
-        ((GRANULE,), f"{CREC}-pt1-PgH6174", f"content/pkg/{CREC}/html/{CREC}-pt1-PgH6174.htm"),
-        ((BILL,), "BILLS-119hr888ih.txt", None),
-        ((BILL,), "BILLS-119hr888", None),
-        ((BILL,), "BILLSTATUS-119hr888", None),
-        (LAWS, "PLAW-118-public", None),
-        ((PRINT,), "CPRT-118HPRT1", None),
-        ((PRINT,), "CHRG-118hhrg1/../../x", None),
-        ((GRANULE,), "CREC-2018-01-03-pt2-PgH-FrontMatter", None),
-        ((GRANULE,), "CREC-2018-01-03", None),
+        ("bills", "BILLS-110s2062ris", f"{GOVINFO}/content/pkg/BILLS-110s2062ris/xml/BILLS-110s2062ris.xml"),
+        ("public_laws", "PLAW-113publ79-s1001", f"{GOVINFO}/bulkdata/PLAW/113/public/PLAW-113publ79.xml"),
+        ("public_laws", "PLAW-112pvtl1-s1", f"{GOVINFO}/content/pkg/PLAW-112pvtl1/uslm/PLAW-112pvtl1.xml"),
+        ("hearing_transcripts", "CHRG-110hhrg4", f"{GOVINFO}/content/pkg/CHRG-110hhrg4/html/CHRG-110hhrg4.htm"),
+        ("congressional_record", f"{CREC}-pt1-PgH1", f"{GOVINFO}/content/pkg/{CREC}/html/{CREC}-pt1-PgH1.htm"),
+        ("ecfr_and_cfr", "cfr:1-51.3@2026-11-20", f"{PARTS}51"),
+        ("us_code", "usc:5A-1@113-31", f"{CODE}/113/31/xml_usc05A@113-31.zip"),
+        ("us_code", f"usc:9-1@{POINT}", f"{CODE}/119/73not60/xml_usc09@{POINT}.zip"),
+        *(("bills", name, None) for name in ("BILLS-119hr888ih.txt", "BILLS-119hr888", "BILLSTATUS-119hr888", "")),
+        ("public_laws", "PLAW-118-public", None),
+        *(("committee_reports", name, None) for name in ("CPRT-118HPRT1", "CRPT-118srpt1/../../x")),
+        *(("congressional_record", name, None) for name in ("CREC-2018-01-03-pt2-PgH-FrontMatter", CREC)),
+        *(("ecfr_and_cfr", name, None) for name in ("cfr:1-18.1@ecfr", "cfr:12-1009.1@2012", "cfr:1-x@2026-11-20")),
+        ("us_code", "usc:x", None),
+        ("federal_register", "FR-E8-23178", None),
     ],
 )
-def test_a_name_of_govinfo_says_where_its_file_lies_and_names_of_other_kinds_are_no_documents(kinds, name, place):
-    item = first_item(kinds, name)
-    assert (item and item.url) == (place and f"{GOVINFO}/{place}")
+def test_an_id_leads_to_its_file_at_the_publisher_or_to_none(source, doc_id, url):
+    item = FEEDS[source].file_of(doc_id)
+    assert (item and item.url) == url
 
 
 def test_every_bill_of_the_committed_manifest_names_the_file_of_its_package():
@@ -602,7 +467,7 @@ ANY_DAY = {"since": date(2024, 1, 1)}
         ("gao_reports", {}, r"has no feed: .*https://.*--corpus-path"),
         ("cbo_cost_estimates", {}, r"has no feed: .*https://.*--corpus-path"),
         ("statements_of_administration_policy", {}, r"has no feed: .*https://.*--corpus-path"),
-        ("federal_register", {"feed": "zip"}, "Its feeds: documents, issues"),
+        ("crs_reports", {}, r"has no feed: .*https://.*--corpus-path"),
         ("bills", ANY_DAY, "cannot be narrowed by --since"),
         ("us_code", {"congresses": (118,)}, "cannot be narrowed by --congress"),
         ("federal_register", {"congresses": (118,)}, "cannot be narrowed by --congress"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samplers.corpus.near_duplicates import PRICE_OF_PAIR, SHORTEST, jaccard, members, near_duplicates
+from samplers.corpus.near_duplicates import PRICE_OF_PAIR, SHORTEST, jaccard, near_duplicates
 
 VOCABULARY = [f"word{n}" for n in range(5_000)]
 
@@ -56,7 +56,6 @@ def test_copies_with_few_changed_words_are_one_cluster_named_by_its_smallest_id(
         }
     )
     assert near_duplicates(corpus) == {"a": "a", "b": "a", "c": "a", "x": "x", "y": "y"}
-    assert members(near_duplicates(corpus)) == [("a", "b", "c")]
 
 
 def test_case_and_white_space_do_not_keep_two_texts_apart():
@@ -74,7 +73,7 @@ def test_clusters_are_those_of_a_comparison_of_all_pairs(seed):
         texts[f"d{n:03}"] = changed(of, rng.randint(0, len(of) // 25), n)
     corpus = documents(texts)
     found, expected = near_duplicates(corpus), brute_force(corpus, 0.8)
-    assert len(members(expected)) > 10
+    assert len(set(expected.values())) < 150
     assert found == expected
 
 
@@ -152,9 +151,3 @@ def test_texts_that_are_all_nearly_alike_enough_cost_no_square_of_their_number(m
 
 def test_no_documents_give_no_clusters():
     assert near_duplicates({}) == {}
-    assert members({}) == []
-
-
-def test_clusters_are_listed_largest_first_then_by_id():
-    clusters = {"a": "a", "b": "b", "c": "b", "d": "d", "e": "d", "f": "d", "g": "g", "h": "g"}
-    assert members(clusters) == [("d", "e", "f"), ("b", "c"), ("g", "h")]

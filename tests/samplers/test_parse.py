@@ -1,21 +1,17 @@
 from collections import Counter
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from runner.base.errors import DocumentError, InputError
+from runner.base.errors import InputError
 from runner.base.records import Document
-from samplers.corpus import outcome
 from samplers.corpus import parse as reading_module
-from samplers.corpus.inputs import CorpusFile
-from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus, swallowing
-from samplers.registry import SOURCES, source_format
+from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus
+from samplers.registry import source_format
 from samplers.source_format import FileContent, SourceFormat
 from tests.support.reader_goldens import fixtures
-from tests.support.small_bills import bill, in_folder, numbered
+from tests.support.small_bills import in_folder, numbered
 
 BILLS = [path for path in fixtures("bills") if path.name.startswith("BILLS-")]
 
@@ -54,56 +50,6 @@ def test_an_equal_document_is_dropped_and_another_text_of_one_id_quarantined(tmp
     assert reading.quarantined == [("z/other.xml", expected)]
 
 
-def test_a_contradiction_is_kept_with_its_place(tmp_path):
-    files = {"x/BILLS-117hr1ih.xml": bill("x", title="104 HR 1 IH: Title"), "y.xml": bill("y", title="104 HR 2 IH: T")}
-    assert read(tmp_path, files).contradictions == [
-        ("x/BILLS-117hr1ih.xml", "read as BILLS-104hr1ih, but its file name says 117hr1ih"),
-    ]
-
-
-SWALLOWED = {
-    "crs_reports": ("CRS R11111: Oil", "Report No.: R22222", "R22222"),
-    "federal_register": ("Rule 2031-11111", "[FR Doc. 2031-22222 Filed 5-4-31]", "2031-22222"),
-    "bills": ("H.R. 1 (117th Congress)", "H. R. 22", "H. R. 22"),
-    "us_code": ("§ 1. Oil (9 U.S.C.)", "§ 22a. Lamps", "22a"),
-    "public_laws": ("Section 1, Public Law 140-7", "SEC. 22. LAMPS.", "22"),
-    "hearing_transcripts": ("Hearing (131st Congress)", "[House Hearing, 131 Congress]", "House Hearing, 131 Congress"),
-    "congressional_record": (
-        "195 Cong. Rec. H1",
-        "[Congressional Record Volume 195, 1]",
-        "Congressional Record Volume 195",
-    ),
-    "committee_reports": ("House Report 131-1", "[House Report 131-22]", "House Report 131-22"),
-    "ecfr_and_cfr": ("§ 1.1 (91 CFR Part 1)", "§ 1.22 Lamps.", "1.22"),
-    "cbo_cost_estimates": ("CBO cost estimate: H.R. 1, Oil", "S. 22, Lamps", "S. 22"),
-    "statements_of_administration_policy": ("Statement: H.R. 1 – Oil", "H.R. 22 – Lamps", "H.R. 22"),
-}
-
-
-@pytest.mark.parametrize("source", [name for name, spec in SOURCES.items() if spec.trigger_order])
-def test_a_document_that_has_swallowed_another_is_named_with_its_length_and_the_others_number(source):
-    unit = SOURCES[source].unit
-    title, line, number = SWALLOWED.get(source, ("GAO-1", "", ""))
-    texts = [
-        "Words.",
-        f"Words.\n{line}\nWords.",
-        f"Words of {line}\nWords.",
-        "x" * (unit.longest or 1),
-        "x" * (unit.longest + 1),
-    ]
-    documents = [Document(f"d{n}", text, title, "", "", "") for n, text in enumerate(texts)]
-    # Its own number may stand there again.
-    documents.append(Document("d5", texts[1], f"{title}; {number}", "", "", ""))
-    holding = [("d1", len(texts[1]), number)] if number else []
-    long = [("d4", unit.longest + 1, "")] if unit.longest else []
-    assert list(swallowing(documents, unit)) == holding + long
-
-
-def test_what_may_hold_others_is_in_the_reading(tmp_path):
-    reading = read(tmp_path, {"a.xml": numbered(1, "x" * 340_001), "b.xml": numbered(2)})
-    assert reading.swallowing == [(reading.documents[0].doc_id, len(reading.documents[0].text), "")]
-
-
 def test_up_to_two_percent_may_be_unreadable(tmp_path):
     reading = read(tmp_path, many(49) | {"bad.xml": b"<bill>"})
     assert QUARANTINE_LIMIT == 0.02
@@ -121,27 +67,6 @@ def test_more_than_two_percent_unreadable_stops_the_run_and_counts_ten_reasons(t
     assert message.count("12 x the root element is <html>") == message.count("(first bad00.xml)") == 1
     assert message.count("1 x malformed XML") == 9
     assert "and 2 more reasons" in message
-
-
-HTM = b"<html><body><pre>\n[Congressional Bills 199th Congress]\n[From the U.S. Government Publishing Office]\n"
-REGISTER = b'<?xml version="1.0"?>\n<frDoc xmlns="http://schemas.gpo.gov/xml/uslm"><meta/></frDoc>'
-
-
-def test_files_that_are_not_read_are_counted_by_what_they_are(tmp_path):
-    others = {f"{n}.htm": HTM for n in range(5)} | {"a.htm": b"<html>", "BILLS-199hr1ih.pdf": b"%PDF-", "b.pdf": b""}
-    by_kind = read(tmp_path, many(3) | others).ignored
-    assert sorted(by_kind.values()) == [1, 1, 6]
-    ((kind, _),) = Counter(by_kind).most_common(1)
-    assert kind == str(SOURCES["bills"].unread[0])
-
-
-def test_a_folder_of_a_format_that_is_not_read_is_told_what_to_take(tmp_path):
-    with pytest.raises(InputError) as caught:
-        read(tmp_path, {f"{n}.htm": HTM for n in range(5)})
-    assert f"5 x {SOURCES['bills'].unread[0]}\n" in str(caught.value)
-    with pytest.raises(InputError) as caught:
-        read(tmp_path, many(3) | {f"FR{n}.xml": REGISTER for n in range(4)})
-    assert f"4 x {SOURCES['federal_register'].unread[0]} (first FR0.xml)\n" in str(caught.value)
 
 
 def test_a_file_of_another_source_is_named_as_such(tmp_path):
@@ -196,9 +121,7 @@ def planted(monkeypatch):
 
     def plant(**fields: object) -> None:
         row = SourceFormat(lines_reader, suffixes=(".txt", ".text"), **fields)
-        monkeypatch.setitem(SOURCES, "any", SOURCES["demo"])
-        for module in (reading_module, outcome):
-            monkeypatch.setattr(module, "source_format", lambda _: row)
+        monkeypatch.setattr(reading_module, "source_format", lambda _: row)
 
     return plant
 
@@ -269,52 +192,3 @@ def test_a_corpus_of_nothing_but_what_is_out_of_scope_is_an_input_error(tmp_path
     planted()
     with pytest.raises(InputError, match="holds no document of any: 1 left out as notices"):
         read_corpus(in_folder(tmp_path, {"1.txt": b"b notice"}), "any")
-
-
-def test_sidecars_are_no_documents_and_reach_the_source(tmp_path, planted):
-    seen = {}
-
-    def enrich(documents, sidecars):
-        seen.update(sidecars)
-        return [replace(item, stratum="enriched") for item in documents]
-
-    planted(sidecar=r"(^|/)index\.(yaml|txt)$", enrich=enrich)
-    reading = read_corpus(in_folder(tmp_path, {"a/1.txt": b"d1", "a/index.txt": b"d2", "index.yaml": b"y"}), "any")
-    assert seen == {"a/index.txt": b"d2", "index.yaml": b"y"}
-    assert [item.stratum for item in reading.documents] == ["enriched"]
-    assert (reading.n_files, sum(reading.ignored.values())) == (1, 0)
-
-
-def titled(documents, sidecars):
-    """Documents with the words of all sidecars as their stratum."""
-    if "recursion" in "".join(map(bytes.decode, sidecars.values())):
-        raise RecursionError
-    for place, data in sidecars.items():
-        if data == b"bad":
-            raise DocumentError(place, "no list")
-    return [replace(item, stratum=b"+".join(sidecars.values()).decode()) for item in documents]
-
-
-def test_a_sidecar_that_cannot_be_used_is_quarantined_and_the_others_count(tmp_path, planted):
-    planted(sidecar="yaml$", enrich=titled)
-    files = {f"{n}.txt": f"d{n}".encode() for n in range(200)}
-    sidecars = {"a.yaml": b"good", "b.yaml": b"bad", "c.yaml": b"recursion", "d.yaml": b"fine"}
-    reading = read_corpus(in_folder(tmp_path, files | sidecars), "any")
-    assert reading.quarantined == [("b.yaml", "no list"), ("c.yaml", "nested too deep")]
-    assert {item.stratum for item in reading.documents} == {"good+fine"}
-
-
-def test_of_two_sidecars_with_one_path_and_other_bytes_the_second_is_quarantined(tmp_path, planted, monkeypatch):
-    planted(sidecar="yaml$", enrich=titled)
-    listed = [("a.yaml", b"good"), ("a.yaml", b"other"), ("a.yaml", b"good"), *HUNDRED.items()]
-    files = [CorpusFile(place, len(data), partial(bytes, data)) for place, data in listed]
-    monkeypatch.setattr(reading_module, "corpus_files", lambda *_, **__: nullcontext(files))
-    reading = read_corpus(tmp_path, "any")
-    assert [place for place, _ in reading.quarantined] == ["a.yaml"]
-    assert {item.stratum for item in reading.documents} == {"good"}
-
-
-def test_a_sidecar_with_an_endless_word_changes_nothing(tmp_path, planted):
-    planted(sidecar="yaml$", enrich=titled)
-    reading = read_corpus(in_folder(tmp_path, {"1.txt": b"d1", "a.yaml": b"x" * 1_000_000}), "any")
-    assert [item.stratum for item in reading.documents] == ["stratum"]

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from runner.base.errors import DocumentError
-from samplers.corpus.recognise import BILL_STATUS, named_elsewhere, recognised
+from samplers.corpus.recognise import named_elsewhere, recognised
 from samplers.registry import SAMPLERS, SOURCES, source_format
 from tests.support.reader_goldens import fixtures
 from tests.support.reader_mutations import RUNS
@@ -30,7 +30,6 @@ PRE = b"<html>\n<title> - A TITLE</title>\n<body><pre>\n"
         (b"<CFRGRANULE>", "a.xml", "ecfr_and_cfr"),
         (b"<PART><EAR>Pt. 9</EAR>", "a.xml", "ecfr_and_cfr"),
         (b'<DIV5 N="1" TYPE="PART">', "a.xml", "ecfr_and_cfr"),
-        (b"<billStatus>", "a.xml", BILL_STATUS),
         (PRE + b"[House Hearing, 199 Congress]", "a.htm", "hearing_transcripts"),
         (PRE + b"[Senate Hearing 199-1]", "a.htm", "hearing_transcripts"),
         (PRE + b"[Congressional Record Volume 1, Number 2 (Monday)]", "a.htm", "congressional_record"),
@@ -64,36 +63,6 @@ def test_a_file_of_another_source_is_named_with_what_gave_it_away():
     assert named_elsewhere(b"<bill>", "a", "bills") == ""
 
 
-UNREAD = [
-    (b"<html><body><pre>\n[Congressional Bills 199th Congress]\n", "a.htm", "bills"),
-    (b"%PDF-1.7", "x/BILLS-199hr1ih.pdf", "bills"),
-    (b"# HR 1: Ferries\n\n- Congress: 199\n- Origin chamber: House\n", "a.md", "bills"),
-    (b"<html><body><pre>\n[Federal Register Volume 9, Number 8 (Monday)]", "a.htm", "federal_register"),
-    (b'<?xml version="1.0"?>\n<frDoc xmlns="http://schemas.gpo.gov/xml/uslm">', "a.xml", "federal_register"),
-    (b'<?xml-stylesheet href="uslm.css"?><cfrDoc xmlns="x">', "a.xml", "ecfr_and_cfr"),
-    (b'<statuteCompilation xmlns="x">', "COMPS-9.xml", "public_laws"),
-    (b"<html><pre>\n[199th Congress Public Law 9]\n", "a.htm", "public_laws"),
-    (b"<html><head></head><body><!-- documentid:9_1 usckey:9 -->", "a.htm", "us_code"),
-    (b"<!DOCTYPE html><html><body>", "R99999v3.html", "crs_reports"),
-]
-
-
-@pytest.mark.parametrize(("data", "name", "source"), UNREAD)
-def test_a_format_that_is_not_read_is_named_with_what_to_take_instead_whatever_the_source(data, name, source):
-    said = str(SOURCES[source].unread[0])
-    assert {named_elsewhere(data, name, asked) for asked in SAMPLERS} == {said}
-    assert "https://" in said
-    assert "\n" not in said
-
-
-@pytest.mark.parametrize("source", SAMPLERS)
-def test_no_reader_takes_a_file_of_a_format_that_is_not_read(source):
-    for data, name, _ in UNREAD:
-        if name.endswith(source_format(source).suffixes):
-            with pytest.raises(DocumentError):
-                source_format(source).read(data + b"\n<p>Some text.</p></html>", name, frozenset())
-
-
 def test_the_words_that_stand_first_tell_the_source():
     report, record = b"[House Report 199-1]", b"[Congressional Record Volume 1]"
     assert recognised(PRE + report + b"\n" + record, "a.htm").source == "committee_reports"
@@ -116,7 +85,7 @@ def test_long_runs_of_one_sign_are_of_no_source(run):
     assert recognised(PRE + (run * 20_000).encode(), "a.htm").source == ""
 
 
-OF_FOLDER = {"bill_status": BILL_STATUS, "bills_119_markdown": ""}
+OF_FOLDER = {"bill_status": "", "bills_119_markdown": ""}
 
 
 @pytest.mark.shared

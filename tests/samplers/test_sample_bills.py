@@ -1,12 +1,10 @@
-import re
 from pathlib import Path
 
 import pytest
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH
-from samplers.sources.bills import FORMAT, SIDECAR
+from samplers.sources.bills import FORMAT
 from tests.support.small_bills import bill
 
 FIXTURES = Path(__file__).parents[1] / "data" / "bills"
@@ -34,26 +32,24 @@ def test_the_document_wins_over_a_file_name_that_says_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "form", "name", "doc_id", "contradictions"),
+    ("title", "form", "name", "doc_id"),
     [
         # The form decides, whatever the catalogue title says; so do form and name together if the form has no Congress.
-        ("111 HR 9 RH", "113th CONGRESS", "BILLS-113hr9rh.xml", "BILLS-113hr9rh", ("catalogue title says 111hr9rh",)),
-        ("104 HR 9 IH: T", "", "BILLS-117hr9ih.xml", "BILLS-117hr9ih", ("catalogue title says 104hr9ih",)),
-        ("113 HR 9 RH: T", "113th CONGRESS", "BILLS-113hr9rh.xml", "BILLS-113hr9rh", ()),
-        ("112 HR 9 IH: T", "112th CONGRESS", "BILLS-113hr9ih.xml", "BILLS-112hr9ih", ("file name says 113hr9ih",)),
-        ("116 HR 9 IH: T", "", "download.xml", "BILLS-116hr9ih", ()),
-        ("116 HR 8 IH: T", "", "BILLS-117hr9ih.xml", "BILLS-117hr9ih", ("catalogue title says 116hr8ih",)),
-        ("112 HR 9 EH", "112th CONGRESS", "BILLS-112hr9ih.xml", "BILLS-112hr9ih", ("catalogue title says 112hr9eh",)),
+        ("111 HR 9 RH", "113th CONGRESS", "BILLS-113hr9rh.xml", "BILLS-113hr9rh"),
+        ("104 HR 9 IH: T", "", "BILLS-117hr9ih.xml", "BILLS-117hr9ih"),
+        ("113 HR 9 RH: T", "113th CONGRESS", "BILLS-113hr9rh.xml", "BILLS-113hr9rh"),
+        ("112 HR 9 IH: T", "112th CONGRESS", "BILLS-113hr9ih.xml", "BILLS-112hr9ih"),
+        ("116 HR 9 IH: T", "", "download.xml", "BILLS-116hr9ih"),
+        ("116 HR 8 IH: T", "", "BILLS-117hr9ih.xml", "BILLS-117hr9ih"),
+        ("112 HR 9 EH", "112th CONGRESS", "BILLS-112hr9ih.xml", "BILLS-112hr9ih"),
     ],
 )
-def test_what_names_another_bill_than_the_one_read_is_said(
-    title: str, form: str, name: str, doc_id: str, contradictions: tuple[str, ...]
+def test_form_and_name_decide_which_bill_it_is_before_the_catalogue(
+    title: str, form: str, name: str, doc_id: str
 ) -> None:
     stated = f"<congress>{form}</congress>" if form else ""
     data = bill("x", title, f"{stated}<legis-num>H. R. 9</legis-num>")
-    content = FORMAT.read(data, name, frozenset())
-    assert content.documents[0].doc_id == doc_id
-    assert content.contradictions == tuple(f"read as {doc_id}, but its {said}" for said in contradictions)
+    assert FORMAT.read(data, name, frozenset()).documents[0].doc_id == doc_id
 
 
 def test_a_suffix_of_the_file_name_keeps_two_renderings_of_one_version_apart() -> None:
@@ -125,40 +121,3 @@ def test_a_catalogue_title_that_ends_with_a_printed_line_gives_way_to_the_whole_
     form = f"<official-title>{whole}</official-title>"
     document = read_bill(bill("x", title=f"110 HR 1 IH: {catalogue}", form=form), "x.xml")
     assert document.title.endswith("to light lamps, and for other purposes")
-
-
-def status(congress: int, kind: str, number: int, area: str, prefix: str = "") -> bytes:
-    """A file in the present form, or in the older one, whose names begin with "bill"."""
-    names = ("billType", "billNumber") if prefix else ("type", "number")
-    facts = f"<congress>{congress}</congress><{names[0]}>{kind}</{names[0]}><{names[1]}>{number}</{names[1]}>"
-    stated = f"<policyArea><name>{area}</name></policyArea>" if area else ""
-    return f"<billStatus><bill>{facts}<subjects>{stated}</subjects>{stated}</bill></billStatus>".encode()
-
-
-def test_bill_status_files_put_the_policy_area_behind_the_stratum() -> None:
-    bills = [read(path.name) for path in BILLS if path.stem in ("BILLS-117hr9001ih", "BILLS-118s9002rs")]
-    files = {
-        "status/BILLSTATUS-117hr9001.xml": status(117, "HR", 9001, "Water Resources", "bill"),
-        "status/BILLSTATUS-118s9002.xml": status(118, "S", 9002, ""),
-    }
-    assert FORMAT.enrich is not None
-    enriched = FORMAT.enrich(bills, files)
-    assert [document.stratum for document in enriched] == [
-        "117/house/introduced/short/Water Resources",
-        "118/senate/reported/short",
-    ]
-    assert [document.sha256 for document in enriched] == [document.sha256 for document in bills]
-
-
-def test_bill_status_files_are_sidecars_and_bills_are_not() -> None:
-    assert re.search(SIDECAR, "bill_status/BILLSTATUS-117hr9001.xml")
-    assert re.search(SIDECAR, "DEV-BILLSTATUS-115hr367.xml")
-    assert not re.search(SIDECAR, "bills/BILLS-117hr9001ih.xml")
-
-
-@pytest.mark.parametrize("data", [b"<bill/>", b"<billStatus/>", b"<billStatus>"])
-def test_a_sidecar_that_is_no_bill_status_is_an_error_with_its_place(data: bytes) -> None:
-    assert FORMAT.enrich is not None
-    with pytest.raises(DocumentError) as caught:
-        FORMAT.enrich([], {"x/BILLSTATUS-1hr1.xml": data})
-    assert caught.value.name == "x/BILLSTATUS-1hr1.xml"

@@ -2,10 +2,12 @@
 
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
+
+import httpx
 
 from tests.support.loopback import NOTHING_HERE, Loopback, Request, Wire, as_json
 
@@ -35,6 +37,20 @@ def bulk_listing(*, folders: tuple[str, ...] = (), files: tuple[str, ...] = (), 
     ]
     rows += [row | {"name": n, "justFileName": n, "displayLabel": n, "folder": False, "size": size} for n in files]
     return as_json({"files": rows})
+
+
+def lead(origins: Mapping[str, str], put: Callable[..., None] = setattr) -> None:
+    """Make requests to official hosts lead to servers of this machine, and those to any other host nowhere."""
+    send = httpx.HTTPTransport.handle_request
+
+    def handle(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        if request.url.host not in origins:
+            raise httpx.ConnectError(f"nothing leads to {request.url.host}")
+        there = httpx.URL(origins[request.url.host])
+        request.url = request.url.copy_with(scheme=there.scheme, host=there.host, port=there.port)
+        return send(self, request)
+
+    put(httpx.HTTPTransport, "handle_request", handle)
 
 
 Answerer = Callable[[dict[str, list[str]]], Wire]

@@ -62,7 +62,7 @@ def chunker_of(source: str) -> Chunker:
 
 
 class Answered(NamedTuple):
-    """What came of one input: documents read (1 for a sidecar), what is wrong with the answer, seconds taken."""
+    """What came of one input: documents read, what is wrong with the answer, seconds taken."""
 
     number: int
     n_documents: int
@@ -71,14 +71,9 @@ class Answered(NamedTuple):
 
 
 def files_of(row: SourceFormat, folder: Path) -> list[Path]:
-    """Return the files below a folder that the source takes, sidecars included, by path."""
+    """Return the files below a folder that the source takes, by path."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [path for path in paths if is_sidecar(row, path.name) or path.name.lower().endswith(row.suffixes)]
-
-
-def is_sidecar(row: SourceFormat, name: str) -> bool:
-    """Return whether the file of that name says more about documents and is none."""
-    return bool(row.sidecar and re.search(row.sidecar, name))
+    return [path for path in paths if path.name.lower().endswith(row.suffixes)]
 
 
 def case(source: str, files: Sequence[Path], seed: int, number: int) -> tuple[bytes, str, str]:
@@ -90,12 +85,9 @@ def case(source: str, files: Sequence[Path], seed: int, number: int) -> tuple[by
 
 
 def answer(source: str, data: bytes, name: str) -> tuple[int, list[str]]:
-    """Return how many documents an input holds, 1 for a sidecar, and what is wrong with them or their chunks."""
+    """Return how many documents an input holds, and what is wrong with them or their chunks."""
     row = row_of(source)
     try:
-        if row.enrich is not None and is_sidecar(row, name):
-            row.enrich((), {name: data})
-            return 1, []
         documents = [d for d in row.read(data, name, frozenset(row.options)).documents if not fault(d)]
         chunked = chunker_of(source)
         return len(documents), [flaw for d in documents for flaw in (*_flaws(d), *_flaws_of_chunks(d, chunked(d)))]

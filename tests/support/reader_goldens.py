@@ -22,7 +22,7 @@ SHOWN = 60
 
 
 def fixtures(source: str) -> list[Path]:
-    """Return the source's fixture files in the order of their names, sidecars included."""
+    """Return the source's fixture files in the order of their names."""
     folder = DATA / source
     return [path for path in sorted(folder.glob("*")) if path.is_file() and path.suffix != GOLDEN]
 

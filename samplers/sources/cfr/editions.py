@@ -10,7 +10,6 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from samplers.formats.gpo.inline import line_of
-from samplers.formats.stated import contradictions
 
 CURRENT = "ecfr"
 """The edition of eCFR files that state no date: what govinfo's bulk data and ecfr.gov serve at any time."""
@@ -85,17 +84,6 @@ def edition(root: etree._Element, name: str) -> Edition:
     if not title:
         raise DocumentError(name, "neither the file nor its name states a title of the CFR")
     return Edition(title, date, is_ecfr)
-
-
-def contradicted(its: Edition, name: str) -> tuple[str, ...]:
-    """Return what the name of a file says of its title and edition though the file says otherwise."""
-    days = (_DATE if its.is_ecfr else _YEAR).findall(name)
-    title = (_TITLE.findall(name) or [""])[-1].lstrip("0")
-    dated = its.date if its.date not in (CURRENT, UNDATED) else ""
-    return (
-        *contradictions(f"title {its.title}", ("file name", f"title {title}" if title else "", f"title {its.title}")),
-        *contradictions(f"of {dated}", ("file name", (days or [""])[-1], dated)),
-    )
 
 
 def _attributes(root: etree._Element, attribute: str, *tags: str) -> Iterator[str]:

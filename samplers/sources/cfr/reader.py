@@ -22,7 +22,7 @@ from samplers.formats.stated import bucket
 from samplers.formats.uslm.units import free_id
 from samplers.formats.uslm.walk import walk
 from samplers.source_format import WHOLE_TITLE, Card, FileContent, SourceFormat
-from samplers.sources.cfr.editions import Edition, annual_year, contradicted, edition, order
+from samplers.sources.cfr.editions import Edition, annual_year, edition, order
 from samplers.sources.cfr.text import Block, BlockReader, body, label_of, marked_beginnings, visible
 
 UNITS: Mapping[str, str] = {"SECTION": "section", "DIV8": "section", "APPENDIX": "appendix", "DIV9": "appendix"}
@@ -98,7 +98,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         line, blocks = reader.read(unit)
         if line:
             documents.append(_document(unit, around, line, blocks, its_edition, used))
-    return FileContent(tuple(documents), left_out + reader.left_out, contradictions=contradicted(its_edition, name))
+    return FileContent(tuple(documents), left_out + reader.left_out)
 
 
 def _units(root: etree._Element, left_out: Counter[str]) -> Iterator[tuple[etree._Element, _Around]]:

@@ -6,7 +6,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
-from samplers.formats.stated import bucket, contradictions, stem_of
+from samplers.formats.stated import bucket, stem_of
 from samplers.formats.text_writer import Outline, visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.committee_reports.contents import find_contents
@@ -26,7 +26,6 @@ _NUMBER = re.compile(
     r"\n*\[(?P<chamber>House|Senate) (?P<executive>Executive )?Report (?P<congress>\d{1,3})-(?P<number>\d{1,4})"
     r"(?:,? Part (?P<part>\d{1,2}|[IVX]{1,5}))?\]\n"
 )
-_PACKAGE = re.compile(r"CRPT-\d{1,3}[hse]rpt\d{1,4}(?:-pt\d{1,2})?(?!\w)")
 _FIRST_RULE = re.compile(r"^={40,}$", re.M)
 _SMALL_RULE = re.compile(r"^ {4,}_{4,}$", re.M)
 _MEASURE = re.compile(r"\[To accompany ([^\]]{1,120})\]")
@@ -56,11 +55,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     outline = written(body, contents, left_out, keeps_law=EXISTING_LAW in options)
     if not outline.length:
         raise DocumentError(name, "no text after the cover")
-    document = _document(number, head, end, outline, name)
-    named = _PACKAGE.match(stem_of(name))
-    is_other = named and not f"{document.doc_id}-".startswith(f"{named[0]}-")
-    told = contradictions(document.doc_id, ("file name", named[0] if named and is_other else "", document.doc_id))
-    return FileContent((document,), left_out, contradictions=told)
+    return FileContent((_document(number, head, end, outline, name),), left_out)
 
 
 FORMAT = SourceFormat(

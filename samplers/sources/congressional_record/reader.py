@@ -8,7 +8,7 @@ from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
-from samplers.formats.stated import bucket, contradictions, day_of, stem_of
+from samplers.formats.stated import bucket, day_of, stem_of
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.congressional_record.lines import Line, lines_of
@@ -39,7 +39,6 @@ _HEADER = re.compile(
 _SECTION = re.compile(r"\[(House|Senate|Extensions of Remarks|Daily Digest)\]")
 _PAGES = re.compile(r"\[Pages? ([A-Z]{0,2}\d{1,6})")
 _STEM = re.compile(r"CREC-(?P<date>\d{4}-\d\d-\d\d)-pt\d{1,2}-Pg(?P<page>[A-Z]{0,2}\d{1,6}(?![\w.]))?[\w.-]{0,40}")
-_OF_TITLE = re.compile(r"\((?:[A-Z][a-z]{5,8}, )?([A-Z][a-z]{2,8} \d{1,2}, \d{4})\)")
 _DATE = re.compile(r"(?:[A-Z][a-z]{5,8}, )?[A-Z][a-z]{2,8} \d{1,2}, \d{4}")
 
 
@@ -53,7 +52,6 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     left_out["header"] += visible(header[0])
     rest, volume, day = header["rest"], header["volume"], header["day"] or ""
     section, first_page = (match[1] if (match := printed.search(rest)) else "" for printed in (_SECTION, _PAGES))
-    of_title = _OF_TITLE.search(page.title)
     body = page.text[header.end() - 1 :]
     del page, header  # Else the page's text stays beside each later one.
     lines = lines_of(body, section == DIGEST, left_out)
@@ -64,10 +62,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     # The name gives id and date unless the header states another day.
     doc_id, date = stem_of(name), str(day_of(day) or "")
     named = _STEM.fullmatch(doc_id)
-    its_name, its_title = named["date"] if named else "", str(day_of(of_title[1]) or "") if of_title else ""
-    told = contradictions(f"of {date}", ("file name", its_name, date), ("title", its_title, date))
-    if named and date == its_name:
-        told += contradictions(f"page {first_page} of that day", ("file name", named["page"] or "", first_page))
+    its_name = named["date"] if named else ""
     if named and date in ("", its_name):
         date = its_name
     elif date and first_page:
@@ -88,7 +83,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         sections=written.sections(by_rank=True),
         status="short" if written.length < SHORT else "",
     )
-    return FileContent((document,), left_out, contradictions=told)
+    return FileContent((document,), left_out)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import chain, takewhile
+from itertools import takewhile
 
 from lxml import etree
 
@@ -13,7 +13,7 @@ from runner.base.records import Document, Section
 from samplers.formats.gpo.inline import line_of, n_visible, settle, take_out
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.safe_xml import local_name, parse
-from samplers.formats.stated import DATE, bucket, contradictions, day_of
+from samplers.formats.stated import bucket
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.federal_register.text import ANNOUNCED, FederalRegisterText
 
@@ -38,9 +38,6 @@ TYPES: Mapping[str, tuple[str, str]] = {
 
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _NUMBER = re.compile(r"FR Doc\.?\s*(?:No\.?:?\s*)?([A-Z]?\d+(?:[-–][A-Z]?\d+)+|[A-Z]\d[-–]\d+)")
-_NAMED = re.compile(r"(?:^|_|^FR-)((?:[A-Z]\d{1,2}-)?(?:\d{4}|\d\d|[A-Z]\d)-\d{3,5})(?=$|-\w{1,8}$)")
-"""A document's number as the whole name of its file, or the end of it."""
-_DAY = re.compile(r"^FR-(\d{4}-\d\d-\d\d)(?!\d)")
 _FILED = re.compile(r"Filed\s+\d+-\d+-(\d\d)\b")
 _OF_CORRECTION = re.compile(r"C\d+-")
 _CORRECTION = re.compile(r"(?:\w{1,20} )?Corrections?\.?", re.I)
@@ -68,7 +65,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     left_out.update(settle(root, name))
     _rearrange(root)
     dated = " ".join(map(line_of, root.iterchildren("DATE"))) if is_issue else ""
-    issued, days = _YEAR.search(dated), re.findall(DATE, dated)
+    issued = _YEAR.search(dated)
     stem = re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml")) or "unnamed"
     skipped: Counter[str] = Counter()
     documents: dict[str, Document] = {}
@@ -97,11 +94,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
         take_out(element)
     if is_issue:
         left_out["contents and headings of the issue"] = n_visible(root)
-    # The day of an issue and the number of a single document count, whatever the name of the file says.
-    day, named = str(day_of(days[0]) or "") if days else "", (_DAY if is_issue else _NAMED).search(stem)
-    counts = [day] if is_issue else [document.family.removeprefix("FR-") for document in documents.values()]
-    told = [contradictions(read_as, ("file name", named[1], read_as)) for read_as in counts if named]
-    return FileContent(tuple(documents.values()), left_out, dict(skipped), supplied, tuple(chain.from_iterable(told)))
+    return FileContent(tuple(documents.values()), left_out, dict(skipped), supplied)
 
 
 FORMAT = SourceFormat(

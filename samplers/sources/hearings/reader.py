@@ -12,7 +12,7 @@ from runner.base.records import Document, Section, Span
 from samplers.formats.headings import cut
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
 from samplers.formats.printed.text import END_MARK, GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
-from samplers.formats.stated import bucket, contradictions, ordinal
+from samplers.formats.stated import bucket, ordinal
 from samplers.formats.text_writer import visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.hearings.front import RUNNING, announced, contents_at, front
@@ -57,7 +57,6 @@ class _Facts(NamedTuple):
     chamber: str
     committee: str
     headline: str
-    contradictions: tuple[str, ...]
 
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
@@ -101,7 +100,7 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
         sections=tuple(_sections(outline, kept, ends, named)),
         status="" if turns else "no speech",
     )
-    return FileContent((document,), left_out, contradictions=facts.contradictions)
+    return FileContent((document,), left_out)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
@@ -149,10 +148,8 @@ def _facts(title: str, opening: str, name: str, cover: Sequence[str]) -> _Facts:
         doc_id = named[0]
     else:
         doc_id = printed if jacket and printed else re.sub(r"[^\w.-]+", "-", name.rpartition("/")[2].rpartition(".")[0])
-    is_other = named and not doc_id.lower().startswith(printed.lower())
     return _Facts(
         doc_id=doc_id,
-        contradictions=contradictions(doc_id, ("cover", printed if is_other else "", doc_id)),
         congress=congress,
         chamber=chamber,
         committee=re.sub(r",(?=\w)", ", ", committee["on"].strip(" ,.")) if committee else "",
