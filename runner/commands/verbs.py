@@ -351,9 +351,9 @@ GROUPS["Look closer"] = (
         --option WORD...   an option of the source's reader
         --again FILE   a version's corpus.jsonl: its documents and no others
         --max-mb N=500   most that the folder may hold, 500""",
-        """govinfo's API takes a key of api.data.gov from the environment: PER_SOURCE_EVAL_GOVINFO_KEY.
-        docs/sources.md says what each feed lists. A run that was stopped goes on with the same files when it is run again.
-        exit codes: 0 done, 2 usage or input error, 4 a document is changed or missing, 5 server, network, disk or limit""",
+        """govinfo's API takes a key of api.data.gov from the environment: PER_SOURCE_EVAL_GOVINFO_KEY. docs/sources.md
+        says what each feed lists. A run that was stopped goes on with the same files when it is run again.
+        exit codes: 0 done, 2 usage or input error, 4 a document is changed or missing, 5 server, network or disk""",
         """Downloads a source's documents from its official publisher into a folder, for --corpus-path: a seeded,
         stratified draw of what is published, or with --again the documents of a manifest, each held to the manifest's
         digest.""",
