@@ -262,7 +262,7 @@ _ROWS = (
         baseline=EXTERNAL_BASELINE,
         policy="external",
         sample_size=1_000_000,
-        elsewhere="collections are published as archives; docs/collections.md says where",
+        elsewhere="collections are published as archives; docs/tools.md says where",
         queries=(),
     ),
 )

@@ -1,7 +1,7 @@
 """Write the page of public collections (our scores, published values, tests): `python -m runner.commands.matrix`.
 
-DOCS/matrix.md is made from DOCS/matrix/published.yaml and the runs below DOCS/matrix/runs. RESULTS, the results.json of
-external collections (`run beir`), first write a run of each of their cells there, ids and figures alone.
+DOCS/matrix/README.md is made from published.yaml and runs/ beside it. RESULTS, the results.json of external collections
+(`run beir`), first write a run of each of their cells there, ids and figures alone.
 """
 
 import argparse
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--docs", type=Path, default=WORKPLACE / "docs", metavar="DOCS", help="default: docs")
     parser.add_argument("--check", action="store_true", help="compare with the page that is there; write nothing")
     options = parser.parse_args(arguments)
-    page: Path = options.docs / "matrix.md"
+    page: Path = options.docs / "matrix" / "README.md"
     try:
         for path in add_runs(options.results, options.docs / "matrix" / "runs") if options.results else ():
             answer(f"wrote {display(path)}")

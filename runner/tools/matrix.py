@@ -347,9 +347,9 @@ def _ends(interval: Sequence[float]) -> str:
 
 
 def write_matrix(path: Path, *, check: bool) -> None:
-    """Write the page of the folder matrix/ beside it or, with `check`, hold it to that; an edited one is an error."""
+    """Write the page of the folder it is in or, with `check`, raise IntegrityError if it is another."""
     refuse_special(path)
-    content = matrix_page(path.with_suffix(""))
+    content = matrix_page(path.parent)
     if not check:
         with disk_errors(path):
             write_atomic(path, content)

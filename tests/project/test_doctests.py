@@ -11,7 +11,7 @@ from runner.base.places import CHECKOUT
 
 PROMPT = re.compile(r"^\s*>>> ", re.MULTILINE)
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LIBRARY = CHECKOUT / "docs" / "library.md"
+LIBRARY = CHECKOUT / "docs" / "tools.md"
 
 
 def with_examples(*patterns: str) -> list[Path]:

@@ -121,7 +121,7 @@ def test_a_source_is_begun_and_the_tools_work_in_an_empty_folder(installed: Inst
 
 
 def test_a_retriever_is_evaluated_in_ten_lines_of_python_with_nothing_but_the_wheel(installed: Installed) -> None:
-    documented = (CHECKOUT / "docs" / "library.md").read_text(encoding="utf-8").split("```python")[1].split("```")[0]
+    documented = (CHECKOUT / "docs" / "tools.md").read_text(encoding="utf-8").split("```python")[1].split("```")[0]
     lines = (
         doctest.script_from_examples(documented)
         + """

@@ -126,7 +126,7 @@ def test_the_page_says_scores_tests_published_values_and_means_of_two_datasets(t
     said = page(two_datasets(tmp_path))
     alpha = said.split("\n## alpha\n")[1].split("\n## beta\n")[0]
     assert "50 documents, 10 queries, 20 judged pairs." in alpha
-    assert [re.findall(r"`(.+?)`", line)[0] for line in alpha.splitlines() if "](matrix/runs" in line] == [
+    assert [re.findall(r"`(.+?)`", line)[0] for line in alpha.splitlines() if "](runs" in line] == [
         HYBRID,
         DENSE,
         BM25,
@@ -142,7 +142,7 @@ def test_the_page_says_scores_tests_published_values_and_means_of_two_datasets(t
 
 def test_every_run_is_linked_from_the_page_and_the_bytes_do_not_depend_on_their_order(tmp_path):
     said = page(two_datasets(tmp_path / "one"))
-    links = set(re.findall(r"\(matrix/(runs/[^)]+)\)", said))
+    links = set(re.findall(r"\((runs/[^)]+)\)", said))
     assert len(links) == 6
     assert all((tmp_path / "one" / "matrix" / link).is_file() for link in links)
     other = two_datasets(tmp_path / "other")
@@ -206,11 +206,12 @@ def test_the_command_adds_runs_without_texts_writes_the_page_and_checks_it(tmp_p
     assert matrix(["--docs", str(folder), *map(str, written(folder, found))]) == 0
     assert matrix(["--check", f"--docs={folder}"]) == 0
     assert "is reproduced byte for byte" in capsys.readouterr().out
-    everything = (folder / "matrix.md").read_text() + "".join(p.read_text() for p in folder.rglob("runs/*/*.json"))
+    page = folder / "matrix" / "README.md"
+    everything = page.read_text() + "".join(p.read_text() for p in folder.rglob("runs/*/*.json"))
     assert not any(text in everything for text in texts)
-    (folder / "matrix.md").write_text("edited")
+    page.write_text("edited")
     assert matrix(["--check", f"--docs={folder}"]) == 4
-    (folder / "matrix.md").unlink()
+    page.unlink()
     assert matrix(["--check", f"--docs={folder}"]) == 2
 
 
