@@ -25,7 +25,6 @@ from runner.embed.embed_chunks import Embeddable
 from runner.embed.encoder import Encoder
 from runner.embed.vectors import described, gathered
 from runner.eval_set.corpus import sample_to_draw
-from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.version import Version, load_corpus
 from runner.substrate.index import (
     BUCKETS,
@@ -49,14 +48,6 @@ WINDOW_TEXTS = 4096
 MANY = 4
 
 
-class Wanted(NamedTuple):
-    """A locked decision, its cell, and the encoder that embeds it, None for a cell without vectors."""
-
-    decision: Decision
-    cell: OwnCell
-    encoder: Encoder | None
-
-
 class _Due(NamedTuple):
     """What a bucket needs: cards of new and changed documents, marks of vanished, ids to remove."""
 
@@ -66,18 +57,25 @@ class _Due(NamedTuple):
     removed: Sequence[str]
 
 
+class Written(NamedTuple):
+    """What a run did: documents written and their chunks, documents left alone, and ones that are gone."""
+
+    documents: int
+    chunks: int
+    kept: int
+    gone: int
+
+
 def embed_source(version: Version, corpus_path: Path, to: Path, backend: Backend, *, prune: bool = False) -> str:
     """Return what was done, once the index at `to` holds the corpus as the version's decision has it.
 
-    Documents that it holds by their digest are left alone. InputError without a decision; IntegrityError, which names
-    what differs, for an index of another maker. What a failing backend or disk finished is kept for the next run.
+    InputError without a decision, else as `bring_up` has it.
     """
-    wanted = _decided(version, backend)
+    decision, cell, encoder = _decided(version, backend)
     with exclusive(to.with_name(f"{to.name}.lock"), f"another run to write {display(to)}"):
         index = index_at(to, version.source.name)
-        now, made = _fingerprint(version, wanted), index.fingerprint()
-        if made is not None:
-            refuse_other(made, now, to)
+        now = fingerprint_of(version.source.name, version.number, decision, cell, encoder)
+        refuse_other(index.fingerprint() or now, now, to)  # before the corpus is read
         header = load_corpus(version.corpus_path)[0] if version.corpus_path.exists() else None
         sample = header.sample if header else sample_to_draw(version)
         reading = read_corpus(corpus_path, version.source.reader, sample.told)
@@ -86,29 +84,45 @@ def embed_source(version: Version, corpus_path: Path, to: Path, backend: Backend
                 f"--prune: {len(reading.quarantined)} files could not be read, first {reading.quarantined[0][0]}, and "
                 "their documents would be removed. Mend them, or leave --prune out, which only marks documents."
             )
-        due = list(_due(index if made else None, reading, prune=prune))
-        cards = [card for each in due for card in each.cards]
-        gone = sum(sum(each.vanished.values()) + len(each.removed) for each in due)
-        say(
-            f"{version.name}: {len(reading.cards):,} documents read, {len(cards):,} new or changed, {gone:,} gone; "
-            f"{wanted.cell}"
-        )
-        if wanted.encoder is not None and cards:
-            backend.prepare([_work(wanted.encoder, wanted.cell, cards)])
-            now = probed(now, wanted.encoder)
-            if made is not None:
-                refuse_other(made, now, to)
-        if made is None:
-            index.begin(now)
-        windows = _windows(due, reading, wanted.cell.chunker, WINDOW_TEXTS * (MANY if backend.concurrent else 1))
-        n_chunks = _carry_out(index, made or now, windows, wanted.encoder, Store(version.cache))
-    vectors = "chunks and their vectors" if wanted.encoder else "chunks"
-    kept = len(reading.cards) - len(cards)
-    what = "removed" if prune else "marked as vanished"
+        done = bring_up(index, to, now, reading, encoder, backend, Store(version.cache), prune=prune)
+    what, gone = "chunks and their vectors" if encoder else "chunks", "removed" if prune else "marked as vanished"
     return (
-        f"{version.name}: {display(to)} holds {wanted.cell}: {len(cards):,} documents written with {n_chunks:,} "
-        f"{vectors}, {kept:,} left alone, {gone:,} {what}"
+        f"{version.name}: {display(to)} holds {cell}: {done.documents:,} documents written with {done.chunks:,} "
+        f"{what}, {done.kept:,} left alone, {done.gone:,} {gone}"
     )
+
+
+def bring_up(
+    index: Index,
+    to: Path,
+    now: Fingerprint,
+    reading: Reading,
+    encoder: Encoder | None,
+    backend: Backend,
+    store: Store,
+    *,
+    prune: bool,
+) -> Written:
+    """Make the index hold the documents that were read, and return what that took.
+
+    Documents that it holds by their digest are left alone. IntegrityError, which names what differs, for an index of
+    another maker. What a failing backend or disk finished is kept for the next run.
+    """
+    made = index.fingerprint()
+    refuse_other(made or now, now, to)
+    due = list(_due(index if made else None, reading, prune=prune))
+    cards = [card for each in due for card in each.cards]
+    gone = sum(sum(each.vanished.values()) + len(each.removed) for each in due)
+    say(f"{len(reading.cards):,} documents read, {len(cards):,} new or changed, {gone:,} gone; {now.cell}")
+    if encoder is not None and cards:
+        backend.prepare([_work(encoder, now.chunker, cards)])
+        now = probed(now, encoder)
+        refuse_other(made or now, now, to)
+    if made is None:
+        index.begin(now)
+    windows = _windows(due, reading, now.chunker, WINDOW_TEXTS * (MANY if backend.concurrent else 1))
+    n_chunks = _carry_out(index, made or now, windows, encoder, store)
+    return Written(len(cards), n_chunks, len(reading.cards) - len(cards), gone)
 
 
 def check_index(version: Version, to: Path, backend: Backend) -> str:
@@ -116,43 +130,39 @@ def check_index(version: Version, to: Path, backend: Backend) -> str:
 
     The probe's few texts are embedded, and nothing is written.
     """
-    wanted = _decided(version, backend)
-    index = index_at(to, version.source.name)
-    made = index.fingerprint()
+    decision, cell, encoder = _decided(version, backend)
+    made = index_at(to, version.source.name).fingerprint()
     if made is None:
         raise InputError(f"{display(to)} holds no index of {version.source.name}. Make one: {DRIVER} embed")
-    now = _fingerprint(version, wanted)
+    now = fingerprint_of(version.source.name, version.number, decision, cell, encoder)
     refuse_other(made, now, to)
-    if wanted.encoder is not None:
-        backend.prepare([Work(wanted.encoder.spec.name, 9, 9 * wanted.encoder.spec.max_tokens, "the probe's texts")])
-        refuse_other(made, probed(now, wanted.encoder), to)
-    return f"{version.name}: {display(to)} was made by {wanted.cell} as it is decided, and is searched by the same"
+    if encoder is not None:
+        backend.prepare([Work(encoder.spec.name, 9, 9 * encoder.spec.max_tokens, "the probe's texts")])
+        refuse_other(made, probed(now, encoder), to)
+    return f"{version.name}: {display(to)} was made by {cell} as it is decided, and the encoder here is the same"
 
 
-def _decided(version: Version, backend: Backend) -> Wanted:
-    """Return what is to be carried out; InputError without a locked decision, or if the catalog has moved on."""
+def _decided(version: Version, backend: Backend) -> tuple[str, OwnCell, Encoder | None]:
+    """Return the digest of the locked decision, its cell and the encoder, None for a cell without vectors.
+
+    InputError without such a decision, or if the catalog has moved on since.
+    """
     decision = locked_decision(version)
     if decision is None:
         raise InputError(
             f"{version.name} is not decided and locked yet, so there is nothing to carry out. Run: {DRIVER} run "
             f"{version.viewed}"
         )
-    cell = parse_cell(decision.chosen.cell)
-    if isinstance(cell, WITHOUT_VECTORS):
-        return Wanted(decision, cell, None)
-    encoder = backend.encoder(cell.encoder)
-    if encoder.spec.revision != decision.chosen.encoder_revision:
-        raise InputError(
-            f"{cell.encoder} is catalogued at revision {encoder.spec.revision or 'none'}, and was decided for at "
-            f"{decision.chosen.encoder_revision or 'none'}. Embed with the release that decided, or open the next "
-            "version."
-        )
-    return Wanted(decision, cell, encoder)
-
-
-def _fingerprint(version: Version, wanted: Wanted) -> Fingerprint:
-    decision = file_sha256(version.record / "decision.json")
-    return fingerprint_of(version.source.name, version.number, decision, wanted.cell, wanted.encoder)
+    cell, encoder = parse_cell(decision.chosen.cell), None
+    if not isinstance(cell, WITHOUT_VECTORS):
+        encoder = backend.encoder(cell.encoder)
+        now, then = encoder.spec.revision, decision.chosen.encoder_revision
+        if now != then:
+            raise InputError(
+                f"{cell.encoder} is catalogued at revision {now or 'none'}, and was decided for at {then or 'none'}. "
+                "Embed with the release that decided, or open the next version."
+            )
+    return file_sha256(version.record / "decision.json"), cell, encoder
 
 
 def _due(index: Index | None, reading: Reading, *, prune: bool) -> Iterator[_Due]:
@@ -183,11 +193,11 @@ def _due(index: Index | None, reading: Reading, *, prune: bool) -> Iterator[_Due
             yield _Due(bucket, cards, vanished, removed)
 
 
-def _work(encoder: Encoder, cell: OwnCell, cards: Sequence[Card]) -> Work:
+def _work(encoder: Encoder, chunker_name: str, cards: Sequence[Card]) -> Work:
     """Return what is to be embedded, from characters: chunks are cut as they are needed."""
     corpus = Corpus([card.n_characters for card in cards], 0, lambda *_: None)
     spec = encoder.spec
-    (count,) = planned_tokens([f"{spec.name} x {cell.chunker}"], "", corpus, (), {spec.name: spec}).values()
+    (count,) = planned_tokens([f"{spec.name} x {chunker_name}"], "", corpus, (), {spec.name: spec}).values()
     return Work(spec.name, len(cards), count.tokens, count.source)
 
 
