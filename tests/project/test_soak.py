@@ -20,7 +20,7 @@ def test_a_log_is_read_again_and_a_line_that_was_cut_short_is_forgotten(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["kills", "flips", "faults", "mutations of bills"])
+@pytest.mark.parametrize("name", ["kills", "flips", "faults", "index kills", "index disks", "mutations of bills"])
 def test_a_trial_of_each_kind_ends_well_and_is_the_same_the_second_time(name, tmp_path):
     (first,) = KINDS[name][0](tmp_path, [2], 7)
     assert not first.found

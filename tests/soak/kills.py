@@ -21,7 +21,7 @@ def trials(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
     if not (whole / "steps").exists():
         shutil.rmtree(whole, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
-        _joined(_started(run_counting, whole, work / "steps"))
+        joined(started(run_counting, whole, work / "steps"))
         (work / "steps").replace(whole / "steps")
     steps, expected = int((whole / "steps").read_text()), record_of(make_version(whole).folder)
     for number in numbers:
@@ -30,16 +30,16 @@ def trials(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
             folder = Path(name)
             if number < steps:
                 what = f"write {number + 1} of {steps}"
-                codes = [_joined(_started(run_until, folder, number + 1))]
+                codes = [joined(started(run_until, folder, number + 1))]
             else:
                 waits = [rng.uniform(0, 2.0) for _ in range(rng.randint(1, 3))]
                 what, codes = "after " + ", ".join(f"{wait:.2f} s" for wait in waits), []
                 for wait in waits:
-                    process = _started(run, folder)
+                    process = started(run, folder)
                     process.join(timeout=wait)
                     process.kill()
-                    codes.append(_joined(process))
-            last, version = _joined(_started(run, folder)), make_version(folder).folder
+                    codes.append(joined(process))
+            last, version = joined(started(run, folder)), make_version(folder).folder
             found = f"the run after it ended with {last}" if last else "no lock" if not verify_lock(version) else ""
             if not found and (made := record_of(version)) != expected:
                 names = (name for name in {*made, *expected} if made.get(name) != expected.get(name))
@@ -47,12 +47,12 @@ def trials(work: Path, numbers: Sequence[int], seed: int) -> Iterator[Trial]:
         yield Trial("kills", number, codes.count(-9), what, time.perf_counter() - began, found)
 
 
-def _started(target: object, *arguments: object, **named: object) -> BaseProcess:
+def started(target: object, *arguments: object, **named: object) -> BaseProcess:
     process = processes.Process(target=target, args=arguments, kwargs=named)  # type: ignore[arg-type]
     process.start()
     return process
 
 
-def _joined(process: BaseProcess) -> int | None:
+def joined(process: BaseProcess) -> int | None:
     process.join(timeout=300)
     return process.exitcode

@@ -9,6 +9,7 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(
     [
         *("tests.support.unsynced", "tests.support.evening_process", "tests.support.judging_process", "anthropic"),
+        "tests.support.small_index",
         *("bm25s", "lxml.etree", "samplers.corpus.parse", "samplers.corpus.sampling", "tiktoken", "zstandard"),
     ]
 )
