@@ -521,7 +521,7 @@ GROUPS["Governance"] = (
         --tolerance X=0.02   a fall that is let pass (0.02)
         --json   the answer as JSON""",
         """GOLDEN is a YAML list of {name, text, expected: [ids]}; in a run, a query's id is its name. `update` takes
-        the same arguments, writes the snapshot and prints what that changes; --tolerance does nothing there.
+        the same arguments and writes the snapshot, of which git shows what changed; --tolerance does nothing there.
         exit codes: 0 nothing fell (or the snapshot is written), 1 the tripwire fired, 2 usage or input error (a query
         added, deleted or edited, another k or limit, a query that the run lacks), 4 a locked run changed, 5 disk.""",
     ),

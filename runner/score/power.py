@@ -44,17 +44,13 @@ def power(n_queries: float, gain: float, sd: float, alpha: float, *, bar: float 
     return _Z.cdf(min((shift - needed) / spread, shift - bar * math.sqrt(n_queries) / sd))
 
 
-def least_gain(
-    n_queries: float, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER, phantom: bool = True
-) -> float:
+def least_gain(n_queries: float, sd: float, alpha: float, *, bar: float = 0.0, power: float = POWER) -> float:
     """Return the true mean gain that is shown with this power; infinite if so few queries show none.
-
-    For a two-sided test, which counts no phantom, give half its alpha.
 
     >>> round(least_gain(50, 0.2, 0.04, bar=0.02), 3)
     0.079
     """
-    critical = critical_t(n_queries, alpha) if phantom else t_quantile(1 - alpha, n_queries - 1)
+    critical = critical_t(n_queries, alpha)
     if math.isinf(critical):
         return math.inf
     needed, spread = _as_normal(critical, n_queries - 1)

@@ -23,8 +23,7 @@ from runner.eval_set.shapes.plan import Bootstrap
 from runner.eval_set.shapes.results import Results
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES
-from runner.score.comparison import less, measured, planned_intervals, summarised
-from runner.score.power import least_gain
+from runner.score.comparison import less, measured, planned_intervals
 from runner.score.sign_flip import EXACT_UP_TO, Side, left_out, paired_tests
 
 Rng = Literal["default", "mulberry32"]
@@ -201,25 +200,19 @@ def _read_object(path: Path, where: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """A system's mean less a published one, and whether its interval says that it is above or below.
-
-    `label_of_all` holds for all published means at once, by Bonferroni; None for a single one and with mulberry32.
-    """
+    """A system's mean less a published one, and whether the run's interval of labels is above or below it."""
 
     name: str
     score: float
     difference: float
     label: Side
-    label_of_all: Side | None
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
     """A system's mean less another's over the same queries, tested by flipping signs, two-sided.
 
-    `interval` inverts the test, `bootstrap_interval` is for comparison. `left_out` spans the differences with one query
-    left out, `influential` moves it most. `detectable` is shown with 80 % power at this scatter; None below three
-    queries or without scatter.
+    `interval` inverts the test. `left_out` spans the differences with one query left out, `influential` moves it most.
     """
 
     other: str
@@ -228,11 +221,9 @@ class Paired:
     verdict: Side
     p: float
     exact: bool
-    bootstrap_interval: Interval
     sd: float
     left_out: Interval
     influential: str
-    detectable: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +241,8 @@ class RufloPaired:
 class Compared:
     """All that `compare` computes; `notes` say what the figures do not show.
 
-    `interval` is of the mean alone, `interval_of_all` of a level at which every label holds at once: None with fewer
-    than two baselines and with mulberry32.
+    `interval` is of the mean alone, `interval_of_labels` of a level at which every label holds at once (Bonferroni);
+    with mulberry32, and with one baseline at most, they are the same.
     """
 
     run: str
@@ -260,7 +251,7 @@ class Compared:
     rng: Rng
     mean: float
     interval: Interval
-    interval_of_all: Interval | None
+    interval_of_labels: Interval
     baselines: tuple[Against, ...]
     paired: Paired | RufloPaired | None
     notes: tuple[str, ...]
@@ -275,23 +266,20 @@ def compare(run: QueryScores, other: QueryScores | None = None, rng: Rng = "defa
     if count > MOST_BASELINES:
         raise InputError(f"{run.name}: {count} published means; at most {MOST_BASELINES} can be compared.")
     # The mean with its interval; ours has a second one, at which all labels hold at once (Bonferroni).
-    of_all = None
     if rng == "mulberry32":
         drawn = mulberry32.bootstrap(list(run.values.values()), resamples=RESAMPLES, seed=RUFLO_SEED)
         average, alone = drawn.mean, drawn.interval
+        of_labels = alone
     else:
         units = np.array([[*run.units.values()]])
         own = measured(units, BOOTSTRAP)[0]
         average, alone = own.mean, Interval(own.low, own.high)
-        if count > 1:
-            of_all = planned_intervals(units, BOOTSTRAP.model_copy(update={"confidence": 1 - ALPHA / count}))[0]
-
-    def side(interval: Interval, score: float) -> Side:
-        return _side(interval, score) if rng == "mulberry32" or len(run.values) > TOO_FEW else "not told apart"
-
+        at_once = BOOTSTRAP.model_copy(update={"confidence": 1 - ALPHA / max(count, 1)})
+        of_labels = planned_intervals(units, at_once)[0] if count > 1 else alone
     # Each published mean against the interval.
+    is_told = rng == "mulberry32" or len(run.values) > TOO_FEW
     labels = [
-        Against(name, score, average - score, side(alone, score), None if of_all is None else side(of_all, score))
+        Against(name, score, average - score, _side(of_labels, score) if is_told else "not told apart")
         for name, score in run.baselines.items()
     ]
     paired: Paired | RufloPaired | None = None
@@ -299,32 +287,27 @@ def compare(run: QueryScores, other: QueryScores | None = None, rng: Rng = "defa
         need_same_queries(run, other)
         paired = _ruflo_paired(run, other) if rng == "mulberry32" else _paired(run, other)
     notes = tuple(_notes(run, other, rng, paired))
-    return Compared(run.name, run.measure, len(run.values), rng, average, alone, of_all, tuple(labels), paired, notes)
+    return Compared(
+        run.name, run.measure, len(run.values), rng, average, alone, of_labels, tuple(labels), paired, notes
+    )
 
 
 def _paired(run: QueryScores, other: QueryScores) -> Paired:
     queries = list(run.values)
     # Paired by query, in whole units: sums of signs are then exact.
-    differences = less(run.units, other.units, queries)[None]
-    test, difference = (
-        paired_tests(differences, draws=DRAWS, alpha=ALPHA, seed=SEED)[0],
-        summarised(differences, BOOTSTRAP)[0],
-    )
-    interval, (spread, influential) = Interval(*test.interval), left_out(differences[0].tolist())
+    differences = less(run.units, other.units, queries)
+    test = paired_tests(differences[None], draws=DRAWS, alpha=ALPHA, seed=SEED)[0]
+    interval, (spread, influential) = Interval(*test.interval), left_out(differences.tolist())
     return Paired(
         other=other.name,
-        difference=difference.mean,
+        difference=int(differences.sum()) / len(queries) / SCORE_UNIT,
         interval=interval,
         verdict=_side(interval, 0),
         p=test.p,
-        exact=difference.wins + difference.losses <= EXACT_UP_TO,
-        bootstrap_interval=Interval(difference.low, difference.high),
+        exact=int(np.count_nonzero(differences)) <= EXACT_UP_TO,
         sd=test.sd,
         left_out=spread,
         influential=queries[influential],
-        detectable=least_gain(len(queries), test.sd, ALPHA / 2, phantom=False)
-        if len(queries) > 2 and test.sd
-        else None,
     )
 
 
@@ -372,14 +355,11 @@ def comparison_lines(compared: Compared) -> list[str]:
     ]
     if compared.baselines:
         lines.append("published means, in brackets whether the interval tells the run from them:")
-    if compared.interval_of_all is not None:
-        count = len(compared.baselines)
-        level = f"{100 - 5 / count:.4g} % interval {_ends(compared.interval_of_all)}"
-        lines.append(f"  (all {count} at once by the {level})")
+    if len(compared.baselines) > 1 and compared.rng == "default":
+        level = f"{100 - 100 * ALPHA / len(compared.baselines):.4g} %"
+        lines.append(f"  (by the interval of {level}, so that all hold at once: {_ends(compared.interval_of_labels)})")
     for row in compared.baselines:
-        label = row.label if row.label_of_all is None else f"{row.label}; of all: {row.label_of_all}"
-        difference = f"Δ={signed(row.difference, 4)}"
-        lines.append(f"  {row.score:.3f}  {row.name:<28}  {difference}  [{label}]")
+        lines.append(f"  {row.score:.3f}  {row.name:<28}  Δ={signed(row.difference, 4)}  [{row.label}]")
     if (paired := compared.paired) is not None:
         lines.append(f"paired with {paired.other}: this run is {paired.verdict}")
         difference_line = f"  Δ={signed(paired.difference, 4)}, 95 % interval {_signed(paired.interval)}"
@@ -389,11 +369,8 @@ def comparison_lines(compared: Compared) -> list[str]:
             p = f"{paired.p:.4f}" if paired.p >= 0.0001 else "below 0.0001"
             lines += [
                 f"{difference_line}, two-sided p {p} ({'all' if paired.exact else 'random'} sign flips)",
-                f"  bootstrap interval {_signed(paired.bootstrap_interval)}",
                 f"  with one query left out {_signed(paired.left_out)}; {paired.influential} moves it most",
             ]
-            if paired.detectable is not None:
-                lines.append(f"  these queries show a difference of {paired.detectable:.4f} with 80 % power")
     return [*lines, *(f"note: {note}" for note in compared.notes)]
 
 

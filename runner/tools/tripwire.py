@@ -91,8 +91,8 @@ def load_snapshot(path: str | Path) -> Report:
     report = checked(Report, read_json(Path(path)), where)
     # Scored once more from its own result ids, it must come out the same.
     rankings = {row.name: row.result_ids for row in report.queries}
-    if report.k > report.limit or changes(
-        report, rankings_report(rankings, report.queries, k=report.k, limit=report.limit)
+    if report.k > report.limit or _content(report) != _content(
+        rankings_report(rankings, report.queries, k=report.k, limit=report.limit)
     ):
         raise InputError(f"{where} was edited: its figures do not follow from its result ids. Restore it from git.")
     return report
@@ -185,25 +185,6 @@ def incomparable(current: Report, snapshot: Report) -> list[str]:
     return reasons
 
 
-def changes(current: Report, snapshot: Report) -> list[str]:
-    """Return what a snapshot of the current report changes, a line each; empty if it would say the same."""
-    changed = [f"k {current.k} instead of {snapshot.k}"] if current.k != snapshot.k else []
-    changed += incomparable(current, snapshot)
-    # Figures by their units, so that what JSON rounds off is no change.
-    changed += [
-        f"{what}: {then:.2f} -> {now:.2f}"
-        for _, what, then, now in _pairs(current, snapshot)
-        if _units(then) != _units(now)
-    ]
-    then = _by_name(snapshot)
-    changed += [
-        f"query {quoted(row.name)} results: {listed(then[row.name].result_ids)} -> {listed(row.result_ids)}"
-        for row in current.queries
-        if row.name in then and row.result_ids != then[row.name].result_ids
-    ]
-    return changed
-
-
 def _pairs(current: Report, snapshot: Report) -> Iterator[tuple[str | None, str, float, float]]:
     """Yield (query or None, what in words, then, now) of every measure that both have, aggregates first."""
     yield None, "aggregate hit_at_k", snapshot.hit_at_k, current.hit_at_k
@@ -213,6 +194,11 @@ def _pairs(current: Report, snapshot: Report) -> Iterator[tuple[str | None, str,
         if then := before.get(row.name):
             yield row.name, f"query {quoted(row.name)} hit_at_k", then.hit_at_k, row.hit_at_k
             yield row.name, f"query {quoted(row.name)} reciprocal_rank", then.reciprocal_rank, row.reciprocal_rank
+
+
+def _content(report: Report) -> bytes:
+    """Return the snapshot's bytes, in which figures have nine places."""
+    return json_bytes(report.model_dump())
 
 
 def _units(value: float) -> int:
@@ -271,15 +257,12 @@ def check_lines(report: Report, diff: Diff, snapshot: Path, tolerance: float) ->
 
 
 def update_snapshot(report: Report, path: Path) -> tuple[dict[str, JSON], list[str]]:
-    """Write the report to the snapshot if it changes anything; return what it changes, as data and as lines."""
+    """Write the report to the snapshot unless it says the same; return what was done, as data and as a line."""
     is_new = not path.exists()
-    changed = [] if is_new else changes(report, load_snapshot(path))
-    written = is_new or bool(changed)
+    written = is_new or _content(load_snapshot(path)) != _content(report)
     if written:
         with disk_errors(path):
-            write_atomic(path, json_bytes(report.model_dump()))
-    lines = [f"{path}: {'written' if written else 'nothing changed'}", *(f"  {line}" for line in changed)]
-    if is_new:
-        lines = [f"{path}: a first snapshot, of {len(report.queries)} golden queries"]
-    data = {"written": written, "changes": changed, "report": report.model_dump()}
-    return data, [printable(line, LONGEST_LINE) for line in lines]
+            write_atomic(path, _content(report))
+    done = f"a first snapshot, of {len(report.queries)} golden queries" if is_new else "written"
+    line = printable(f"{path}: {done if written else 'nothing changed'}", LONGEST_LINE)
+    return {"written": written, "report": report.model_dump()}, [line]

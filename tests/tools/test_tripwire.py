@@ -24,7 +24,6 @@ from runner.tools.tripwire import (
     GoldenQuery,
     QueryResult,
     Report,
-    changes,
     compare_to_snapshot,
     hit_at_k,
     load_golden,
@@ -151,10 +150,6 @@ def test_a_fall_of_exactly_the_tolerance_never_fires(cents):
     assert not compare_to_snapshot(means((cents - 2) / 100 - 1e-9), means(cents / 100)).ok
 
 
-def test_no_document_is_a_hit_without_a_cutoff():
-    assert hit_at_k(["d1", "d2"], ["d1"], 0) == hit_at_k(["d1", "d2"], ["d1"], -1) == 0.0
-
-
 def test_the_order_of_expected_documents_says_nothing():
     def once(expected):
         golden = [GoldenQuery(name="q", text="t", expected=expected)]
@@ -201,7 +196,6 @@ def test_the_first_ids_of_a_ranking_count():
     ids = ["d9", "d3", *map(str, range(20)), "d1"]
     found = rankings_report({"q01": ids, "q02": ids}, GOLDEN, k=1, limit=10)
     assert [row.result_ids for row in found.queries] == [ids[:10]] * 2
-    assert [row.reciprocal_rank for row in found.queries] == [0.0, 0.5]
     assert (found.hit_at_k, found.mrr) == (0.0, 0.25)
 
 
@@ -239,21 +233,17 @@ ENTRY = "- {name: a, text: t, expected: [d]}\n"
         (ENTRY + "- {name: b, text: t, expected: [d], k: 3}", "entry 2: k"),
         (ENTRY + ENTRY, '"a" names two entries'),
         ("- {name: a, name: b", "is not YAML"),
+        (None, "golden.yaml"),
     ],
 )
 def test_a_wrong_golden_file_is_an_input_error_that_names_file_and_entry(tmp_path, content, said):
     path = tmp_path / "golden.yaml"
-    path.write_text(content)
+    if content is not None:
+        path.write_text(content)
     with pytest.raises(InputError) as caught:
         load_golden(path)
     assert str(path) in str(caught.value)
     assert said in str(caught.value)
-
-
-def test_a_missing_golden_file_is_an_input_error(tmp_path):
-    for path in (tmp_path / "none.yaml", tmp_path):
-        with pytest.raises(InputError, match=path.name):
-            load_golden(path)
 
 
 @pytest.mark.parametrize(
@@ -264,11 +254,8 @@ def test_a_missing_golden_file_is_an_input_error(tmp_path):
         (lambda s: s["queries"][0]["result_ids"].reverse(), "was edited"),
         (lambda s: s["queries"].append(s["queries"][0]), "was edited"),
         (lambda s: s.update(k=1), "was edited"),
-        (lambda s: s.update(k=11), "was edited"),
         (lambda s: s["queries"][0].update(hit_at_k=True), "queries.0: hit_at_k"),
         (lambda s: s.update(queries=[]), "queries"),
-        (lambda s: s.update(more=1), "more"),
-        (lambda s: s.pop("limit"), "limit"),
         (lambda s: s.update(k=0), "k: "),
     ],
 )
@@ -314,23 +301,13 @@ def test_update_then_check_is_nothing_and_a_worse_run_fires(files, capsys):
     assert call(*arguments(files))[0] == 2
     assert not snapshot.exists()
     assert call(*arguments(files, "update")) == (0, "")
-    assert capsys.readouterr().out == f"{snapshot}: a first snapshot, of 2 golden queries\n"
-    before = snapshot.read_bytes()
-    assert call(*arguments(files)) == (0, "")
-    kept = f"nothing fell by more than 0.02 below {snapshot}"
-    assert capsys.readouterr().out == f"✓ 2 golden queries: hit@5 1.00, mrr 0.75; {kept}\n"
+    before = snapshot.read_bytes(), snapshot.stat().st_mtime_ns
+    assert call(*arguments(files)) == call(*arguments(files, "update")) == (0, "")
     run.write_bytes(run_bytes(Run(RUN.cell, RUN.hits | {"q01": RUN.hits["q01"][1:]})))
+    capsys.readouterr()
     assert call(*arguments(files)) == (1, "")
-    assert capsys.readouterr().out.splitlines() == [
-        f"✗ the tripwire fired: hit@5 0.50, mrr 0.25; against {snapshot}, tolerance 0.02",
-        "  aggregate hit_at_k dropped: 1.00 → 0.50 (tolerance 0.02)",
-        "  aggregate mrr dropped: 0.75 → 0.25 (tolerance 0.02)",
-        '  query "q01" hit_at_k dropped: 1.00 → 0.00 (tolerance 0.02)',
-        '  query "q01" reciprocal_rank dropped: 1.00 → 0.00 (tolerance 0.02)',
-        "  q01 before: d1, d2",
-        "  q01 after: d2",
-    ]
-    assert snapshot.read_bytes() == before
+    assert capsys.readouterr().out.splitlines()[-2:] == ["  q01 before: d1, d2", "  q01 after: d2"]
+    assert (snapshot.read_bytes(), snapshot.stat().st_mtime_ns) == before
     assert call(*arguments(files), "--json") == (1, "")
     answer = json.loads(capsys.readouterr().out)
     assert answer["ok"] is False
@@ -339,29 +316,14 @@ def test_update_then_check_is_nothing_and_a_worse_run_fires(files, capsys):
     assert answer["report"]["mrr"] == 0.25
 
 
-def test_update_prints_what_it_changes_and_says_where_nothing_does(files, capsys):
+def test_update_takes_other_queries_and_another_limit(files):
     golden, run, snapshot = files
     call(*arguments(files, "update"))
-    stamp = snapshot.stat().st_mtime_ns
-    capsys.readouterr()
-    assert call(*arguments(files, "update")) == (0, "")
-    assert capsys.readouterr().out == f"{snapshot}: nothing changed\n"
-    assert snapshot.stat().st_mtime_ns == stamp
     run.write_bytes(run_bytes(Run(RUN.cell, {"q01": RUN.hits["q01"][1:], "q03": RUN.hits["q02"]})))
     write_golden(golden, [GOLDEN[0], GoldenQuery(name="q03", text="new", expected=["d9"])])
     assert call(*arguments(files))[0] == 2
     assert call(*arguments(files, "update", limit=5)) == (0, "")
-    assert capsys.readouterr().out.splitlines() == [
-        f"{snapshot}: written",
-        "  limit 5 instead of 10",
-        '  query "q03" is not in the snapshot',
-        '  query "q02" is in the snapshot alone',
-        "  aggregate hit_at_k: 1.00 -> 0.50",
-        "  aggregate mrr: 0.75 -> 0.50",
-        '  query "q01" hit_at_k: 1.00 -> 0.00',
-        '  query "q01" reciprocal_rank: 1.00 -> 0.00',
-        '  query "q01" results: d1, d2 -> d2',
-    ]
+    assert [row.name for row in load_snapshot(snapshot).queries] == ["q01", "q03"]
     assert call(*arguments(files, limit=5)) == (0, "")
 
 
@@ -388,7 +350,7 @@ def test_a_trec_run_is_read_as_well(files):
 LACKING = run_bytes(Run(RUN.cell, {"q01": RUN.hits["q01"]}))
 
 
-@pytest.mark.parametrize("content", [b"", b"q01 Q0 d1 1 1.0 tag\n", b"text", b"query_id\trank\n", LACKING])
+@pytest.mark.parametrize("content", [b"", b"q01 Q0 d1 1 1.0 tag\n", b"text", LACKING])
 def test_a_run_without_a_golden_query_or_without_form_is_an_input_error(files, content):
     files[1].write_bytes(content)
     code, said = call(*arguments(files, "update"))
@@ -455,7 +417,7 @@ def test_a_committed_snapshot_is_of_the_golden_queries(cell):
     snapshot = load_snapshot(committed(cell))
     golden = load_golden(EXAMPLE / "golden.yaml")
     same = rankings_report({row.name: row.result_ids for row in snapshot.queries}, golden)
-    assert changes(same, snapshot) == []
+    assert json_bytes(same.model_dump()) == json_bytes(snapshot.model_dump())
 
 
 def test_a_changed_file_of_a_locked_version_is_exit_4(files, tmp_path):

@@ -13,20 +13,21 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from runner import __version__
-from runner.base.canonical import json_line, refuse_special, rounded
+from runner.base.canonical import JSON, json_line, refuse_special, rounded
 from runner.base.errors import EvalError, InputError
 from runner.base.given_files import printable
 from runner.base.places import EVAL_SETS, WORKPLACE
-from runner.base.records import Verdict
-from runner.base.schema import FrozenModel
+from runner.decide.decide import decision_sentence
+from runner.decide.roster import version_in_force
 from runner.eval_set.lock import verify_version
-from runner.eval_set.version import Version, existing_version
+from runner.eval_set.version import Version, existing_version, load_decision, load_results
 from runner.evening.status import describe
+from runner.report import sentences
+from runner.report.summary import ranking_table, recorded_json
 from runner.tools.compare import NDCG, QueryScores, compare, comparison_lines, named_means, query_values, read_scores
-from runner.tools.explain_decision import Explanation, explain
 from runner.tools.grade.grade import DEFAULT_REL, TAU, TRIALS, Bench, Item, grade_bench
 
 INSTRUCTIONS = (
@@ -50,37 +51,6 @@ EvalSet = Annotated[
 ]
 
 
-class Graded(FrozenModel):
-    """What the gate says of a retriever, among further fields."""
-
-    model_config = ConfigDict(extra="allow")
-
-    verdict: Verdict
-    gate_passes: bool
-    real_mean: float
-    deltas: dict[str, float]
-    reasons: list[str]
-    warnings: list[str]
-
-
-class Comparison(FrozenModel):
-    """What a comparison finds, among further fields."""
-
-    model_config = ConfigDict(extra="allow")
-
-    run: str
-    n_queries: int
-    mean: float
-    paired: dict[str, Any] | None
-
-
-class DryRun(FrozenModel):
-    """The lines of --dry-run, the last of which says whether a decision is recorded."""
-
-    lines: list[str]
-    recorded: bool
-
-
 def serve(root: Path) -> None:
     """Serve one client until it closes standard input; files are read below `root`. An interrupt ends it at once."""
     # The SDK reads lines in a thread, which an exception in the main one does not wake.
@@ -102,7 +72,7 @@ def make_server(root: Path) -> MCPServer[Any]:
         n_trials: Annotated[int, Field(ge=1, le=10_000, description="Draws of each null")] = TRIALS,
         tau: Annotated[float, Field(ge=0, le=1, description="Least difference from a null that counts")] = TAU,
         seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 2026,
-    ) -> Annotated[CallToolResult, Graded]:
+    ) -> CallToolResult:
         """Tell whether a retriever's rankings beat four null systems.
 
         They are permuted and uniform gold labels, random retrieval from the pool, and gold labels drawn by their
@@ -124,7 +94,7 @@ def make_server(root: Path) -> MCPServer[Any]:
         other_file: FilePath | None = None,
         other_cell: Name | None = None,
         baselines: Annotated[dict[Name, float] | None, Field(max_length=100, description="Published means")] = None,
-    ) -> Annotated[CallToolResult, Comparison]:
+    ) -> CallToolResult:
         """Compare a run's nDCG@10 with published means, and query by query with another run, with intervals.
 
         A run is given as scores or as a file, and so is the other if there is one.
@@ -137,23 +107,40 @@ def make_server(root: Path) -> MCPServer[Any]:
         comparison = compare(own, files.scores(other, other_file, other_cell, "other"))
         return _answer(asdict(comparison), "\n".join(comparison_lines(comparison)))
 
-    def explain_decision(source: Name, eval_set_path: EvalSet = None) -> Annotated[CallToolResult, Explanation]:
+    def explain_decision(source: Name, eval_set_path: EvalSet = None) -> CallToolResult:
         """Tell which cell was chosen for a source, by whom, on what evidence, and what that does not show.
 
         If nothing is decided, the answer says what is outstanding. Locks are verified first.
         """
-        explanation = explain(files.version(source, eval_set_path))
-        return _answer(explanation.model_dump(), "\n".join(explanation.lines()))
+        version = files.version(source, eval_set_path)
+        verify_version(version)
+        # A version that is in force is told of, not the newer one that is still open.
+        version = (None if version.rehearsal else version_in_force(version)) or version
+        data, lines, recorded = _standing(version)
+        results = load_results(version) if version.results_path.exists() else None
+        decision = load_decision(version) if recorded else None
+        data["sentence"] = f"{version.name} is {lines[-1]}" if decision is None else decision_sentence(decision)
+        told = [str(data["sentence"])]
+        if results is not None:
+            shown = {
+                "found": sentences.found(results, decision),
+                "evidence": ranking_table(results),
+                "next_step": sentences.next_step(results, decision),
+            }
+            weaknesses = sentences.weaknesses(results)
+            data |= {"tier": results.outcome.tier, **shown, "weaknesses": [*weaknesses]}
+            told += [*shown.values(), *(f"Weakness: {weakness}" for weakness in weaknesses)]
+        return _answer(data, "\n".join(told))
 
-    def dry_run(source: Name, eval_set_path: EvalSet = None) -> Annotated[CallToolResult, DryRun]:
+    def dry_run(source: Name, eval_set_path: EvalSet = None) -> CallToolResult:
         """Tell what exists of a source's evaluation, what is missing and what it would cost.
 
         The last line is exactly `decision recorded`, or begins with `undecided`. Locks are verified first.
         """
         version = files.version(source, eval_set_path)
         verify_version(version)
-        lines, recorded = describe(version)
-        return _answer({"lines": lines, "recorded": recorded}, "\n".join(lines))
+        data, lines, _ = _standing(version)
+        return _answer(data, "\n".join(lines))
 
     tools = [_tool(function) for function in (grade_retrieval, compare_runs, explain_decision, dry_run)]
     return MCPServer(
@@ -178,6 +165,12 @@ def _tool(function: Callable[Given, Found]) -> Tool:
     arguments.model_config |= {"extra": "forbid", "strict": True}
     arguments.model_rebuild(force=True)
     return made.model_copy(update={"parameters": arguments.model_json_schema()})
+
+
+def _standing(version: Version) -> tuple[dict[str, JSON], list[str], bool]:
+    """Return what --dry-run says of a version as data and as lines, and whether a decision is recorded."""
+    lines, recorded = describe(version)
+    return recorded_json(version, lines, recorded=recorded), lines, recorded
 
 
 def _answer(data: Mapping[str, Any], text: str) -> CallToolResult:
