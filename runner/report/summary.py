@@ -12,7 +12,7 @@ from runner.base.places import DRIVER
 from runner.base.terminal import table, terminal_width
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import locked_decision, standing, version_in_force
-from runner.decide.tiers import interval_of
+from runner.decide.tiers import expected_text, interval_of
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult, Results
@@ -41,7 +41,7 @@ def run_summary(results: Results, *, flags: str = "", is_said: bool = False, dec
     command = [f"  {DRIVER} version {flags or shlex.quote(results.source)}"] if is_explored else []
     sentence = [] if is_said else wrapped(f"{_name(results)}: {sentences.found(results)}", width)
     lines = [line for note in notes for line in wrapped(note, width)]
-    return "\n".join([*sentence, ranking_table(results, width), *lines, *command])
+    return "\n".join([*sentence, ranking_table(results, width), *_incumbent_table(results, width), *lines, *command])
 
 
 def ranking_table(results: Results, width: int = WIDTH) -> str:
@@ -65,6 +65,22 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
     if any(test.bar is not None for test in tests):
         note += "; p up to its bar shows a gain"
     return "\n".join([*lines, *wrapped(note, width)])
+
+
+def _incumbent_table(results: Results, width: int) -> list[str]:
+    """Return what every other cell does against the incumbent, best nDCG@10 first; nothing without one."""
+    rows = []
+    for row, over in ((row, row.over_incumbent) for row in results.cells if row.over_incumbent):
+        assert over is not None, "as asked"
+        p, bar, (low, high) = over.test.p_gain, over.test.bar, interval_of(over.test)
+        claimed = "" if p is None or bar is None else " / ".join(p_and_bar(p, bar))
+        gained, least, most = texts(over.differences["ndcg@10"].mean, low, high, 0.0)
+        expected = "" if over.expected is None else expected_text(over.expected.mean, results.plan.switching_cost)
+        rows.append((row.cell, f"{gained} [{least}, {most}]", claimed, expected))
+    if not rows:
+        return []
+    head = f"against the incumbent, {results.plan.incumbent}"
+    return table((head, "difference", "p / bar", "expected"), rows, width)
 
 
 def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:

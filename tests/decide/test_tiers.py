@@ -10,12 +10,14 @@ from runner.decide.tiers import (
     CellFigures,
     cell_in_question,
     criteria,
+    greatest_gain,
     interval_of,
     meets_criterion_5,
     reaches_gain,
     recommendation,
     unmet_criteria,
 )
+from runner.eval_set.shapes.paired import OverIncumbent
 from runner.eval_set.shapes.plan import Rule
 from runner.score.gain_test import GainTest
 from tests.support.example_results import BASELINE, BETTER, HYBRID, PLAN, RULE, SPARSE, row
@@ -151,6 +153,58 @@ def test_a_cell_with_unjudged_hits_and_one_that_is_not_worth_its_switch_are_not_
     assert recommendation([better, row(BASELINE)], dear)[0] == BASELINE
     shrunk, greater = row(SPARSE, 0.2, believed=0.03), row(HYBRID, 0.04)
     assert recommendation([shrunk, greater, row(BASELINE)], PLAN)[0] == HYBRID
+
+
+def over(cell, gain, expected=None):
+    """A candidate that is expected to gain so much over the incumbent."""
+    made = row(cell, 0.05)
+    believed = made.expected.model_copy(update={"mean": gain if expected is None else expected})
+    against = OverIncumbent(differences=made.differences, test=made.test, expected=believed)
+    return made.model_copy(update={"over_incumbent": against})
+
+
+INCUMBENT = row(BETTER, 0.05, role="incumbent")
+HELD = PLAN.model_copy(update={"incumbent": BETTER})
+
+
+@pytest.mark.parametrize(
+    ("cells", "chosen", "said"),
+    [
+        ([over(HYBRID, 0.0201), INCUMBENT], HYBRID, "over the incumbent is more than the 0.02"),
+        ([over(HYBRID, 0.02), INCUMBENT], BETTER, "over the incumbent is no more than the 0.02"),
+        ([over(HYBRID, 0.0), INCUMBENT], BETTER, "the expected 0.00 over the incumbent is no more"),
+        ([over(HYBRID, 0.03), over(SPARSE, 0.04), INCUMBENT], SPARSE, "+0.04 over the incumbent"),
+        ([INCUMBENT], BETTER, "no other cell is a candidate"),
+        ([row(SPARSE, 0.3, role="exploratory"), INCUMBENT], BETTER, "no other cell is a candidate"),
+        # An incumbent that is no candidate any more is still what runs, and criterion 6 holds where nothing is one.
+        ([over(HYBRID, 0.01), row(BETTER, 0.01, role="incumbent")], BETTER, "no more than"),
+        ([row(HYBRID, 0.01), row(BETTER, 0.01, role="incumbent")], BASELINE, "no cell met criterion 5"),
+    ],
+)
+def test_a_switch_is_held_against_the_incumbent(cells, chosen, said):
+    found = recommendation([*cells, row(BASELINE)], HELD)
+    assert found[0] == chosen
+    assert said in found[1]
+
+
+@given(
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(-500, 500).map(lambda gain: gain / 10_000)),
+    st.sets(st.sampled_from(["a", "b", "c", "in"])),
+    st.sampled_from(["", "in"]),
+    st.integers(0, 300).map(lambda cost: cost / 10_000),
+)
+def test_what_is_recommended_beats_what_is_in_place_by_more_than_the_cost(gains, eligible, incumbent, cost):
+    plan = PLAN.model_copy(update={"incumbent": incumbent, "switching_cost": cost})
+    believed = {cell: row(HYBRID, 0.05).expected.model_copy(update={"mean": gain}) for cell, gain in gains.items()}
+    found = greatest_gain(eligible, believed, plan)
+    able = {cell: gain for cell, gain in gains.items() if cell in eligible and gain > cost}
+    if not eligible:
+        assert found == BASELINE
+    elif able:
+        assert found in able
+        assert gains[found] == max(able.values())
+    else:
+        assert found == (incumbent or BASELINE)
 
 
 @pytest.mark.parametrize(

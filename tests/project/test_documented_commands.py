@@ -50,6 +50,7 @@ ELSEWHERE = {
     r"^sources --write": "writes into the checkout; tests/report and tests/tools run it",
     r"^choose gao_reports": "tests/decide runs it",
     r" tenants\b|--documents|--baseline": "tests/evening/test_own_documents.py runs them over laws that it writes",
+    r"^version --all": "tests/evening/test_bump.py runs it over two sources",
     r"YOUR_CHUNKER|explorations/": "names what a reader would have made",
 }
 
@@ -133,7 +134,7 @@ def _folder(
 ) -> Path:
     """A version in the state that a command needs, and the files that the documents name."""
     line = " ".join(words)
-    is_proof = "--confirm" in line  # of a cell that was chosen
+    is_proof = line.startswith("version") and re.search("--confirm|--encoder", line)  # beside a cell that was chosen
     if line.startswith(WAITING) and not is_proof:
         state = waiting_evening
     else:

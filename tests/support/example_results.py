@@ -18,7 +18,7 @@ from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
 from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound, TippingPoint
 from runner.eval_set.shapes.plan import Plan, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.shapes.results import CellResult, CorpusFacts, LabelFacts, Results
+from runner.eval_set.shapes.results import REGISTERED, CellResult, CorpusFacts, LabelFacts, Results
 from runner.score.gain_test import GainTest
 
 PLAN = part(ScoredPlan, Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False))))
@@ -84,7 +84,7 @@ def row(
     def difference(mean):
         return Difference(mean=mean, low=mean - 0.05, high=mean + 0.05, wins=1, ties=0, losses=1)
 
-    registered = role == "preregistered"
+    registered = role in REGISTERED
     test = PairedTest(
         p=p,
         p_adjusted=p if registered else None,
