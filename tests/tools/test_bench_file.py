@@ -1,4 +1,3 @@
-import errno
 import io
 import json
 import sys
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from runner.base import given_files as given_file
 from runner.base.errors import InputError
-from runner.base.given_files import printable
 from runner.tools.grade.grade import Bench, read_bench, read_pool
 
 ROW = {"retrieved": ["a", "b"], "gold": "a"}
@@ -51,11 +49,6 @@ def test_editors_marks_and_line_ends_are_accepted(tmp_path):
     assert read_pool(written(tmp_path, "\ufeffa\r\nb\r\n", "pool.txt")) == ["a", "b"]
 
 
-def test_a_line_separator_inside_a_string_breaks_no_row(tmp_path):
-    row = {"retrieved": ["a\u2028b"], "gold": "a\u2028b"}
-    assert read_bench(written(tmp_path, json.dumps(row, ensure_ascii=False))).gold == ["a\u2028b"]
-
-
 def test_strata_stand_in_every_row_or_in_none(tmp_path):
     row, other = json.dumps(ROW), json.dumps({**ROW, "stratum": "x"})
     assert read_bench(written(tmp_path, f"{other}\n{other}")).strata == ["x", "x"]
@@ -68,18 +61,12 @@ def test_strata_stand_in_every_row_or_in_none(tmp_path):
     [
         ("[1]", "the whole"),
         ("{", "not JSON"),
-        ('{"retrieved": ["a"], "gold": "a"} x', "not JSON"),
         ('{"gold": "a"}', "retrieved: missing"),
-        ('{"retrieved": ["a"], "Gold": "a"}', "gold: missing"),
         ('{"retrieved": "abc", "gold": "a"}', "retrieved: "),
-        ('{"retrieved": [["a"]], "gold": "a"}', "retrieved.0: "),
         ('{"retrieved": [true], "gold": "a"}', "retrieved.0: "),
-        ('{"retrieved": [1.0], "gold": "a"}', "retrieved.0: "),
         ('{"retrieved": [" "], "gold": "a"}', "retrieved.0: "),
-        ('{"retrieved": ["a"], "gold": null}', "gold: "),
         ('{"retrieved": ["a"], "gold": "\\ud83d"}', "half of a surrogate pair"),
         ('{"retrieved": ["a"], "gold": "a", "rel": NaN}', "NaN is not a number"),
-        ('{"retrieved": ["a"], "gold": "a", "rel": 1.5}', "rel: "),
         ('{"retrieved": ["a"], "gold": "a", "rel": -1}', "rel: "),
         ('{"retrieved": ["a"], "gold": "a", "rel": 1' + "0" * 50 + "}", "rel: "),
         ('{"retrieved": ["a"], "gold": "a", "rel": ' + "9" * 5000 + "}", "not JSON"),
@@ -99,10 +86,6 @@ def test_a_malformed_line_is_named(tmp_path, line, complaint):
     assert len(message) < 1000
 
 
-def test_values_cannot_write_to_the_terminal(tmp_path):
-    assert "\\x1b[31m" in refusal(read_bench, written(tmp_path, '{"retrieved": "\\u001b[31m", "gold": "a"}'))
-
-
 def test_a_line_beyond_the_bound_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
     monkeypatch.setattr(given_file, "MAX_LINE", 100)
     path = written(tmp_path, json.dumps(ROW) + "\n" + json.dumps({**ROW, "note": "x" * 100}))
@@ -120,9 +103,7 @@ def test_a_file_without_rows_is_refused(tmp_path, text):
     [
         ("[]", "empty pool"),
         ('["a", 1.5]', "pool.1: "),
-        ('["a", [', "not JSON"),
         ("[doc1]\n[doc2]", "pool.txt: not JSON (Expecting value: line 1 column 2 (char 1)). A pool that begins with ["),
-        ("[NaN]", "NaN is not a number"),
         (b"a\nb\xff\n", "pool.txt:2: not UTF-8 (byte 2)"),
     ],
 )
@@ -140,18 +121,6 @@ def test_powershells_utf_16_is_named(tmp_path):
 def test_standard_input_is_read_and_named(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(ROW).encode() + b"\n{")))
     assert refusal(read_bench, "-").startswith("<stdin>:2: not JSON")
-
-
-def test_standard_input_that_is_a_folder_is_named(monkeypatch):
-    class Folder(io.RawIOBase):
-        def readable(self):
-            return True
-
-        def readinto(self, _buffer):
-            raise IsADirectoryError(errno.EISDIR, "Is a directory")
-
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Folder())))
-    assert refusal(read_bench, "-").startswith("<stdin> cannot be read (Is a directory)")
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
@@ -186,9 +155,3 @@ def test_any_bytes_are_read_or_refused_with_one_message(tmp_path_factory, data):
             assert str(path) in refusal(read, path)
         else:
             assert found.gold if read is read_bench else found
-
-
-@given(st.text(max_size=30))
-def test_what_is_printable_is_and_stays_short(text):
-    assert printable(text, longest=20).isprintable()
-    assert printable("a" * 300) == "a" * 200 + "..."

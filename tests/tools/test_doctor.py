@@ -4,9 +4,7 @@ import importlib
 import json
 import resource
 import signal
-import sys
 
-import numpy as np
 import pytest
 
 from runner.base.errors import BackendError, NegativeVerdict
@@ -93,18 +91,12 @@ def without_last(chunk_corpus):
 SABOTAGE = {
     "a gate that passes all": ("runner.tools.grade.grade:four_null_gate", verdict("pass"), CHEATERS),
     "a gate that fails all": ("runner.tools.grade.grade:four_null_gate", verdict("fail"), ["gate"]),
-    "a gate that cannot decide": ("runner.tools.grade.grade:four_null_gate", verdict("insufficient"), ["gate"]),
     "a graded gate that passes all": (
         "runner.tools.doctor.defects:_gate",
         graded("pass"),
         ["planted: deaf BM25", "planted: permuted labels"],
     ),
     "a graded gate that fails all": ("runner.tools.doctor.defects:_gate", graded("fail"), ["graded gate"]),
-    "a graded gate that cannot decide": (
-        "runner.tools.doctor.defects:_gate",
-        graded("insufficient"),
-        ["graded gate", "planted: deaf BM25", "planted: permuted labels"],
-    ),
     "controls of which one misbehaves": ("runner.gate.controls:controls", misbehaving, ["planted: graded cheaters"]),
     "a probe that accepts everything": ("runner.embed.probe:probe", always({}), ["planted: constant vector"]),
     "a BM25 that ignores its query": ("runner.retrieve.bm25:bm25_run", deaf, ["bm25", "graded gate"]),
@@ -125,11 +117,6 @@ def test_a_broken_part_fails_the_checks_that_are_named_for_it(broken, where, oth
     assert set(failed(named)) == set(named)
 
 
-def test_a_sabotage_of_one_gate_fails_nothing_else(broken):
-    broken("runner.tools.grade.grade:four_null_gate", verdict("pass"))
-    assert set(failed()) == set(CHEATERS)
-
-
 def test_a_part_that_raises_fails_its_checks_with_its_message_and_ends_no_other(broken):
     def part(*arguments, **named):
         raise ZeroDivisionError("the part fell apart")
@@ -139,11 +126,6 @@ def test_a_part_that_raises_fails_its_checks_with_its_message_and_ends_no_other(
     assert "bm25" in found
     assert set(found.values()) == {"ZeroDivisionError: the part fell apart"}
     assert "gate" not in found
-
-
-def test_a_package_that_is_missing_fails_checks_and_not_the_doctor(monkeypatch):
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    assert "bm25s" in failed(["bm25"])["bm25"]
 
 
 def test_an_interruption_is_no_finding():
@@ -162,35 +144,24 @@ def project(folder, dependencies=(), local=(), python=">=3.11"):
     return folder
 
 
-def test_every_pin_that_is_not_kept_is_named_with_both_versions(tmp_path):
-    folder = project(
-        tmp_path, [f"numpy=={np.__version__}", "lxml==0.0.1", "no-such-package-here==1.0"], ["pydantic==9.9"]
-    )
+def test_every_pin_that_is_not_kept_is_named_with_both_versions(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor_parts.metadata, "version", {"torch": "2.13.0+cpu", "lxml": "5"}.__getitem__)
+    monkeypatch.setattr(doctor_parts.metadata, "PackageNotFoundError", KeyError)
     with pytest.raises(NegativeVerdict) as error:
-        doctor_parts.packages(folder)
+        doctor_parts.packages(project(tmp_path, ["torch==2.13.0", "lxml==0.0.1", "absent==1.0"], ["lxml==9.9"]))
     said = str(error.value)
-    assert "pinned 0.0.1" in said
+    assert "lxml is 5, pinned 0.0.1" in said
     assert "pinned 9.9" in said
-    assert "no-such-package-here is not installed" in said
-    assert "numpy" not in said
-
-
-def test_an_extra_that_is_not_installed_is_said_and_no_failure(tmp_path):
-    folder = project(tmp_path, [f"numpy=={np.__version__}"], ["no-such-package-here==1.0"])
-    assert doctor_parts.packages(folder) == "1 packages as pinned; extra local lacks no-such-package-here"
+    assert "absent is not installed" in said
+    assert "torch" not in said, "a build of the pinned version is that version"
+    said = doctor_parts.packages(project(tmp_path, ["torch==2.13.0"], ["absent==1.0"]))
+    assert said == "1 packages as pinned; extra local lacks absent"
 
 
 def test_without_the_packaged_weights_the_encoder_is_not_checked(monkeypatch):
     monkeypatch.setattr("runner.embed.weights.is_here", lambda spec: False)
     with pytest.raises(doctor_parts.Skipped, match="packaged_weights minilm-l6-v2"):
         doctor_parts.local_encoder()
-
-
-def test_a_build_of_the_pinned_version_is_that_version(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor_parts.metadata, "version", lambda name: "2.13.0+cpu")
-    assert "1 packages as pinned" in doctor_parts.packages(project(tmp_path, ["torch==2.13.0"]))
-    with pytest.raises(NegativeVerdict, match=r"torch is 2\.13\.0\+cpu, pinned 2\.13\.1"):
-        doctor_parts.packages(project(tmp_path, ["torch==2.13.1"]))
 
 
 def test_an_older_python_than_the_pinned_one_is_named(tmp_path):
@@ -208,11 +179,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BackendError, match="file cannot be written"):
         writable_folders([tmp_path, tmp_path / "file" / ".cache"])
-
-
-def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
-    writable_folders([tmp_path / "a" / "b"])
-    assert list(tmp_path.iterdir()) == []
 
 
 def killed_while_writing(folder):

@@ -132,14 +132,6 @@ def test_judges_that_answer_by_file_are_asked_by_nobody_and_cost_nothing(version
     assert looked(found, "total").say.startswith("nothing is paid for")
 
 
-def test_beside_one_that_answers_by_file_the_other_judge_is_asked_and_paid(version, judge):
-    asked = {"api": "anthropic", "model": "claude-opus-4-6"}
-    with_judges(version, {"api": "files", "model": "claude"}, asked)
-    found = checks_of(version, judge=JudgeOptions(url=judge.url))
-    assert looked(found, "judges' keys").say == "claude-opus-4-6"
-    assert [check.name for check in found.trials()][2:] == ["trial of claude-opus-4-6"]
-
-
 def test_documents_that_are_not_here_are_red(version):
     archive_path(version).unlink()
     assert "does not hold the documents of" in red(checks_of(version), "documents")
@@ -302,13 +294,6 @@ def test_a_token_that_modal_refuses_is_red_and_nothing_after_it_is_asked(version
     assert "modal token new" in outcomes["Modal"].say
     assert outcomes["Modal"].state == "blocked"
     assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"open"}
-
-
-def test_on_modal_a_hub_that_only_modal_can_reach_is_unknown(version, modal, hub):
-    hub("http://127.0.0.1:9")
-    outcomes = looked(on_modal(version, modal()))
-    assert {outcomes[name].state for name in ("model hub", f"encoder {SPEC.name}")} == {"open"}
-    assert outcomes["model hub"].say.startswith("unknown: ")
 
 
 def test_on_modal_the_workspace_is_named(version, modal):

@@ -10,7 +10,6 @@ import pandas
 import pytest
 from pandas.testing import assert_frame_equal
 
-import runner
 from runner import evaluate
 from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
@@ -125,35 +124,26 @@ GOLD = {"q1": {"a": 2}, "q2": {"b": 1}}
 
 WRONG = {
     "no documents": (({}, ASK, GOLD), {}, "no documents"),
-    "a document without text": (({**DOC, "c": " "}, ASK, GOLD), {}, "c has no text"),
     "documents that are not there": (("a ferry", ASK, GOLD), {}, "a ferry is not a folder"),
     "a text that is no text": (({**DOC, "c": 3}, ASK, GOLD), {}, "row 3: text: .*found 3"),
-    "rows without an id": (([{"text": "x"}], ASK, GOLD), {}, "row 1: id: "),
     "an id twice": (({**DOC, 1: "x", "1": "y"}, ASK, GOLD), {}, "1 is there twice"),
-    "an id with a blank": (({**DOC, "c d": "x"}, ASK, GOLD), {}, "'c d'"),
     "half a character": (({**DOC, "c": "\ud800"}, ASK, GOLD), {}, "surrogate"),
     "no queries": ((DOC, {}, GOLD), {}, "no queries"),
     "a query without text": ((DOC, {**ASK, "q3": ""}, GOLD), {}, "q3 has no text"),
-    "one query": ((DOC, {"q1": "ferry"}, {"q1": {"a": 1}}), {}, "At least 2"),
     "no qrels": ((DOC, ASK, {}), {}, "There are no qrels"),
     "an unknown query": ((DOC, ASK, {**GOLD, "q9": {"a": 1}}), {}, "1 queries .* q9"),
     "an unknown document": ((DOC, ASK, {**GOLD, "q2": {"z": 1}}), {}, "1 documents .* z"),
     "a grade that is none": ((DOC, ASK, {"q1": {"a": "good"}, "q2": {"b": 1}}), {}, "'good'"),
     "qrels without grades": ((DOC, ASK, {"q1": ["a"]}), {}, "not grades by document"),
-    "qrels without a column": ((DOC, ASK, [{"query_id": "q1", "doc_id": "a"}]), {}, "row 1: grade: "),
     "no cells": ((DOC, ASK, GOLD, []), {}, "No cells"),
     "a cell without its chunker": ((DOC, ASK, GOLD, ["bm25 x by_magic"]), {}, "by_magic"),
-    "a cell twice": ((DOC, ASK, GOLD, ["bm25 x whole_doc"] * 2), {}, "listed twice"),
     "a grade of relevance": ((DOC, ASK, GOLD), {"relevant_grade": 7}, "relevant_grade"),
     "no name": ((DOC, ASK, GOLD), {"name": " "}, "name is empty"),
-    "a retriever without a name": ((DOC, ASK, GOLD), {"retrievers": {" ": len}}, "name of letters"),
     "two of one name": ((DOC, ASK, GOLD), {"retrievers": {"A": {"q1": ["a"]}, "a": {"q1": ["b"]}}}, "name a"),
     "a retriever that is none": ((DOC, ASK, GOLD), {"retrievers": {"mine": 3}}, "mine is 3"),
     "an unknown hit": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: ["a", "z"]}}, "q1: 'z', at rank 2"),
     "a hit twice": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: ["a", "b", "a"]}}, "document a is .* twice"),
-    "a hit that is no id": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: [("a", 0.5)]}}, "q1: .*, at rank 1"),
     "no list": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: None}}, "returned None"),
-    "nothing at all": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: []}}, "no document for any"),
     "an unknown query's hits": ((DOC, ASK, GOLD), {"retrievers": {"mine": {"q9": ["a"]}}}, "mine answers 1 queries"),
 }
 
@@ -184,12 +174,6 @@ def test_without_pandas_the_extra_is_named(found, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match=r"per-source-eval\[export\]"):
         found.table()
-
-
-def test_what_the_package_does_not_have_is_no_attribute():
-    assert runner.evaluate is evaluate
-    with pytest.raises(AttributeError, match="unheard"):
-        _ = runner.unheard
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ from runner.tools.matrix import (
     MEASURES,
     Value,
     add_runs,
-    averages,
     beside,
     load_published,
     load_runs,
@@ -140,17 +139,6 @@ def test_the_page_says_scores_tests_published_values_and_means_of_two_datasets(t
     assert f"| `{DENSE}` | 0.3500 | above | below |" in said
 
 
-def test_every_run_is_linked_from_the_page_and_the_bytes_do_not_depend_on_their_order(tmp_path):
-    said = page(two_datasets(tmp_path / "one"))
-    links = set(re.findall(r"\((runs/[^)]+)\)", said))
-    assert len(links) == 6
-    assert all((tmp_path / "one" / "matrix" / link).is_file() for link in links)
-    other = two_datasets(tmp_path / "other")
-    for number in (1, 0):
-        add_runs([other / f"results-{number}.json"], other / "matrix" / "runs")
-    assert page(other) == said
-
-
 @pytest.mark.parametrize(
     ("ours", "tolerance", "expected"),
     [(0.68812, 0.003, "agrees"), (0.68436, 0.003, "agrees"), (0.68435, 0.003, "differs"), (0.1, None, "shown")],
@@ -173,12 +161,6 @@ def test_a_system_is_tested_against_the_baseline_by_query_whatever_order_its_fil
     expected = paired_tests(lifts, draws=2000, alpha=0.05, seed=2026)
     assert tested[BM25] is None
     assert [tested[cell].p_adjusted for cell in (DENSE, HYBRID)] == [one.p_adjusted for one in expected]
-
-
-def test_a_mean_is_of_systems_that_have_a_run_of_every_dataset(tmp_path):
-    folder = docs(tmp_path, results("alpha"), results("beta", {BM25: 0.0, DENSE: 0.1}))
-    assert [(cell, round(mean, 6)) for cell, mean, _ in averages(made(folder))] == [(DENSE, 0.425), (BM25, 0.275)]
-    assert averages(made(docs(tmp_path / "one", results("alpha")))) == []
 
 
 @pytest.mark.parametrize("verdict", ["fail", "insufficient"])
@@ -234,11 +216,6 @@ def test_another_collection_of_the_same_name_is_refused_and_nothing_is_written(t
     with pytest.raises(InputError, match="over another collection"):
         add_runs(written(tmp_path, results("beta"), other), folder / "matrix" / "runs")
     assert sorted((path, path.read_bytes()) for path in folder.rglob("runs/*/*.json")) == before
-
-
-def test_one_collection_in_two_folders_is_one_dataset(tmp_path):
-    folder = docs(tmp_path, results("al/pha"), results("Al-pha", {DENSE: 0.0, "e5-0.5b x whole_doc": 0.1}))
-    assert [(name, len(systems)) for name, systems in made(folder).items()] == [("al-pha", 4)]
 
 
 REFUSED = {

@@ -86,31 +86,12 @@ def test_grade_retrieval_answers_what_the_gate_says():
     assert result.structured_content["passes"] == dict.fromkeys("ABCD", True)
 
 
-def test_whole_numbers_stand_for_their_digits():
-    numbers = {label: number for number, label in enumerate(POOL)}
-    retrieved = [[numbers[item] for item in row] for row in BENCH.retrieved]
-    golds = ([form(numbers[gold]) for gold in BENCH.gold] for form in (int, str))
-    given = ({"retrieved": retrieved, "gold": gold, "item_pool": list(numbers.values())} for gold in golds)
-    told = [call("grade_retrieval", arguments).structured_content["real_mean"] for arguments in given]
-    assert told[0] == told[1] > 0.5
-
-
 def test_compare_runs_pairs_scores_and_labels_them():
     result = call("compare_runs", {"run": RUN, "other": OTHER, "baselines": {"BM25": 0.5, "TF": 0.95}})
     found = result.structured_content
     assert (found["paired"]["difference"], found["paired"]["verdict"]) == (0.8, "above")
     assert [row["label"] for row in found["baselines"]] == ["above", "below"]
     assert "Δ=+0.4000  [above]" in said(result)
-
-
-def test_a_cell_of_a_results_file_is_compared_with_another(decided_evening, monkeypatch):
-    monkeypatch.chdir(decided_evening)
-    path = "eval-sets/demo/v1/results.json"
-    cells = {"cell": "bm25 x whole_doc", "other_cell": "minilm-l6-v2 x fixed_token_512_50"}
-    result = call("compare_runs", {"run_file": path, "other_file": path, **cells})
-    results = json.loads((decided_evening / path).read_text())
-    gain = next(row for row in results["cells"] if row["cell"] == cells["cell"])["differences"]["ndcg@10"]
-    assert result.structured_content["paired"]["difference"] == pytest.approx(gain["mean"])
 
 
 def test_a_recorded_decision_is_explained(decided_evening, monkeypatch):
@@ -125,13 +106,6 @@ def test_a_recorded_decision_is_explained(decided_evening, monkeypatch):
     text = said(result)
     for told in (decision["chosen"]["cell"], found["found"], found["evidence"], found["weaknesses"][0]):
         assert told in text
-
-
-def test_the_dry_run_of_a_decided_version_ends_as_on_the_command_line(decided_evening, monkeypatch):
-    monkeypatch.chdir(decided_evening)
-    result = call("dry_run", {"source": "demo", "eval_set_path": "eval-sets/demo"})
-    assert result.structured_content["recorded"] is True
-    assert said(result).splitlines()[-1] == "decision recorded"
 
 
 def test_what_is_outstanding_is_said_of_an_undecided_version(version, tmp_path, monkeypatch):
@@ -162,35 +136,25 @@ OUTSIDE = "leads out of it, and nothing else is read"
 WRONG = {
     "metric is a number": ("grade_retrieval", {**GRADE, "metric": 5}, "metric"),
     "no pool": ("grade_retrieval", {k: GRADE[k] for k in ("retrieved", "gold")}, "item_pool"),
-    "nothing": ("grade_retrieval", {}, "Field required"),
     "empty pool": ("grade_retrieval", {**GRADE, "item_pool": []}, "item_pool"),
     "gold outside the pool": ("grade_retrieval", {**GRADE, "item_pool": [*POOL[1:], "x"]}, "not present in item_pool"),
-    "a row is a string": ("grade_retrieval", {**GRADE, "retrieved": ["abc"] * 50}, "retrieved.0"),
     "an id is a boolean": ("grade_retrieval", {**GRADE, "gold": [True] * 50}, "gold.0"),
-    "an id is empty": ("grade_retrieval", {**GRADE, "gold": [" "] * 50}, "gold.0"),
     "tau is NaN": ("grade_retrieval", {**GRADE, "tau": float("nan")}, "tau"),
-    "tau is a string": ("grade_retrieval", {**GRADE, "tau": "0.05"}, "tau"),
-    "trials are negative": ("grade_retrieval", {**GRADE, "n_trials": -1}, "n_trials"),
     "trials are too many": ("grade_retrieval", {**GRADE, "n_trials": 10**9}, "n_trials"),
     "draws are too many": ("grade_retrieval", {**GRADE, "gold": ["d0"] * 5001, "n_trials": 10**4}, "50,000,000 draws"),
     "queries are too many": ("grade_retrieval", {**GRADE, "gold": ["d0"] * 20_001}, "gold"),
     "an argument is misspelt": ("grade_retrieval", {**GRADE, "itempool": POOL}, "itempool"),
     "a score is too large": ("compare_runs", {"run": {"q1": 35.2}}, "query 'q1': 35.2 is not a number from 0 to 1"),
-    "a score is a string": ("compare_runs", {"run": {"q1": "0.3"}}, "run.q1"),
     "no run": ("compare_runs", {"other": OTHER}, "run or run_file is missing"),
     "a run twice": ("compare_runs", {"run": RUN, "run_file": "x.json"}, "both given"),
-    "a cell of plain scores": ("compare_runs", {"run": RUN, "cell": "bm25 x whole_doc"}, "no cell"),
     "other queries": ("compare_runs", {"run": RUN, "other": {"x": 0.5}}, "are not in other"),
     "a baseline is too large": ("compare_runs", {"run": RUN, "baselines": {"BM25": 32.5}}, "baseline 'BM25'"),
     "a file is missing": ("compare_runs", {"run_file": "missing.json"}, "does not exist below"),
     "a file is elsewhere": ("compare_runs", {"run_file": "/etc/passwd"}, OUTSIDE),
-    "a file is above": ("compare_runs", {"run_file": "../../../etc/passwd"}, OUTSIDE),
     "a path is no path": ("compare_runs", {"run_file": "a\0b"}, "does not exist"),
     "no source": ("dry_run", {}, "Field required"),
     "a source is unknown": ("dry_run", {"source": "bils"}, "bils"),
-    "a source is a number": ("explain_decision", {"source": 5}, "source"),
     "a folder is elsewhere": ("explain_decision", {"source": "demo", "eval_set_path": "/"}, OUTSIDE),
-    "a folder is missing": ("explain_decision", {"source": "demo", "eval_set_path": "eval-sets"}, "does not exist"),
 }
 
 
