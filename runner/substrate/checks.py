@@ -5,11 +5,9 @@ full-text index.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +16,9 @@ from runner.base.records import Chunk, Document
 from runner.embed.encoder import UNIT_TOLERANCE
 from runner.substrate.database import Substrate, json_array
 from runner.substrate.documents import document_findings
+from runner.substrate.search import phrases
 from runner.substrate.shapes import EXAMPLES, FindingResult, finding
-from runner.substrate.tables import COLUMNS, TOKENIZER
+from runner.substrate.tables import TOKENIZER
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Unit rows for texts, as the production encoder embeds documents."""
@@ -213,48 +212,19 @@ def tokenizer_finding(declared: str) -> FindingResult:
 LOOKED_UP = 200
 """Chunks whose words are looked up in the index."""
 
-RAREST = 3
-"""Words of each that are looked up: the ones in the fewest chunks."""
-
 
 def _stale_index(substrate: Substrate, seed: int) -> FindingResult:
-    """Return whether a sample of chunks is found by its own rarest words and has as many as the index says.
-
-    The number shows words that are gone; it is compared if the index has the assumed columns and no others.
-    """
+    """Return whether each of a sample of chunks is found in the index by all of its words."""
     both = "SELECT chunk_id FROM {chunks} WHERE chunk_id IN (SELECT id FROM {docsize}) ORDER BY 1"
     sample = _sample(substrate, both, LOOKED_UP, seed)
-    columns = substrate.rows("SELECT name FROM pragma_table_info(?)", (substrate.names["fts"],))
-    is_countable = tuple(name for (name,) in columns) == COLUMNS["fts"]
-    rows = substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample)
-    indexed: dict[int, bytes] = dict(substrate.rows(f"SELECT id, sz FROM {{docsize}} WHERE id {_AMONG}", sample))
-    # Each chunk is cut again by the index's own tokenizer, in memory.
-    words, sizes = _cut(substrate.facts.tokenizer, list(rows))
-    terms = json_array(set().union(*words.values()))
-    of_terms = "SELECT term, doc FROM {terms} WHERE term IN (SELECT value FROM json_each(?))"
-    counts: dict[str, int] = dict(substrate.rows(of_terms, (terms,)))
+    rows = list(substrate.rows(f"SELECT chunk_id, context, text FROM {{chunks}} WHERE chunk_id {_AMONG}", sample))
+    found = "SELECT 1 FROM {fts} WHERE {fts} MATCH ? AND rowid = ?"
     examples = []
-    for chunk_id in sorted(words):
-        rarest = sorted(words[chunk_id], key=lambda term: (counts.get(term, 0), term))[:RAREST]
-        in_index = "SELECT 1 FROM {places} WHERE term = ? AND doc = ? LIMIT 1"
-        unfound = [term for term in rarest if not list(substrate.rows(in_index, (term, chunk_id)))]
-        if unfound:
-            examples.append(f"chunk {chunk_id}: its word {printable(unfound[0])!r} does not find it")
-        elif is_countable and indexed.get(chunk_id) != sizes[chunk_id]:
-            examples.append(f"chunk {chunk_id}: the index counts other words")
-    what = "chunks tried are not in the full-text index as they read now"
-    so = "keyword search answers from text that is gone"
-    return finding("FTS index stale", len(examples), len(words), what, so, examples)
-
-
-def _cut(tokenizer: str, rows: Sequence[tuple[Any, ...]]) -> tuple[dict[int, set[str]], dict[int, bytes]]:
-    """Return the distinct words of each row (chunk_id, context, text), and its counts of words as FTS5 stores them."""
-    words: dict[int, set[str]] = {row[0]: set() for row in rows}
-    quoted = tokenizer.replace("'", "''")
-    with closing(apsw.Connection(":memory:")) as connection:
-        connection.execute(f"CREATE VIRTUAL TABLE probe USING fts5({', '.join(COLUMNS['fts'])}, tokenize = '{quoted}')")
-        connection.executemany("INSERT INTO probe(rowid, context, text) VALUES (?, ?, ?)", rows)
-        connection.execute("CREATE VIRTUAL TABLE places USING fts5vocab(probe, instance)")
-        for term, chunk_id in connection.execute("SELECT term, doc FROM places"):
-            words[chunk_id].add(term)
-        return words, dict(connection.execute("SELECT id, sz FROM probe_docsize"))
+    for chunk_id, *columns in rows:
+        words = " AND ".join(phrases(" ".join(column for column in columns if isinstance(column, str))))
+        if words and not list(substrate.rows(found, (words, chunk_id))):
+            examples.append(f"chunk {chunk_id}")
+    what = "chunks tried have words by which the full-text index does not find them"
+    return finding(
+        "FTS index stale", len(examples), len(rows), what, "keyword search answers from other text", examples
+    )

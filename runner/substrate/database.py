@@ -89,8 +89,6 @@ def open_substrate(path: Path, source: str) -> Iterator[Substrate]:
     rows = partial(_rows, connection, path, names)
     try:
         with _input_errors(path):
-            for view, kind in (("terms", "row"), ("places", "instance")):
-                connection.execute(f"CREATE VIRTUAL TABLE {names[view]} USING fts5vocab(main, {names['fts']}, {kind})")
             connection.execute("PRAGMA query_only = 1")
             if is_wal and state is None:
                 connection.execute("BEGIN")

@@ -39,15 +39,14 @@ TOKENIZER = "porter unicode61"
 
 
 def table_names(source: str) -> dict[str, str]:
-    """Return the source's tables by the word for each; terms and places are views of what the index holds.
+    """Return the source's tables by the word for each.
 
-    A connection makes the two views for itself: a row for each term, and one for each place of a term. InputError for
-    a name that no source can have, which would come into statements.
+    InputError for a name that no source can have, which would come into statements.
     """
     if not OWN_NAME.fullmatch(source):
         raise InputError(f"there is no source {source!r}: `sources` lists them")
     own = {"chunks": "chunks", "vectors": "chunks_vec0", "fts": "fts", "docsize": "fts_docsize"}
-    shared = {"jobs": "chunk_embedding_jobs", "meta": "substrate_meta", "terms": "temp.terms", "places": "temp.places"}
+    shared = {"jobs": "chunk_embedding_jobs", "meta": "substrate_meta"}
     return {word: f"{source}_{end}" for word, end in own.items()} | shared
 
 
