@@ -8,14 +8,18 @@ Every verdict is that of runner/decide/tiers.py; null gate, Judged@10 and second
 real evening asks besides, and Recall@10 unless a row says otherwise. Seeds are fixed. Monte Carlo errors of 2,000
 evenings are .5 at 5 % and 1.1 at 50 %.
 
+The default plan names two cells first, the sum and the structural chunks, before nine others. No record has a sum yet:
+the rank fusion that was rehearsed stands for it, with its differences. Fewer than nine others are filled up with cells
+that equal the baseline, which take their share of alpha. Near-copies are not tested, and stand in no world.
+
 Worlds without a gain: the cells as they are (wrong is a cell that truly gains nothing); every cell shifted to a mean of
 0, with or without its ties; both mirrored, every gain a loss; and queries weighted so that every mean is 0 (tilted),
 where such weights exist and leave twelve queries' worth. The made worlds are like no collection at hand: nine cells of
 SD .15 that correlate by .5, with a long tail of losses.
 
-`recommended`: a rehearsed source has the prior that the seven others make, a public collection that of all eight. Loss
-is what the best choice is worth more than the recommended one, the cost of a switch counted in both; regret leaves the
-cost out. Where all cells are worse, their true gains are drawn from an exponential of mean -.02 in each evening.
+`recommended`: a rehearsed source has the prior that the seven others make. Loss is what the best choice is worth more
+than the recommended one, the cost of a switch (.02) counted in both, whatever expected gain is asked for. A sum's true
+gain is drawn from its prior. Where all cells are worse, their true gains are drawn from an exponential of mean -.02.
 
 Pooled: eight sources of 25 queries, whose true gains scatter by tau about +.03, alike for the cells of a kind in one
 source or each by itself; differences have a SD of .2, half of their variance shared by a source's cells.
@@ -25,7 +29,6 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
 
-import math
 import operator
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -38,7 +41,6 @@ from measuring import runs_asked
 from numpy.typing import NDArray
 from simulate_judges import LISTED, list_rows, low_rows
 from worlds import (
-    BASELINE,
     PUBLIC,
     REHEARSED,
     REHEARSED_BASELINE,
@@ -47,7 +49,9 @@ from worlds import (
     Row,
     World,
     all_rehearsals,
+    as_default,
     drawn,
+    drawn_by_kind,
     level,
     level_with_ties,
     made,
@@ -71,28 +75,33 @@ from runner.score.power import power
 from runner.score.recall_bound import recall_bounds
 from runner.score.sign_flip import paired_tests
 
-SIZES, TESTED, CHOSEN = (25, 50, 100, 200), (50, 100), (25, 50, 100)
+SIZES, TESTED, CHOSEN = (25, 50, 100, 200), (50, 100), (25, 50)
 HEADS = ("per cent of evenings, unless said otherwise", *(f"{n} queries" for n in SIZES), "wanted")
 PLAN = Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False)))
 RULE, ALPHA = PLAN.rule, PLAN.significance.alpha
-CHOICES = ("regret x 1000", "loss after the cost x 1000", "all cells equal: switches", "all cells worse: switches")
+ASKED = (0.02, 0.025, 0.03)
+"""What `recommended` may ask of an expected gain: the plan's `switching_cost`."""
+CHOICES = (
+    "`recommended`, if it asks for more than",
+    *(f"loss x 1000, {n} queries" for n in CHOSEN),
+    *(f"all cells {kind}: switches, 50" for kind in ("equal", "worse")),
+)
 LEAST_T = 1.64
 """No p is below .05 where t is lower, whatever its degrees of freedom."""
 
 
 def confirmed(evenings: Floats, first: int, weights: Floats | None = None) -> NDArray[np.bool_]:
-    """Return which cells are confirmed, (cells, evenings), in (cells, evenings, queries)."""
-    weights = np.ones(evenings.shape[1:]) if weights is None else weights
-    shares = weights / weights.sum(axis=1, keepdims=True)
-    means, squares = (np.einsum("ceq,eq->ce", evenings**power, shares) for power in (1, 2))
-    n = 1 / (shares**2).sum(axis=1)
+    """Return which cells are confirmed, (cells, evenings), in (cells, evenings, queries) of these weights."""
+    weights = np.ones(evenings.shape[2]) if weights is None else weights
+    shares, n = weights / weights.sum(), effective_number(weights.tolist())
+    means, squares = (evenings**power @ shares for power in (1, 2))
     s = (n * means / np.sqrt(np.maximum(squares, 1e-18)) - 1) / (n + 1)
     near = (means >= RULE.min_gain - 1e-4) & (s * np.sqrt(n / np.maximum(1 - s * s, 1e-18)) >= LEAST_T)
     found: NDArray[np.bool_] = np.zeros(near.shape, bool)
     for evening in np.flatnonzero(near.any(axis=0)):
-        tests = gain_tests(units(evenings[:, evening]), first, ALPHA, weights[evening].tolist())
+        tests = gain_tests(units(evenings[:, evening]), first, ALPHA, weights.tolist())
         for cell in np.flatnonzero(near[:, evening]):
-            figures = CellFigures(means[cell, evening], 0.0, evenings.shape[2], tests[cell], "pass", 1.0)
+            figures = CellFigures(means[cell, evening], 0.0, n, tests[cell], "pass", 1.0)
             found[cell, evening] = not unmet_criteria(figures, RULE)
     return found
 
@@ -102,14 +111,20 @@ def share(found: NDArray[np.bool_]) -> float:
     return 100 * float(found.any(axis=0).mean())
 
 
-def error_rows(name: str, runs: int) -> list[Row]:
+def error_rows(real: World, name: str, runs: int) -> list[Row]:
     """Return how often a cell of a real world is confirmed that gains nothing in truth."""
-    real, rows = world(name), []
+    rows = []
     for kind, (gains, weights) in null_worlds(real.gains).items():
         nothing = np.average(gains, axis=1, weights=weights) < 1e-9
         found = {n: share(confirmed(drawn(gains, n, runs, weights), real.first)[nothing]) for n in TESTED}
         rows.append((f"error: {name}, {kind}", found, ""))
     return rows
+
+
+def default_error_rows(runs: int) -> list[Row]:
+    """Return the same of the rehearsed sources as a default plan has them."""
+    rows = [row for name in (*REHEARSED, "all eight") for row in error_rows(as_default(world(name)), name, runs)]
+    return extremes(f"error: default plan, {len(rows)} of these worlds", rows, ("<= 4", "<= 6.5"))
 
 
 def extremes(what: str, rows: list[Row], wanted: tuple[str, str]) -> list[Row]:
@@ -129,7 +144,7 @@ def made_rows(runs: int) -> list[Row]:
 def mixed_rows(runs: int) -> list[Row]:
     """Return the error of the weighted test if the plan's mix counts all kinds of query alike, or one of them for half.
 
-    Cells are moved to a weighted mean of 0; so many queries are drawn that they are worth 50 and 100 of equal weight.
+    Cells are moved to a weighted mean of 0.
     """
     rows: list[Row] = []
     for name in (*REHEARSED, "all eight"):
@@ -141,17 +156,12 @@ def mixed_rows(runs: int) -> list[Row]:
             mixes[f"half {kind}"] = {other: 0.5 if other == kind else rest * counts[other] for other in counts}
         for mix, parts in mixes.items():
             weights = np.array([parts[kind] / counts[kind] for kind in real.kinds])
-            worth = effective_number(weights.tolist()) / len(weights)
             # A mix that leaves a quarter would have somebody judge four times as much.
-            if worth < 0.25:
+            if effective_number(weights.tolist()) < len(weights) / 4:
                 continue
-            both, found = (
-                np.vstack([real.gains - np.average(real.gains, axis=1, weights=weights)[:, None], weights]),
-                {},
-            )
-            for n in TESTED:
-                *gains, own = drawn(both, math.ceil(n / worth), runs)
-                found[n] = share(confirmed(np.array(gains), real.first, own))
+            gains = real.gains - np.average(real.gains, axis=1, weights=weights)[:, None]
+            drawings = {n: drawn_by_kind(gains, real.kinds, parts, n, runs) for n in TESTED}
+            found = {n: share(confirmed(evenings, real.first, own)) for n, (evenings, own) in drawings.items()}
             rows.append((f"{name}, {mix}", found, ""))
     return extremes(f"error: with weights, {len(rows)} mixes of kinds of query", rows, ("printed", "printed"))
 
@@ -180,41 +190,31 @@ def averaged(shares: list[dict[int, float]]) -> dict[int, float]:
     return {n: float(np.mean([each[n] for each in shares])) for n in shares[0]}
 
 
-def first_rows(runs: int) -> list[Row]:
-    """Return how often the cell that goes first is confirmed, over the eight sources."""
-    sources = [rehearsal(source) for source in REHEARSED]
-    alone, second = "power: first cell +.05, alone in its step", "power: the same with a second cell beside it"
-    return [
-        (alone, averaged([found_in(each, 0, 0.05, 1, runs) for each in sources]), ">= 53 / 82"),
-        (
-            "power: the same, as said beforehand",
-            averaged([said_of(each, 0, 0.05, FIRST_SHARE) for each in sources]),
-            "",
-        ),
-        (
-            "power: the same, Recall@10 asked too (truly unchanged)",
-            averaged([found_in(each, 0, 0.05, 1, runs, recall=True) for each in sources]),
-            "printed",
-        ),
-        (second, averaged([found_in(each, 0, 0.05, 2, runs) for each in sources]), "printed"),
-        (
-            "power: the same cell in a version that confirms it",
-            averaged([found_in(each.only([0]), 0, 0.05, 1, runs) for each in sources]),
-            "printed",
-        ),
-    ]
-
-
-def other_rows(runs: int) -> list[Row]:
-    """Return how often any other cell is confirmed; near-copies of the baseline, which nobody tests, stand aside."""
+def power_rows(runs: int) -> list[Row]:
+    """Return how often a cell that gains is confirmed, over the eight sources."""
+    sources, rows = [rehearsal(source) for source in REHEARSED], []
+    first, confirming = "power: first cell +.05, alone in its step", [each.only([0]) for each in sources]
+    for what, worlds, recall, wanted in (
+        (first, sources, False, ">= 53 / 82"),
+        ("power: the same, Recall@10 asked too (truly unchanged)", sources, True, "printed"),
+        ("power: the same cell in a version that confirms it", confirming, False, "printed"),
+    ):
+        rows.append((what, averaged([found_in(each, 0, 0.05, 1, runs, recall=recall) for each in worlds]), wanted))
+    said = averaged([said_of(each, 0, 0.05, FIRST_SHARE) for each in sources])
+    rows.append(("power: the same, as said beforehand", said, ""))
+    defaults = [as_default(each) for each in sources]
+    for what, opening, gain in (
+        ("sum, one of two first cells, +.05", "sum(", 0.05),
+        ("structural chunks, the other one, +.05", REHEARSED_BASELINE.split()[0], 0.05),
+        ("any other cell, BM25 re-ranked, +.10", "bm25>", 0.1),
+    ):
+        found = averaged([found_in(each, each.place(opening), gain, 2, runs) for each in defaults])
+        rows.append((f"power, default plan: {what}", found, "printed"))
     real = all_rehearsals()
-    real = real.only([row for row, cell in enumerate(real.cells) if "@" not in cell])
-    place = next(row for row, cell in enumerate(real.cells) if cell.startswith(("rrf(", "sum(")))
-    part, what = (1 - FIRST_SHARE) / (len(real.cells) - 1), "power: any other cell, hybrid +.10"
-    return [
-        (what, found_in(real, place, 0.1, 1, runs), ">= 20 / 52 / 90"),
-        (f"{what}, as said beforehand", said_of(real, place, 0.1, part), ""),
-    ]
+    place, part, what = real.place("rrf("), (1 - FIRST_SHARE) / (len(real.cells) - 1), "any other cell, hybrid +.10"
+    rows.append((f"power: {what}", found_in(real, place, 0.1, 1, runs), ">= 20 / 52 / 90"))
+    rows.append((f"power: {what}, as said beforehand", said_of(real, place, 0.1, part), ""))
+    return rows
 
 
 def held_rows(runs: int) -> list[Row]:
@@ -250,61 +250,47 @@ def source_gains(source: str) -> SourceGains:
     return SourceGains(source, tuple(cells), kinds, gains.mean(axis=1), np.cov(gains) / n, n)
 
 
-def recommended(gains: Floats, recalls: Floats, cells: list[str], plan: Plan) -> int | None:
-    """Return the cell that is recommended by differences (cells, queries) and changes of Recall@10, None for none."""
-    means = gains.mean(axis=1).tolist()
-    eligible = {
-        cell: expected_gain(cell, units(gains[row]), plan)
-        for row, cell in enumerate(cells)
-        if meets_criterion_5(means[row], float(recalls[row]), plan.rule)
-    }
-    choice = greatest_gain(eligible, plan)
-    return None if choice == plan.baseline else cells.index(choice)
+def choice_rows(runs: int, *, default: bool) -> list[list[str]]:
+    """Return what `recommended` loses, and how often it switches to a cell that is no better, by what it asks for."""
+    places = []
+    for source in REHEARSED:
+        real, plan = rehearsal(source), plan_of(REHEARSED_BASELINE, without=source)
+        places.append((as_default(real) if default else real, plan))
+    columns = [_evenings(places, "as they are", n, runs) for n in CHOSEN]
+    columns += [_evenings(places, kind, CHOSEN[-1], runs) for kind in ("equal", "worse")]
+    rows = []
+    for row, asked in enumerate(ASKED):
+        lost = [f"{1000 * found[row][0]:.1f}" for found in columns[:2]]
+        switched = [f"{100 * found[row][1]:.1f}" for found in columns[2:]]
+        rows.append([f"{asked:g}, {'default plan, with a sum' if default else 'plans as recorded'}", *lost, *switched])
+    return rows
 
 
-def choice_rows(name: str, runs: int, *, bar: float = PLAN.switching_cost) -> list[Row]:
-    """Return what `choose recommended` loses, and how often it switches to a cell that is no better.
-
-    `bar` is the expected gain that it asks for, where the cost of a switch stays the plan's.
-    """
-    if name == "eight sources":
-        places = [(rehearsal(source), plan_of(REHEARSED_BASELINE, without=source)) for source in REHEARSED]
-    else:
-        places = [(world(name), plan_of(BASELINE))]
-    places = [(real, plan.model_copy(update={"switching_cost": bar})) for real, plan in places]
-    figures: list[dict[int, float]] = [{}, {}, {}, {}]
-    for n in CHOSEN:
-        regret, loss, _ = np.mean(_evenings(places, "as they are", n, runs), axis=0)
-        equal, worse = (np.mean(_evenings(places, kind, n, runs), axis=0)[2] for kind in ("equal", "worse"))
-        for figure, value in zip(figures, (1000 * regret, 1000 * loss, 100 * equal, 100 * worse), strict=True):
-            figure[n] = float(value)
-    wanted = ("", "<= 7.5 / 4.5 of 25 / 50", "<= 25 of 50", "<= 12 of 50") if name == "eight sources" else ("",) * 4
-    told = "" if bar == PLAN.switching_cost else f", if it asked for {bar}"
-    return [
-        (f"recommended, {name}{told}: {what}", figure, want)
-        for what, figure, want in zip(CHOICES, figures, wanted, strict=True)
-    ]
-
-
-def _evenings(
-    places: list[tuple[World, Plan]], kind: str, n_queries: int, runs: int
-) -> list[tuple[float, float, bool]]:
-    """Return regret, loss and whether it switched, by evening under the true gains of the kind of world."""
-    rng, found = np.random.default_rng(np.random.PCG64(n_queries)), []
+def _evenings(places: list[tuple[World, Plan]], kind: str, n_queries: int, runs: int) -> list[list[float]]:
+    """Return mean loss and share of switches, by what is asked, under the true gains of the kind of world."""
+    rng, found = np.random.default_rng(np.random.PCG64(n_queries)), np.zeros((len(ASKED), 2))
     for number in range(runs):
         real, plan = places[number % len(places)]
         own, recalls = real.gains.mean(axis=1), real.recalls
-        truth = own
-        if kind != "as they are":
+        truth = own.copy()
+        if kind == "as they are":
+            for place in (place for place, cell in enumerate(real.cells) if cell.startswith("sum(")):
+                truth[place] = rng.normal(plan.prior.kinds["sum"].mean, plan.prior.kinds["sum"].sd)
+        else:
             truth = np.zeros(len(own)) if kind == "equal" else -rng.exponential(0.02, len(own))
             recalls = level(recalls)
         at = rng.integers(real.gains.shape[1], size=n_queries)
         gains = real.gains[:, at] + (truth - own)[:, None]
-        cell = recommended(gains, recalls[:, at].mean(axis=1), real.cells, plan)
-        best, worth, cost = float(truth.max()), 0.0 if cell is None else float(truth[cell]), PLAN.switching_cost
-        left = worth if cell is None else worth - cost
-        found.append((max(0.0, best) - worth, max(0.0, best - cost) - left, cell is not None))
-    return found
+        eligible = {
+            cell: expected_gain(cell, units(gains[row]), plan)
+            for row, cell in enumerate(real.cells)
+            if meets_criterion_5(float(gains[row].mean()), float(recalls[row, at].mean()), plan.rule)
+        }
+        worth = {plan.baseline: 0.0, **dict(zip(real.cells, truth - PLAN.switching_cost, strict=True))}
+        for row, asked in enumerate(ASKED):
+            choice = greatest_gain(eligible, plan.model_copy(update={"switching_cost": asked}))
+            found[row] += max(worth.values()) - worth[choice], choice != plan.baseline
+    return (found / runs).tolist()
 
 
 def pooled_rows(n_cells: int, tau: float, runs: int, *, shared: bool = True) -> list[Row]:
@@ -331,19 +317,18 @@ def pooled_rows(n_cells: int, tau: float, runs: int, *, shared: bool = True) -> 
 
 def main() -> None:
     runs = runs_asked(2_000, 8)
-    half, eighth = runs // 2, runs // 8
+    half = runs // 2
     names = [*PUBLIC, *REHEARSED, "all eight"]
-    tasks = [partial(error_rows, name, runs) for name in names]
-    tasks += [partial(task, half) for task in (first_rows, other_rows, held_rows)]
-    tasks += [partial(made_rows, runs), partial(mixed_rows, eighth)]
-    tasks += [partial(choice_rows, name, runs) for name in ("eight sources", *PUBLIC)]
-    tasks.append(partial(choice_rows, "eight sources", runs, bar=0.03))
+    tasks = [partial(error_rows, world(name), name, runs) for name in names]
+    tasks += [partial(default_error_rows, runs), partial(power_rows, half), partial(held_rows, half)]
+    tasks += [partial(made_rows, runs), partial(mixed_rows, runs)]
     tasks += [partial(pooled_rows, n_cells, tau, half) for n_cells in (1, 2, 3) for tau in (0.02, 0.04)]
     tasks += [partial(pooled_rows, 3, tau, half, shared=False) for tau in (0.02, 0.04)]
     tasks += [partial(list_rows, judge, max(1, runs // 5)) for judge in LISTED]
     tasks += [partial(low_rows, half, in_both=in_both) for in_both in (False, True)]
+    choices = [partial(choice_rows, 8 * runs, default=default) for default in (False, True)]
     with ProcessPoolExecutor() as pool:
-        parts = pool.map(operator.call, tasks)
+        parts, chosen = pool.map(operator.call, tasks), pool.map(operator.call, choices)
         errors = list(chain.from_iterable(islice(parts, len(names))))
         summary = extremes(f"error: {len(errors)} real worlds", errors, ("<= 4", "<= 6.5"))
         rows = chain(errors, summary, chain.from_iterable(parts))
@@ -351,6 +336,8 @@ def main() -> None:
             HEADS,
             ([what, *(f"{found[n]:.1f}" if n in found else "" for n in SIZES), wanted] for what, found, wanted in rows),
         )
+        print()
+        print_table(CHOICES, [*chain.from_iterable(chosen), ["wanted", "<= 7.5", "<= 4.5", "<= 25", "<= 12"]])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Evenings to simulate: real per-query differences of public collections and rehearsed sources, under given means."""
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.base.records import SCORE_UNIT, Ints
+from runner.eval_set.kinds import near_copies
 from runner.score.gain_test import effective_number
 
 Floats = NDArray[np.float64]
@@ -39,6 +42,9 @@ TEST_SEED = 1_000_000
 FEW = 12
 """Queries' worth that weights leave at least, for a world to be tilted."""
 
+CHALLENGERS = 11
+"""Beside the baseline in the largest default plan."""
+
 Row = tuple[str, dict[int, float], str]
 """A figure in words, its value by number of queries, and the value that is wanted."""
 
@@ -60,6 +66,10 @@ class World(NamedTuple):
         return self._replace(
             cells=[self.cells[row] for row in rows], gains=self.gains[rows], recalls=self.recalls[rows]
         )
+
+    def place(self, opening: str) -> int:
+        """Return the place of the first cell whose name opens so."""
+        return next(place for place, cell in enumerate(self.cells) if cell.startswith(opening))
 
 
 def world(name: str) -> World:
@@ -85,12 +95,13 @@ def public(collection: str) -> World:
 
 @cache
 def rehearsal(source: str) -> World:
-    """Return a rehearsed source, from the results in the record; cells that go first stand first."""
+    """Return a rehearsed source, from the results in the record, without near-copies; what goes first stands first."""
     path = CHECKOUT / "eval-sets" / source / "v1" / "rehearsal" / "results.json"
     results = json.loads(path.read_text(encoding="utf-8"))
     rows = {row["cell"]: row["scores"] for row in results["cells"]}
     baseline, first = rows.pop(results["plan"]["baseline"]), results["plan"]["first"]
-    cells = [*first, *(cell for cell in results["plan"]["cells"] if cell in rows and cell not in first)]
+    others = [cell for cell in results["plan"]["cells"] if cell in rows and cell not in first]
+    cells = [*first, *(cell for cell in others if cell not in near_copies(results["plan"]["cells"]))]
     both = (
         np.array([rows[cell][measure]["per_query"] for cell in cells]) - np.array(baseline[measure]["per_query"])
         for measure in ("ndcg@10", "recall@10")
@@ -109,6 +120,23 @@ def all_rehearsals() -> World:
     aligned = [each.only([names.index(role) for role in roles]) for each, names in zip(worlds, named, strict=True)]
     gains, recalls = np.hstack([each.gains for each in aligned]), np.hstack([each.recalls for each in aligned])
     return World(roles, 1, gains, recalls, [kind for each in worlds for kind in each.kinds])
+
+
+def as_default(real: World) -> World:
+    """Return a rehearsed source as a default plan has it: a sum and the structural chunks go first of CHALLENGERS.
+
+    The sum takes the differences of the rank fusion if the record has none; cells that equal the baseline fill it up.
+    """
+    summed = next((place for place, cell in enumerate(real.cells) if cell.startswith("sum(")), real.place("rrf("))
+    rows = [summed, *(row for row in range(len(real.cells)) if row != summed)]
+    cells = [real.cells[row].replace("rrf(", "sum(") if row == summed else real.cells[row] for row in rows]
+    missing = np.zeros((max(0, CHALLENGERS - len(rows)), real.gains.shape[1]))
+    return real._replace(
+        cells=[*cells, *(f"equal {number}" for number in range(len(missing)))],
+        first=2,
+        gains=np.vstack([real.gains[rows], missing]),
+        recalls=np.vstack([real.recalls[rows], missing]),
+    )
 
 
 def _role(cell: str) -> str:
@@ -171,6 +199,23 @@ def drawn(rows: Floats, n_queries: int, runs: int, weights: Floats | None = None
     rng = np.random.default_rng(np.random.PCG64(n_queries))
     evenings: Floats = rows[:, rng.choice(rows.shape[1], (runs, n_queries), p=weights)]
     return evenings
+
+
+def drawn_by_kind(
+    rows: Floats, kinds: Sequence[str], parts: Mapping[str, float], n_queries: int, runs: int
+) -> tuple[Floats, Floats]:
+    """Return evenings (rows, evenings, queries) worth n_queries of equal weight, and the weights of their queries.
+
+    Of each kind, which counts for its part, so many are drawn as the source has in proportion.
+    """
+    rng, counts = np.random.default_rng(np.random.PCG64(n_queries)), Counter(kinds)
+    # Of so many times the source's own queries, by Kish's formula.
+    times = n_queries * sum(parts[kind] ** 2 / count for kind, count in counts.items())
+    sizes = {kind: math.ceil(count * times + 1e-9) for kind, count in counts.items()}
+    places = {kind: np.flatnonzero([other == kind for other in kinds]) for kind in counts}
+    taken = np.hstack([rng.choice(places[kind], (runs, size)) for kind, size in sizes.items()])
+    weights = np.concatenate([np.full(size, parts[kind] / size) for kind, size in sizes.items()])
+    return rows[:, taken], weights
 
 
 def made(shape: float, ties: float, n_queries: int, runs: int) -> Floats:
