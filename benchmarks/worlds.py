@@ -125,17 +125,19 @@ def all_rehearsals() -> World:
 def as_default(real: World) -> World:
     """Return a rehearsed source as a default plan has it: a sum and the structural chunks go first of CHALLENGERS.
 
-    The sum takes the differences of the rank fusion if the record has none; cells that equal the baseline fill it up.
+    The sum takes the differences of the rank fusion if the record has none, and no change of Recall@10; cells that
+    equal the baseline fill it up.
     """
     summed = next((place for place, cell in enumerate(real.cells) if cell.startswith("sum(")), real.place("rrf("))
     rows = [summed, *(row for row in range(len(real.cells)) if row != summed)]
     cells = [real.cells[row].replace("rrf(", "sum(") if row == summed else real.cells[row] for row in rows]
+    recalls = np.vstack([level(real.recalls[rows[:1]]), real.recalls[rows[1:]]])
     missing = np.zeros((max(0, CHALLENGERS - len(rows)), real.gains.shape[1]))
     return real._replace(
         cells=[*cells, *(f"equal {number}" for number in range(len(missing)))],
         first=2,
         gains=np.vstack([real.gains[rows], missing]),
-        recalls=np.vstack([real.recalls[rows], missing]),
+        recalls=np.vstack([recalls, missing]),
     )
 
 

@@ -39,14 +39,16 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
     unjudged, bounds = unjudged_hits(comparison, run)
     unmet = []
     # Published judgments decide nothing: no cell of theirs is a candidate, confirmed, or short of anything.
-    loss = comparison.losses.get(cell)
-    eligible = test is not None and not comparison.published and loss is None
+    loss, same = comparison.losses.get(cell), comparison.same_lists.get(cell, "")
+    eligible = test is not None and not comparison.published and loss is None and not same
     if eligible and test is not None:
         tested, judged = comparison.gain_tests.get(cell), scores["judged@10"].mean
         figures = CellFigures(gain, recall, comparison.effective, tested, gate.verdict, judged)
         unmet = unmet_criteria(figures, plan.rule) or blockers(cell)
     elif loss is not None and not comparison.published:
         unmet = [f"copies {loss.of}, against which it is asked what it loses"]
+    elif same and not comparison.published:
+        unmet = [f"returns the same lists as {same}, which stands for it"]
     return CellResult(
         cell=cell,
         role=_role(cell, comparison),
@@ -58,6 +60,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         short_of=unmet,
         gate=gate,
         diagnosis=diagnosis(run, gate, plan.null_gate.alpha, comparison.unanswered),
+        same_as=same,
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=unjudged,
         bounds=bounds,

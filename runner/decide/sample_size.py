@@ -10,21 +10,20 @@ from runner.eval_set.kinds import near_copies
 from runner.eval_set.shapes.plan import ScoredPlan
 from runner.eval_set.shapes.results import CellResult
 from runner.retrieve.pool import likely_pairs
-from runner.score.gain_test import FIRST_SHARE
+from runner.score.gain_test import shares_of_alpha
 from runner.score.power import DEFAULT_SD, POWER, least_gain
 
 
-def error_for(plan: ScoredPlan, cell: str) -> float:
-    """Return the error that is left for the one-sided test of one cell of the plan.
+def error_for(plan: ScoredPlan, cell: str, cells: Sequence[CellResult] = ()) -> float:
+    """Return the error that is left for the one-sided test of one challenger of the plan before any cell is shown.
 
-    The first challengers share FIRST_SHARE of it, the others the rest: the bar before any cell is shown.
+    Lists that `cells` are found to share are one.
     """
-    alpha, n_first = plan.significance.alpha, len(plan.first)
-    n_others = len(plan.judged_cells) - len(near_copies(plan.judged_cells)) - 1 - n_first
-    # With one group alone there is nothing to share the error with.
-    if not n_first or n_others < 1:
-        return alpha / max(1, n_first + n_others)
-    return alpha * (FIRST_SHARE / n_first if cell in plan.first else (1 - FIRST_SHARE) / n_others)
+    left = {plan.baseline, *near_copies(plan.judged_cells), *(row.cell for row in cells if row.same_as)}
+    tested = sorted((one for one in plan.judged_cells if one not in left), key=lambda one: one not in plan.first)
+    shares = shares_of_alpha(len(tested), sum(one in plan.first for one in tested))
+    # One that was only explored is spoken of as another of the plan would be.
+    return plan.significance.alpha * dict(zip(tested, shares, strict=True)).get(cell, shares[-1] if shares else 1.0)
 
 
 def detectable(plan: ScoredPlan, n_queries: float, cells: Sequence[CellResult]) -> float | None:
@@ -35,7 +34,7 @@ def detectable(plan: ScoredPlan, n_queries: float, cells: Sequence[CellResult]) 
     row = cell_in_question(cells)
     if n_queries < MIN_CONFIRMED or row is None or row.test is None or not row.test.sd:
         return None
-    return least_gain(n_queries, row.test.sd, error_for(plan, row.cell), bar=plan.rule.min_gain)
+    return least_gain(n_queries, row.test.sd, error_for(plan, row.cell, cells), bar=plan.rule.min_gain)
 
 
 def detectable_alone(plan: ScoredPlan, n_queries: int, sd: float) -> float:
@@ -70,7 +69,7 @@ def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ())
     if not sd:
         return ""
     few, enough = too_few(n_queries), max(n_queries, MIN_CONFIRMED)
-    gain = least_gain(enough, sd, error_for(plan, cell), bar=plan.rule.min_gain)
+    gain = least_gain(enough, sd, error_for(plan, cell, cells), bar=plan.rule.min_gain)
     shown = f"{enough} queries confirm a true gain of {gain:.2f} nDCG@10 of {cell} with {100 * POWER:.0f} % power"
     return "; ".join(filter(None, [few, f"{shown} (SD of differences {sd:.2f})"]))
 

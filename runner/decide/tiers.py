@@ -206,7 +206,7 @@ def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
 
     `cells` are ranked, best first. None if the baseline stands alone.
     """
-    tested = [row for row in cells if row.test is not None and row.loss is None]
+    tested = [row for row in cells if row.is_challenger]
     confirmed = [row for row in tested if row.confirmed]
     candidates = [row for row in tested if row.meets_criterion_5]
     return next(iter(confirmed or candidates or tested), None)

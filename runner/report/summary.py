@@ -64,7 +64,8 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
         note += "; an exploration gives no p" if results.kind == "exploration" else ""
     if any(test.bar is not None for test in tests):
         note += "; p up to its bar shows a gain"
-    return "\n".join([*lines, *wrapped(note, width)])
+    same = [f"{row.cell}: same lists as {row.same_as}" for row in results.cells if row.same_as]
+    return "\n".join([*lines, *(line for said in (note, *same) for line in wrapped(said, width))])
 
 
 def _incumbent_table(results: Results, width: int) -> list[str]:
@@ -98,6 +99,8 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     claimed = "" if p is None or bar is None else " / ".join(p_and_bar(p, bar))
     if row.loss is not None:
         claimed = f"loses <= {row.loss.at_most}"
+    elif row.same_as:
+        claimed = "same lists"
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"
     return score, gains, claimed, recalls, row.gate.verdict
 

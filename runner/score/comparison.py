@@ -181,10 +181,28 @@ class Comparison:
         """The near-copies among the cells, each with the cell that it copies."""
         return {cell: of for cell, of in near_copies(self.runs.keys()).items() if cell != self.plan.baseline}
 
+    @cached_property
+    def same_lists(self) -> dict[str, str]:
+        """The cells that find what another finds, in its order, for everything that is asked; each with that other one.
+
+        The baseline stands for others before a challenger does, and of those what the plan names first, then its order.
+        """
+        plan, stands, same = self.plan, dict[tuple[tuple[str, ...], ...], str](), {}
+        order = sorted(
+            (cell for cell in self.runs if cell not in self.copies),
+            key=lambda cell: (cell != plan.baseline, cell not in plan.first, cell not in self.registered),
+        )
+        for cell in order:
+            lists = tuple(tuple(self.runs[cell].ranks[one.id]) for one in self.asked)
+            if (of := stands.setdefault(lists, cell)) != cell:
+                same[cell] = of
+        return same
+
     @property
     def challengers(self) -> list[str]:
-        """The cells beside the baseline that may gain: near-copies are asked what they lose."""
-        return [cell for cell in self.runs if cell != self.plan.baseline and cell not in self.copies]
+        """The cells beside the baseline that may gain: near-copies are asked what they lose, equal lists are one."""
+        left = {self.plan.baseline, *self.copies, *self.same_lists}
+        return [cell for cell in self.runs if cell not in left]
 
     @property
     def family(self) -> list[str]:
@@ -219,14 +237,20 @@ class Comparison:
 
     @cached_property
     def tests(self) -> dict[str, PairedTest]:
-        """Every cell's test, adjusted over the tested family; of any other what is of that cell alone."""
-        family = self.family
-        alone = [cell for cell in self.runs if cell not in (*family, self.plan.baseline)]
+        """Every cell's test, adjusted over the tested family; of any other what is of that cell alone.
+
+        A cell with the lists of another challenger has the intervals of that one.
+        """
+        family, baseline = self.family, self.plan.baseline
+        same = {cell: of for cell, of in self.same_lists.items() if of != baseline}
+        alone = [cell for cell in self.runs if cell not in (*family, *same, baseline)]
         tests = self._two_sided(family) if family else {}
         for cell, gain in self.gain_tests.items():
             tests[cell] = tests[cell].model_copy(update={"p_gain": gain.p, "bar": gain.bar})
         for cell in alone:
             tests[cell] = self._two_sided([cell])[cell].model_copy(update={"p_adjusted": None, "simultaneous": None})
+        for cell, of in same.items():
+            tests[cell] = tests[of].model_copy(update={"p_gain": None, "bar": None})
         return tests
 
     def _two_sided(self, cells: Sequence[str]) -> dict[str, PairedTest]:

@@ -59,17 +59,20 @@ def effective_number(weights: Sequence[float]) -> float:
     return math.fsum(weights) ** 2 / math.fsum(weight * weight for weight in weights)
 
 
+def shares_of_alpha(cells: int, first: int) -> list[float]:
+    """Return each cell's part: the `first` ones share FIRST_SHARE, the others the rest; one step alone has all."""
+    others = cells - first
+    share = FIRST_SHARE if first and others else float(first > 0)
+    return [share / (first or 1)] * first + [(1 - share) / (others or 1)] * others
+
+
 def holm_bars(p_values: Sequence[float], first: int, alpha: float) -> list[float]:
     """Return the bar of each p, at nine places, by Holm's procedure with weights (Holm 1979, section 4).
-
-    The `first` cells share FIRST_SHARE, the others the rest; one step alone has all.
 
     >>> holm_bars([0.01, 0.03, 0.5], 1, 0.05)
     [0.04, 0.025, 0.025]
     """
-    others = len(p_values) - first
-    share = FIRST_SHARE if first and others else float(first > 0)
-    shares = [share / (first or 1)] * first + [(1 - share) / (others or 1)] * others
+    shares = shares_of_alpha(len(p_values), first)
     order = sorted(range(len(p_values)), key=lambda cell: p_values[cell] / shares[cell])
     bars, shown, left = [0.0] * len(p_values), 0, 1.0
     for place, cell in enumerate(order):

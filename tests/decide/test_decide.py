@@ -2,7 +2,7 @@ import pytest
 
 from runner.base.errors import InputError
 from runner.decide.decide import RECOMMENDED, Choice, decide, decision_sentence, needs_choice, remade
-from runner.decide.tiers import recommendation
+from runner.decide.tiers import cell_in_question, recommendation
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.decision import Reuse
 from runner.report.sentences import found
@@ -25,6 +25,14 @@ def test_criterion_6_records_the_baseline_by_itself():
         "no cell met criterion 5",
     )
     assert (decision.results_sha256, decision.decided_on) == (SHA, "2026-01-31")
+
+
+def test_a_cell_for_which_another_stands_is_not_chosen():
+    twin = row(SPARSE, 0.1).model_copy(update={"same_as": BETTER})
+    made = results(row(BETTER, 0.1), twin, row(BASELINE))
+    assert cell_in_question([twin, *made.cells]).cell == BETTER
+    with pytest.raises(InputError, match=BETTER):
+        decide(made, SHA, Choice(SPARSE, "it is short", "me"), today="2026-01-31")
 
 
 def test_recommended_is_what_is_expected_to_lose_least_confirmed_or_not():

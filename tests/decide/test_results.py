@@ -106,6 +106,16 @@ def test_unjudged_documents_count_to_rank_ten_in_a_cell_and_to_the_pools_depth_i
     assert made["labels"]["unjudged_pairs"] == 12 + 24
 
 
+def test_a_cell_with_the_lists_of_another_is_not_tested_and_says_which_stands_for_it(version):
+    for name, found in ((BASELINE, [C, A]), (OTHER, [A, B]), (THIRD, [A, B])):
+        put(version, name, {"q01": found, "q02": found})
+    judge(version, *(label(query, document, grade) for query in ("q01", "q02") for document, grade in ((A, 3), (C, 0))))
+    _, rows = scored(version, BASELINE, OTHER, THIRD, first=[THIRD])
+    assert [rows[cell].get("same_as") for cell in (BASELINE, OTHER, THIRD)] == [None, THIRD, None]
+    assert (rows[OTHER]["meets_criterion_5"], rows[THIRD]["meets_criterion_5"]) == (False, True)
+    assert THIRD in rows[OTHER]["short_of"][0]
+
+
 def test_the_noise_floor_is_what_a_planted_change_makes_of_the_baseline(version):
     put(version, BASELINE, {"q01": [A, B], "q02": [B], "q03": [C]})
     put(version, NOISE_FLOOR_CELL, {"q01": [B, A], "q02": [B], "q03": [D, A, C]})

@@ -168,7 +168,7 @@ def test_the_share_of_draws_in_which_a_cell_is_a_candidate_is_counted():
 
     rankings = {
         BASELINE: ranking(5),
-        "b x whole_doc": ranking(8),
+        "b x whole_doc": ranking(9),
         "a x whole_doc": ranking(8),
         "c x whole_doc": ranking(3),
     }

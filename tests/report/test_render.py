@@ -281,6 +281,17 @@ def test_a_near_copy_says_the_most_that_it_loses_and_against_which_cell():
     assert "loses <= 0.004" in ranking_table(Results.model_validate(found), 200)
 
 
+def test_a_cell_that_returns_the_lists_of_another_is_no_hypothesis_of_its_own():
+    found = synthetic_results()
+    row = found["cells"][1]
+    row |= {"same_as": "a x b", "expected": None, "meets_criterion_5": False}
+    row["test"] |= {"p_gain": None, "bar": None}
+    html = page_of(found)
+    assert column(html, "tests-caption", 1)[4] == "same lists as a x b"
+    terminal = ranking_table(Results.model_validate(found), 200)
+    assert f"{row['cell']}: same lists as a x b" in terminal.splitlines()
+
+
 def test_a_control_that_misbehaves_is_told_from_those_that_behave():
     html = page_of(changed(synthetic_results(), {"controls/1": {"passes": 44, "behaves": False}}))
     assert column(html, "controls-caption", 1) == ["random", "fail", "0.0100", "44 of 200", "at most 20", "no"]

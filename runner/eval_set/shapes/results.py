@@ -40,12 +40,13 @@ Tier = Confirmed | Literal["candidate", "baseline kept", "no decision", "compare
 class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
-    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `expected` is null for
-    the baseline, a near-copy, and if the judgments are published; `loss` stands for a near-copy alone, which is not
-    tested for a gain (`runner.eval_set.kinds.near_copies`). `over_incumbent` is null without an incumbent, for it, and
-    for what was not preregistered beside it. `tipping_point` is null if the cell's mean nDCG@10 is not
-    above the baseline's. `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some
-    query was asked in two wordings; the `scores` of such a query are the weighted means of both.
+    `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `same_as` is the cell
+    whose lists it returns for everything that was asked, and which stands for it; "" for none. `expected` is null but
+    for a challenger, and if the judgments are published; `loss` stands for a near-copy alone, which is not tested for a
+    gain (`runner.eval_set.kinds.near_copies`). `over_incumbent` is null without an incumbent, for it, and for what was
+    not preregistered beside it. `tipping_point` is null if the cell's mean nDCG@10 is not above the baseline's.
+    `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some query was asked in
+    two wordings; the `scores` of such a query are the weighted means of both.
     """
 
     cell: str
@@ -58,6 +59,7 @@ class CellResult(Sparse):
     short_of: list[str]
     gate: GateVerdict
     diagnosis: str
+    same_as: str = ""
     single_gold: dict[str, GateVerdict]
     unjudged: Count
     bounds: Ends
@@ -67,6 +69,11 @@ class CellResult(Sparse):
     over_incumbent: OverIncumbent | None = None
     tipping_point: TippingPoint | None = None
     by_wording: dict[str, list[int]] = Field(default_factory=dict)
+
+    @property
+    def is_challenger(self) -> bool:
+        """Whether it may gain: not the baseline, nor a near-copy, nor one for which another cell stands."""
+        return self.test is not None and self.loss is None and not self.same_as
 
     @property
     def confirmed(self) -> bool:
