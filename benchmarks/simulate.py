@@ -293,7 +293,7 @@ def _evenings(places: list[tuple[World, Plan]], kind: str, n_queries: int, runs:
         }
         worth = {plan.baseline: 0.0, **dict(zip(real.cells, truth - PLAN.switching_cost, strict=True))}
         for row, asked in enumerate(ASKED):
-            choice = greatest_gain(eligible, plan.model_copy(update={"switching_cost": asked}))
+            choice = greatest_gain(eligible, eligible, plan.model_copy(update={"switching_cost": asked}))
             found[row] += max(worth.values()) - worth[choice], choice != plan.baseline
     return (found / runs).tolist()
 

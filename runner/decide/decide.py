@@ -75,7 +75,7 @@ def decide(
     # Neither a typing error nor a cell that was only explored can be decided upon.
     need_cell(chosen, [row.cell for row in results.cells])
     row = next(row for row in results.cells if row.cell == chosen)
-    if row.same_as:
+    if row.same_as and chosen != results.plan.in_place:
         raise InputError(f"{chosen} returns the same lists as {row.same_as}, which stands for both. Choose that one.")
     standing: Standing = "the baseline" if chosen == baseline else "no candidate"
     if row.meets_criterion_5:

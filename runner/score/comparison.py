@@ -185,12 +185,13 @@ class Comparison:
     def same_lists(self) -> dict[str, str]:
         """The cells that find what another finds, in its order, for everything that is asked; each with that other one.
 
-        The baseline stands for others before a challenger does, and of those what the plan names first, then its order.
+        The baseline stands for others, then the incumbent, what the plan names first, and its order.
         """
         plan, stands, same = self.plan, dict[tuple[tuple[str, ...], ...], str](), {}
+        leading = (plan.baseline, plan.incumbent, *plan.first)
         order = sorted(
             (cell for cell in self.runs if cell not in self.copies),
-            key=lambda cell: (cell != plan.baseline, cell not in plan.first, cell not in self.registered),
+            key=lambda cell: (leading.index(cell) if cell in leading else len(leading), cell not in self.registered),
         )
         for cell in order:
             lists = tuple(tuple(self.runs[cell].ranks[one.id]) for one in self.asked)

@@ -98,4 +98,4 @@ def test_recommended_is_the_greatest_expected_gain_above_the_cost(gains, choice)
     plan = PLAN.model_copy(update={"baseline": "baseline", "switching_cost": 0.02})
     prior = Normal(mean=0.0, sd=0.05)
     eligible = {cell: ExpectedGain(kind="window", before=prior, mean=gain, sd=0.03) for cell, gain in gains.items()}
-    assert greatest_gain(eligible, plan) == choice
+    assert greatest_gain(eligible, eligible, plan) == choice

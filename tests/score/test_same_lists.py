@@ -29,7 +29,7 @@ def listing(lists, first=()):
         ([1, 1, 1], [], {"b": "a", "c": "a"}),
         # What the plan names first stands for others, wherever it is listed.
         ([1, 1, 2], ["b"], {"a": "b"}),
-        ([1, 1, 2], ["b", "a"], {"b": "a"}),
+        ([1, 1, 2], ["b", "a"], {"a": "b"}),
         ([0, 1, 0], ["c"], {"a": BASELINE, "c": BASELINE}),
         ([0, 0, 0], ["a"], {"a": BASELINE, "b": BASELINE, "c": BASELINE}),
     ],
@@ -47,6 +47,14 @@ def test_the_first_in_the_plans_order_stands_for_all_with_its_lists(lists, first
         test = compared.tests[cell]
         assert (test.p_gain, test.bar) == (None, None)
         assert test.simultaneous == (None if of == BASELINE else compared.tests[of].simultaneous)
+
+
+def test_the_incumbent_stands_for_others_and_is_held_against_none_of_them():
+    twin, other, place = (f"{name} x whole_doc" for name in ("twin", "other", "place"))
+    compared = listing({BASELINE: BASELINE, twin: CELLS[0], other: CELLS[1], place: CELLS[0]}, [twin])
+    compared = replace(compared, plan=compared.plan.model_copy(update={"incumbent": place}))
+    assert compared.same_lists == {twin: place}
+    assert compared.over_incumbent.keys() == compared.switch_gains.keys() == {other}
 
 
 @given(st.lists(st.sampled_from([BASELINE, *CELLS]), min_size=1, max_size=3), st.integers(0, 2), st.integers(0, 2))
