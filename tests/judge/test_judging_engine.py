@@ -81,20 +81,6 @@ def only(one: BatchRow, *faults, forever=False):
     return {one.title: reply}
 
 
-def watched(version, batches, **more):
-    """The desk of a judging, and how many batches it had after each reply."""
-    desk, seen = Desk(), []
-
-    class Watched(Model):
-        def replies(self, asks):
-            for reply in super().replies(asks):
-                yield reply
-                seen.append(len(desk.names))
-
-    judge(version, batches, Watched(**more), desk)
-    return desk, seen
-
-
 def all_rows(batches):
     return [one for rows in batches.values() for one in rows]
 
@@ -113,21 +99,6 @@ def test_all_batches_are_asked_about_in_one_call_and_imported_once_in_order_with
     assert set(desk.grades.values()) >= {0, 1}
     assert [len(call) for call in model.calls] == [PAIRS]
     assert len({ask.system for ask in model.calls[0]}) == 1
-
-
-def test_a_batch_is_not_imported_before_it_and_all_before_it_are_complete(version, batches):
-    first = batches["batch-0001"][0]
-    desk, seen = watched(version, batches, always=only(first, refused))
-    assert seen == [0] * PAIRS + [3], "a pair of the first batch was still to be answered"
-    assert desk.names == list(batches)
-
-
-def test_batches_are_imported_while_others_are_judged_but_seldom_when_there_are_many(version):
-    batches = small_batches(version, 40, 2)
-    desk, seen = watched(version, batches)
-    assert [seen[2 * n - 1] for n in (1, 2, 3, 4, 8, 15, 16, 20)] == [1, 2, 2, 4, 8, 8, 16, 16]
-    assert [len(call) for call in desk.calls] == [1, 1, 2, 4, 8, 4]
-    assert desk.names == list(batches)
 
 
 def test_what_was_answered_is_not_asked_again_and_is_imported_again(version, batches):
@@ -317,7 +288,7 @@ def test_an_import_that_is_refused_ends_the_run_and_loses_no_reply(version, batc
     assert model.open_calls == 0
     later = Model()
     _, done = judge(version, batches, later)
-    assert (done.kept, done.requests) == (AT_ONCE, PAIRS - AT_ONCE)
+    assert (done.kept, done.requests) == (PAIRS, 0)
 
 
 def test_progress_counts_pairs_from_what_was_kept_to_all(version, batches):

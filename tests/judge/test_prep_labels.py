@@ -2,31 +2,13 @@ import shutil
 from itertools import pairwise
 
 from runner.base.canonical import file_sha256
-from runner.base.records import Hit, Run, Span
 from runner.eval_set.batches import BATCH_PAIRS, WHOLE_TEXT, read_batch
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.version import load_queries
 from runner.judge.prep_labels import REPEATS
-from runner.retrieve.pool import pool, unjudged
+from runner.retrieve.pool import unjudged
 from tests.support.labels import label
 from tests.support.small_judging import everything, export, rows
-
-
-def run(cell: str, hits: dict[str, list[tuple[str, int, int]]]) -> Run:
-    return Run(cell, {query_id: tuple(ranked(found)) for query_id, found in hits.items()})
-
-
-def ranked(found: list[tuple[str, int, int]]) -> list[Hit]:
-    return [Hit(doc_id, 9.0 - rank, Span(start, end)) for rank, (doc_id, start, end) in enumerate(found)]
-
-
-def test_the_pool_holds_every_pair_within_depth_of_any_run():
-    runs = [
-        run("a", {"q1": [("d1", 0, 5), ("d2", 0, 5), ("d3", 0, 5)], "q2": []}),
-        run("b", {"q1": [("d3", 7, 9), ("d4", 0, 5), ("d5", 0, 1)], "q2": [("d1", 1, 2)]}),
-    ]
-    assert pool(runs, 2, []) == [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d4"), ("q2", "d1")]
-    assert pool([], 30, []) == []
 
 
 def test_a_pair_is_judged_once_any_judge_has_graded_it():
@@ -84,14 +66,6 @@ def test_batches_do_not_depend_on_the_order_in_which_pairs_were_found(version, t
     shutil.rmtree(version.judging)
     export(version, missing[::-1])
     assert {name: content for name, (content, _) in contents(version.judging).items()} == first
-
-
-def test_exporting_again_writes_no_batch_again(version):
-    missing = everything(version)
-    paths = export(version, missing)
-    before = contents(version.judging)
-    assert export(version, missing) == paths
-    assert contents(version.judging) == before
 
 
 def test_only_batches_that_still_hold_a_missing_pair_are_named(version):

@@ -169,11 +169,6 @@ def test_a_key_depends_on_the_row_the_prompt_and_the_model_and_fits_a_custom_id(
     assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", key) for key in keys)
 
 
-def test_asks_stand_in_the_order_of_their_rows():
-    rows = [row(query=f"query {n}") for n in (3, 1, 2)]
-    assert [fenced(ask.user)[0][0][1] for ask in asks_of(rows, SYSTEM, JUDGE)] == ["query 3", "query 1", "query 2"]
-
-
 def test_the_schema_uses_only_what_services_enforce():
     assert SCHEMA["required"] == list(SCHEMA["properties"])
     assert SCHEMA["additionalProperties"] is False
@@ -237,11 +232,6 @@ def test_what_is_no_answer_is_an_error_that_says_why_and_never_a_grade(name):
     assert str(caught.value).isprintable()
 
 
-def test_a_reply_with_a_problem_is_no_answer_even_if_there_is_text():
-    with pytest.raises(UnreadableReply, match=r"^cut off at 512 tokens$"):
-        read(said(), problem="cut off at 512 tokens")
-
-
 def test_a_long_reason_is_cut_visibly_and_one_that_fits_is_not():
     fits = "x" * LONGEST_REASON
     assert read(said(reason=fits)).reason == fits
@@ -255,10 +245,6 @@ def test_a_reason_is_one_line_that_a_terminal_may_be_shown():
     assert read(said(reason="\x1b[31mred")).reason == r"\x1b[31mred"
     with pytest.raises(UnreadableReply):
         read(said(reason="half of a pair \ud83d"))
-
-
-def test_the_model_that_was_asked_stands_where_a_service_does_not_say_which_answered():
-    assert parse(Reply(key="k", text=said()), row(), JUDGE, DAY).model == JUDGE
 
 
 junk = st.recursive(

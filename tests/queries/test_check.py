@@ -1,11 +1,8 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.shapes.queries import QueryRow
-from runner.queries import checks
 from runner.queries.checks import check, read_files
 from runner.queries.query_file import read_queries
 from runner.queries.rarity import Vocabulary
@@ -43,13 +40,6 @@ def test_the_small_set_is_checked_whole_and_has_no_errors(version):
     assert checked(version, *rows) == report
 
 
-def test_no_queries_at_all_lack_everything_and_break_nothing(version):
-    version.queries_path.unlink()
-    report = checked(version)
-    assert (report.queries, report.errors) == ([], [])
-    assert "demo v1: no queries" in report_text(report)
-
-
 def test_ids_of_two_files_may_be_the_same_and_are_told_apart_and_equal_texts_are_errors(version, tmp_path):
     copy = tmp_path / "copy.yaml"
     copy.write_bytes(version.queries_path.read_bytes())
@@ -78,13 +68,6 @@ def test_queries_of_the_same_words_are_found_unless_a_number_parts_them(version,
     report = checked(version, row(first), row(second, id="x2"))
     assert rules(report.findings) & {"same words", "similar words"} == ({found} if found else set())
     assert bool(report.errors) == (found == "same words")
-
-
-@given(st.lists(st.text(max_size=12), max_size=8))
-def test_likeness_in_words_is_of_two_places_in_order(texts):
-    for pair in alike_in_words(texts):
-        assert pair.first < pair.second < len(texts)
-        assert 80 <= pair.score <= 100
 
 
 def test_likeness_does_not_depend_on_where_blocks_are_cut(monkeypatch):
@@ -188,18 +171,6 @@ def test_what_is_too_few_or_of_one_kind_only_is_told(version):
     assert not any("missing" in message for message in said)
     assert "No query is of the kind citation; the source's share is 5." in said
     assert not any("at least 25" in message for message in said)
-
-
-def test_a_thousand_documents_are_indexed_once_for_all_queries(version, monkeypatch):
-    documents = [document(f"D{n}", f"Harbor{n} ferry{n % 50} dredging office.", f"Act {n}") for n in range(1000)]
-    rows = [row(f"ferry{n % 50} harbor{n} what of office{n}", f"D{n}", id=f"x{n}") for n in range(300)]
-    calls = []
-    real = checks.bm25_run
-    monkeypatch.setattr(checks, "bm25_run", lambda *given: calls.append(given) or real(*given))
-    report = checked(version, *rows, documents=documents)
-    assert len(calls) == 1
-    assert len(report.queries) == 300
-    assert all(query.rank == 1 for query in report.queries)
 
 
 def test_a_file_that_is_no_queries_is_named_with_every_wrong_field(version, tmp_path):

@@ -4,7 +4,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from runner.base.errors import InputError
 from runner.eval_set.shapes.queries import QueryRow
@@ -46,12 +45,6 @@ def test_rows_come_back_from_the_file_that_they_were_put_into(tmp_path_factory, 
     append_queries(path, rows[:1], "demo v1")
     append_queries(path, rows[1:], "demo v1")
     assert (read_queries(path) if path.exists() else []) == rows
-
-
-def test_words_that_yaml_takes_for_something_else_come_back_as_words(tmp_path):
-    rows = [row("no", id="null", kind="true", source_document="1e5", note="~"), row("12", id="1.0", kind="on")]
-    append_queries(tmp_path / "queries.yaml", rows, "demo v1")
-    assert read_queries(tmp_path / "queries.yaml") == rows
 
 
 HEAD = "schema_version: 1\nqueries:\n"
@@ -98,15 +91,6 @@ def test_a_list_that_nothing_can_be_put_after_is_said_and_left_as_it_is(tmp_path
     assert [one.name for one in tmp_path.iterdir()] == ["queries.yaml"]
 
 
-def test_an_empty_file_is_begun(tmp_path):
-    path = tmp_path / "queries.yaml"
-    path.write_text("\n")
-    append_queries(tmp_path / "new.yaml", [row()], "demo v1")
-    assert (tmp_path / "new.yaml").read_text().startswith("# Queries of demo v1.")
-    with pytest.raises(InputError, match="the whole"):
-        append_queries(path, [row()], "demo v1")
-
-
 def test_a_long_text_is_shown_as_written_and_cut_with_an_ellipsis():
     assert shown("Ferry TO the \x1b harbor") == "Ferry TO the \\x1b harbor"
     assert shown("Word " * 40, 12) == "Word Word W\u2026"
@@ -124,12 +108,6 @@ def test_the_count_names_origins():
     assert count_line([row(), row(origin="claude"), row()]) == "3 queries (2 person, 1 claude)"
     mixed = [row(origin=origin) for origin in ("harvested", "claude", "person", "gpt-oss:120b", "claude")]
     assert count_line(mixed) == "5 queries (1 person, 2 claude, 1 gpt-oss:120b, 1 harvested)"
-
-
-@pytest.mark.parametrize("origin", ["", "a model", "-x", "who\nelse", "x" * 101])
-def test_an_origin_is_a_name_in_one_word(origin):
-    with pytest.raises(ValidationError):
-        row(origin=origin)
 
 
 def test_a_huge_file_is_refused(tmp_path):
@@ -161,16 +139,6 @@ def test_adding_begins_the_file_and_says_how_many_are_needed(version, tmp_path):
     version.queries_path.unlink()
     said = add_queries(version, write(tmp_path / "more.yaml", "zeppelin moorings in fog"))
     assert said.endswith("has 1 query (1 person); 24 more are needed")
-
-
-def test_adding_twice_adds_once(version, tmp_path):
-    path = write(tmp_path / "more.yaml", "zeppelin moorings in fog", "licence for a lighthouse dog")
-    add_queries(version, path)
-    before = version.queries_path.read_bytes()
-    assert add_queries(version, path).startswith(f"{path}: already there: nothing added. ")
-    assert version.queries_path.read_bytes() == before
-    write(path, "zeppelin moorings in fog", "a toll for gliders", "Licence for a  lighthouse dog")
-    assert "1 query added as q28, 2 there already." in add_queries(version, path)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,7 @@
-import re
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.queries.wording import content_words, longest_run, reading, stems, words
-from tests.support.query_fixtures import document
+from runner.queries.wording import content_words, longest_run, stems, words
 
 TEXT = st.text(min_size=1, max_size=200).filter(lambda text: text.strip())
 
@@ -38,7 +35,3 @@ def test_a_run_ends_with_a_word_and_not_within_one():
     assert longest_run("the harbor office", "the harbor officer") == 2
     assert longest_run("dredge, the HARBOR now", "They dredge the harbor.") == 3
     assert longest_run("", "anything") == 0
-
-
-def test_what_a_document_says_begins_with_its_title():
-    assert re.match(r"Harbor Act\nThe ferry", reading(document()))

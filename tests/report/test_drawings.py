@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.figures import p_beside_alpha, round4, said
+from runner.base.figures import p_beside_alpha, round4
 from runner.decide.tiers import CellFigures, unmet_criteria
 from runner.eval_set.shapes.results import Results
 from runner.report.drawings import COLUMN, GROUND, UNIT, dots, standing
@@ -19,8 +19,7 @@ from runner.report.results_page import criteria_of
 from runner.score.gain_test import GainTest
 from tests.report.test_render import page_of, published, synthetic_results
 from tests.support import example_results as example
-from tests.support.example_results import BASELINE
-from tests.support.outline import section, words
+from tests.support.outline import section
 
 pytest_plugins = ["tests.support.browser"]
 
@@ -85,14 +84,6 @@ def test_marks_and_whiskers_of_the_forest_plot_stand_where_the_figures_are():
             assert [at(place) for place in (mark, *ends.groups())] == pytest.approx([mean, low, high], abs=1e-4)
 
 
-def test_lines_stand_at_zero_and_at_what_the_rule_asks_for():
-    gain, recall = (scale_of(plain(), which) for which in (0, 1))
-    first, second = strips(list_rows(plain())[0])
-    for strip, at, bar in ((first, gain, 0.02), (second, recall, -0.02)):
-        (zero,), (rule,) = (re.findall(rf'class="{name}" x1="([\d.]+)%"', strip) for name in ("zero", "bar"))
-        assert [at(zero), at(rule)] == pytest.approx([0, bar], abs=1e-4)
-
-
 def test_the_standing_of_a_cell_is_what_the_rule_says_of_it():
     results = synthetic_results()
     first, second, third, fourth = challengers(results)[:4]
@@ -114,35 +105,7 @@ def test_published_judgments_have_sides_of_the_baseline():
     assert 'class="bar"' not in strips(list_rows(page_of(results))[0])[0]
 
 
-def test_an_interval_of_one_cell_alone_is_broken_and_said_to_be_so():
-    results = synthetic_results()
-    row = challengers(results)[0]
-    row["test"] |= dict.fromkeys(("simultaneous", "p_adjusted", "p_gain", "bar"))
-    html = page_of(results)
-    assert ["whisker alone" in drawn for drawn in list_rows(html)].count(True) == 1
-    first = list_rows(html)[0]
-    assert "] alone" in words(first)
-    low, high = re.search(r'class="whisker alone" x1="([\d.]+)%" x2="([\d.]+)%"', first).groups()
-    at = scale_of(html, 0)
-    assert [at(low), at(high)] == pytest.approx(row["test"]["interval"], abs=1e-4)
-
-
 # The criteria, and each query left out.
-
-
-def small(*cells: list[tuple[float, float]], kind: str = "production") -> dict[str, Any]:
-    """Results whose cells differ from the baseline by these pairs of nDCG@10 and Recall@10, one a query."""
-    count = len(cells[0])
-    rows = [example.row(f"cell {number}", half=0.1) for number in range(len(cells))]
-    found = example.results(*rows, example.row(BASELINE), kind=kind).model_dump()
-    for each, pairs in zip(found["cells"], [*cells, [(0.0, 0.0)] * count], strict=True):
-        for measure, values in zip(("ndcg@10", "recall@10"), zip(*pairs, strict=True), strict=True):
-            each["scores"][measure]["per_query"] = [round((0.5 + value) * 10**9) for value in values]
-    query = {"text": "a need", "kind": "topic", "origin": "person"}
-    return found | {"queries": [{"id": f"q{number}", **query} for number in range(count)]}
-
-
-PAIRS = st.tuples(*(st.integers(-200, 200).map(lambda value: value / 1000) for _ in range(2)))
 
 
 @pytest.mark.parametrize("p", [0.01, 0.2, None])
@@ -169,18 +132,6 @@ def test_criteria_are_all_met_where_nothing_is_short_of_confirmed(p, gain, n, ga
 def test_a_p_value_never_reads_as_if_it_were_on_the_other_side_of_alpha(p: float):
     read = p_beside_alpha(p, 0.05)
     assert (float(read.lstrip("<")) > 0.05) == (round4(p) > 0.05)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("gains +0.05 (interval -0.01 to +0.09)", "gains +0.05 (interval \u22120.01 to +0.09)"),
-        ("with -0.03 [-0.08, +0.02] Recall@10", "with \u22120.03 [\u22120.08, +0.02] Recall@10"),
-        ("rrf(bm25,e5-0.5b) x fixed-512 at 1-2", "rrf(bm25,e5-0.5b) x fixed-512 at 1-2"),
-    ],
-)
-def test_differences_in_sentences_have_a_true_minus_and_names_keep_their_hyphens(sentence, expected):
-    assert said(sentence) == expected
 
 
 # The null gate.
@@ -276,25 +227,6 @@ def test_a_row_says_its_verdict_with_the_distance_and_what_is_missing(changes, t
     says = text_of(shown.rpartition("</svg>")[2])
     assert start in says
     assert says.endswith(end or start)
-
-
-def test_controls_say_what_they_must_do_and_what_they_did():
-    controls = [
-        example.control("oracle", "pass", passes=1, bound=1),
-        example.control("constant"),
-        example.control("random", draws=200, passes=44, bound=21, behaves=False),
-    ]
-    results = synthetic_results() | {"controls": [each.model_dump() for each in controls]}
-    shown = gate_rows(page_of(results), "Controls")
-    assert [text_of(item.split("</svg>")[-1]) for item in shown.values()] == [
-        "must pass: passed; behaves",
-        "must fail: did not pass; behaves",
-        "must fail: 44 of 200 passed, at most 21 may; misbehaves",
-    ]
-    assert numbers(r'<svg class="diamond" x="([\d.]+)%"', shown["constant"]) == [UNIT.at(0.1)]
-    assert numbers(r'<circle class="mean" cx="([\d.]+)%"', shown["random"]) == [UNIT.at(0.1)]
-    base = next(row for row in results["cells"] if row["test"] is None)
-    assert numbers(r'class="compared" x1="([\d.]+)%"', shown["random"]) == [UNIT.at(base["gate"]["real"])]
 
 
 PLACES = """() => [...document.querySelectorAll(".strips .strip")].filter((strip) => strip.querySelector(".real"))

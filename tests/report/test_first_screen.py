@@ -5,10 +5,7 @@ from lxml import html as markup
 
 from runner.base.figures import fitting
 from runner.decide.decide import UNATTENDED
-from runner.eval_set.shapes.results import Results
-from runner.report.drawings import gain_axis
 from runner.report.sentences import command, headline, lead
-from tests.report.test_render import published
 from tests.support.example_results import decision
 from tests.support.full_results import full_results, page
 
@@ -93,13 +90,6 @@ def test_the_badge_is_of_the_cell_that_was_chosen():
     assert badge(full_results(unjudged=407)) == "provisional"
 
 
-def test_a_collection_names_its_leader_and_chooses_nothing():
-    results = Results.model_validate(published())
-    assert headline(results, None) == f"{results.cells[0].cell.partition(' x ')[0]} leads."
-    assert command(results, None, "pse") == ""
-    assert not set(words_of(results).values()) & {"candidate", "confirmed", "chosen"}
-
-
 def test_every_figure_of_the_table_is_that_of_the_results():
     results = full_results()
     rows = shown(results, decided(results)).xpath("//table[contains(@class, 'plain')]/tbody/tr")
@@ -116,16 +106,6 @@ def test_every_figure_of_the_table_is_that_of_the_results():
             assert float(texts[3].replace("\u2212", "-")) == pytest.approx(gain, abs=0.05)
             assert (texts[3][0] == "+") == (gain > 0)
     assert sum(row.get("class") == "win" for row in rows) == 1
-
-
-def test_dots_and_lines_stand_where_the_gains_and_intervals_are():
-    results = full_results()
-    at, rows = gain_axis(results).at, shown(results).xpath("//table[contains(@class, 'plain')]/tbody/tr")
-    for line, row in zip(rows, results.cells, strict=True):
-        drawn = [line.xpath(f".//{name}")[0].attrib for name in ("circle", "line[@class='ci-line']") if row.test]
-        if row.test is not None:
-            wanted = [at(value) for value in (row.differences["ndcg@10"].mean, *row.test.simultaneous)]
-            assert [drawn[0]["cx"], drawn[1]["x1"], drawn[1]["x2"]] == [f"{each}%" for each in wanted]
 
 
 def truncated(results, shares):

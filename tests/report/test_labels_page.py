@@ -96,13 +96,6 @@ def counts(shown):
 # What is written.
 
 
-def test_the_same_rows_make_the_same_bytes_and_others_do_not():
-    rows = [row(), row(query_id="q02")]
-    assert made(rows) == made(rows)
-    assert made(rows) != made(rows[:1])
-    assert made(rows, judge="Ann") != made(rows)
-
-
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -122,13 +115,6 @@ def test_grades_are_called_what_the_prompt_calls_them_or_nothing():
     assert b'"file":"batch-0001-and-1-more.answers.jsonl"' in both
     bare = page([row().model_copy(update={"prompt_sha256": sha256("Grade 0 to 3.")})], "Grade 0 to 3.", title="t")
     assert b"caption-of" not in bare.split(b"<body>")[1]
-
-
-def test_a_page_is_written_beside_its_batches_or_where_one_says(version, batch, tmp_path):
-    assert write_labels_page(version, [batch], None) == version.judging / "batch-0001.html"
-    elsewhere = tmp_path / "new" / "mine.html"
-    assert write_labels_page(version, [batch], elsewhere) == elsewhere
-    assert elsewhere.read_bytes() == (version.judging / "batch-0001.html").read_bytes()
 
 
 def test_a_locked_file_that_changed_ends_a_page_with_4_and_a_results_page_is_not_written_over(version, batch, command):
@@ -194,17 +180,6 @@ def test_where_only_second_readings_wait_the_command_for_their_page_is_named(fro
     assert "A larger --share" not in out
 
 
-@pytest.mark.parametrize(("ci", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])
-def test_without_a_browser_tests_of_pages_fail_in_ci_and_are_loudly_skipped_elsewhere(monkeypatch, ci, outcome):
-    from tests.support.browser import VARIABLE, required
-
-    monkeypatch.setenv("CI", ci)
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(outcome, match="NO CHROMIUM"):
-        required()
-
-
 # What a judge does.
 
 
@@ -242,17 +217,6 @@ def test_answers_given_by_keyboard_alone_become_labels(begun, version, batch, tm
     assert labels[0].spans == [[second.start, second.end]]
     assert labels[0].reason == "Section 2 says it."
     assert begun.complaints == []
-
-
-def test_a_partial_download_says_what_is_missing(begun, tmp_path):
-    begun.click("#export")
-    assert begun.text("#status") == "Nothing is graded yet."
-    begun.press("2", "p", "m")
-    downloaded(begun, tmp_path)
-    assert begun.text("#status") == (
-        "1 answers in batch-0001.answers.jsonl. 4 of 5 pairs are not graded and not in it, "
-        "1 of them with marks or a reason."
-    )
 
 
 def test_a_reload_goes_on_where_the_judge_was(begun):
@@ -301,51 +265,6 @@ def test_keys_are_commands_only_where_they_are_meant(begun):
     assert counts(begun) == [0, 0, 1, 1, 3]
 
 
-def test_the_filter_walks_over_pairs_without_a_grade(begun):
-    begun.press("j", "0", "k", "k", "k")
-    begun.check("#only")
-    begun.press("j")
-    assert begun.text("#place").startswith("Pair 3 ")
-    begun.press("1", "1", "1")
-    assert begun.text("#place").startswith("Pair 1 ")
-    begun.press("k")
-    assert begun.text("#status") == "There is no pair before this one that is not graded yet."
-    begun.press("1")
-    assert begun.text("#status") == "Grade 1 for pair 1. 5 of 5 graded. All are graded: download the answers."
-
-
-def test_a_passage_is_marked_by_a_click_on_its_text_and_not_by_selecting_words(begun):
-    begun.click(".passage >> nth=1")
-    box = begun.locator(".passage >> nth=0").bounding_box()
-    begun.mouse.move(box["x"] + 20, box["y"] + 15)
-    begun.mouse.down()
-    begun.mouse.move(box["x"] + 200, box["y"] + 15)
-    begun.mouse.up()
-    assert begun.evaluate("getSelection().toString()")
-    marks = [mark.get_attribute("aria-pressed") for mark in begun.query_selector_all(".mark")]
-    assert marks[:2] == ["false", "true"]
-
-
-def test_a_page_of_two_batches_grades_a_planted_repeat_as_a_further_round(version, batch, opened, tmp_path):
-    (again,) = write_batches(version.judging, read_batch(batch)[1:2])
-    shown = opened(write_labels_page(version, [batch, again], None, judge="Ann"))
-    shown.press("3", "2", "1", "0", "0", "1")
-    path = downloaded(shown, tmp_path)
-    assert path.name == "batch-0001-and-1-more.answers.jsonl"
-    assert Importer(version).take_file(path, judge="", model="", judged_on="2026-01-31").added == 6
-    labels = [label for label in load_labels(version.labels_path) if label.query_id == "q02"]
-    assert [(label.batch, label.round, label.grade) for label in labels] == [("batch-0001", 1, 2), ("batch-0002", 2, 1)]
-
-
-def test_a_pair_of_which_nothing_is_shown_can_be_graded(opened, tmp_path):
-    path = tmp_path / "bare.html"
-    path.write_bytes(made([row().model_copy(update={"evidence": []})], judge="Ann"))
-    shown = opened(path)
-    assert shown.is_visible("#no-passages")
-    shown.press("p", "0")
-    assert [fields["passages"] for fields in lines(downloaded(shown, tmp_path))] == [[]]
-
-
 def test_a_judge_named_by_the_page_is_not_asked_and_half_an_emoji_spoils_no_file(version, batch, opened, tmp_path):
     shown = opened(write_labels_page(version, [batch], None, judge="Bob <b>"))
     shown.evaluate("""() => {
@@ -358,23 +277,6 @@ def test_a_judge_named_by_the_page_is_not_asked_and_half_an_emoji_spoils_no_file
     assert not shown.is_visible("#rename")
     (fields,) = lines(downloaded(shown, tmp_path))
     assert (fields["judge"], fields["reason"]) == ("Bob <b>", "cut \ufffd")
-
-
-def test_a_judge_can_correct_the_name(begun, tmp_path):
-    begun.press("2")
-    begun.click("#rename")
-    begun.fill("#name", "  Anna ")
-    begun.click("#begin")
-    assert lines(downloaded(begun, tmp_path))[0]["judge"] == "Anna"
-
-
-def test_two_pages_do_not_mix_in_one_browser(begun, version, batch, opened, tmp_path):
-    begun.press("3", "3")
-    (other,) = write_batches(version.judging, read_batch(batch)[:3])
-    second = opened(write_labels_page(version, [other], None), beside=begun)
-    assert second.is_visible("#who")
-    third = opened(write_labels_page(version, [batch], tmp_path / "b.html", judge="Bob"), beside=begun)
-    assert counts(third) == [0, 0, 0, 0, 5]
 
 
 def test_two_windows_of_one_page_show_the_same_answers(begun, version, opened):

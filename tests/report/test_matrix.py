@@ -62,13 +62,6 @@ def test_the_rival_is_the_cell_that_the_verdict_is_about_wherever_the_baseline_s
     assert matrix(RESULTS.model_copy(update={"cells": cells}), LISTS).rival == HYBRID
 
 
-def test_a_baseline_alone_has_one_column_and_one_list():
-    alone = RESULTS.model_copy(update={"cells": [row for row in RESULTS.cells if row.cell == BASELINE]})
-    shown = matrix(alone, LISTS)
-    assert (shown.cells, shown.rival) == ([BASELINE], "")
-    assert all(len(row.scores) == len(row.sides) == 1 for row in shown.rows)
-
-
 def test_both_lists_are_those_of_the_results_and_what_neither_has_is_named():
     listed = {query.id: query for query in LISTS.queries}
     for row in matrix(RESULTS, LISTS).rows:
@@ -200,16 +193,3 @@ def test_an_anchor_is_never_one_of_the_page(html):
 def test_dots_stand_where_a_chunk_goes_on_beside_the_passage_that_is_shown(chunk, parts):
     passage = ShownPassage(start=10, end=20, text="words")
     assert [text for text, _ in _cut([("words", False)], passage, chunk)] == parts
-
-
-def test_each_hit_has_its_score_where_scores_were_kept():
-    queries = [
-        query.model_copy(update={"scores": {BASELINE: [0.25, 0.12345], BETTER: [17.5]}}) for query in LISTS.queries
-    ]
-    plain = {row.query.id: row.sides for row in matrix(RESULTS, LISTS).rows}
-    scored = LISTS.model_copy(update={"queries": queries})
-    for row in matrix(RESULTS, scored).rows:
-        for side, expected, before in zip(row.sides, (["0.25", "0.123"], ["17.5"]), plain[row.query.id], strict=True):
-            assert [hit.document for hit in side] == [hit.document for hit in before]
-            assert [hit.score for hit in side] == [*expected, *[""] * 9][: len(side)]
-    assert {hit.score for sides in plain.values() for side in sides for hit in side} == {""}

@@ -85,15 +85,6 @@ def test_the_cases_are_those_that_their_titles_tell():
     assert found[1]["deltas"]["D"] == pytest.approx(found[3]["deltas"]["D"], abs=1e-9) == pytest.approx(0, abs=1e-9)
 
 
-def test_more_skill_only_adds_answers():
-    weak, strong = (bench(Settings("engine", skill, skew=1.0)) for skill in (0.2, 0.7))
-    found = [
-        {query for query, answer in enumerate(gold) if lists[query][0] == answer} for gold, _, lists in (weak, strong)
-    ]
-    assert found[0] < found[1]
-    assert 0.6 <= len(found[1]) / 150 <= 0.8
-
-
 def test_the_table_of_cases_shows_what_its_links_show(opened, path):
     shown = opened(path)
     for place, (_, settings) in enumerate(CASES, start=1):
@@ -131,12 +122,6 @@ def test_an_address_that_makes_no_sense_is_brought_within_the_controls(opened, p
     shown.wait_for_selector("#queries-now:text-is('200')")
     assert shown.evaluate("settingsNow()") == asdict(replace(Settings(), queries=200, labels=1))
     assert not shown.complaints
-
-
-def test_without_script_the_cases_are_there_and_the_desk_is_not(opened, path):
-    shown = opened(path, java_script_enabled=False)
-    assert not shown.is_visible("#desk")
-    assert shown.text("#cases ~ .scroll tbody").count("fail") == 3
 
 
 def test_the_command_writes_the_page(tmp_path, capsys):

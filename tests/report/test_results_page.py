@@ -5,7 +5,6 @@ from urllib.parse import quote
 import pytest
 
 from runner.report.by_query import AT_FIRST, anchor, matrix
-from runner.report.sentences import headline
 from tests.support.example_lists import Invented, listed_results
 from tests.support.example_results import decision
 from tests.support.full_results import full_receipt, full_results, page
@@ -53,13 +52,6 @@ def opened_rows(shown):
 
 
 # What is there at once.
-
-
-def test_the_page_opens_with_its_headline_asks_for_nothing_and_complains_of_nothing(shown, path):
-    assert headline(RESULTS, None) in shown.text("h1")
-    assert shown.requests == [path.as_uri()]
-    assert (shown.complaints, shown.dialogs) == ([], [])
-    assert opened_rows(shown) == []
 
 
 @pytest.mark.parametrize("width", [1280, 1600])
@@ -116,13 +108,6 @@ def test_an_address_opens_the_panel_of_a_query_of_any_id(odd, show, tmp_path):
     assert opened_rows(show(quote(anchor(odd), safe="!'()*"), written)) == [anchor(odd)]
 
 
-def test_an_address_that_names_nothing_opens_nothing_and_breaks_nothing(show):
-    for part in ("%", "nothing", "gate"):
-        shown = show(part)
-        assert opened_rows(shown) == []
-        assert shown.complaints == []
-
-
 def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(shown):
     assert len(rows(shown)) == AT_FIRST < len(RESULTS.queries)
     hidden = [row.query for row in matrix(RESULTS, LISTS).rows][AT_FIRST]
@@ -177,21 +162,6 @@ def test_a_small_screen_never_scrolls_sideways_for_a_figure(path, opened):
 
 
 # What a document may hold.
-
-
-def test_an_injected_script_and_an_injected_handler_do_not_run(path, show, tmp_path):
-    injected = (
-        "<script>window.hit = 1</script><img src='data:,' onerror='window.hit = 2'><p onclick='window.hit = 3'>x</p>"
-    )
-    changed = tmp_path / "injected.html"
-    changed.write_text(path.read_text(encoding="utf-8").replace("</main>", f"{injected}</main>"), encoding="utf-8")
-    shown = show(page=changed)
-    shown.click("p:text-is('x')")
-    assert shown.evaluate("window.hit") is None
-    assert any("Content Security Policy" in said for said in shown.complaints)
-    with pytest.raises(Exception, match="TrustedHTML"):
-        shown.evaluate("document.body.innerHTML = '<b>x</b>'")
-    assert len(rows(shown)) == AT_FIRST
 
 
 def test_a_text_made_to_break_out_is_shown_and_does_nothing(show, tmp_path):

@@ -1,8 +1,9 @@
-"""Has a language model grade exported batches: every reply is kept, and labels are imported batch by batch."""
+"""Has a language model grade exported batches: every reply is kept, and labels are imported when the asking ends."""
 
 import shlex
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from itertools import takewhile
 from typing import NamedTuple
 
 from runner.base.canonical import file_sha256, json_line, today
@@ -74,8 +75,7 @@ class Judging:
         self.troubles: dict[str, str] = {}
         """Why the last reply was no answer."""
         self.final: set[str] = set()
-        self.n_requests = self.n_complete = self.n_imported = 0
-        """Batches that are complete and that are imported, from the first one on."""
+        self.n_requests = 0
         system, bound_to = instructions(version.judge_path), (version.number_name, file_sha256(version.judge_path))
         for name, rows in batches.items():
             if any((row.version, row.prompt_sha256) != bound_to for row in rows):
@@ -98,11 +98,13 @@ class Judging:
             for kept in self.files.read(name):
                 if kept.key in wanted and kept.key not in self.labels:
                     self._read(kept)
-        # What earlier attempts left is imported first, before anything is asked.
         n_kept = len(self.labels)
-        self._import_complete()
         self._report()
-        stopped = self._ask_all()
+        try:
+            stopped = self._ask_all()
+        except BaseException:
+            self._import(self._n_complete())
+            raise
         self._import(len(self.batches))
         if len(self.labels) < len(self.rows):
             error, why = (type(stopped), f"{stopped}\n") if stopped else (BackendError, "")
@@ -147,7 +149,6 @@ class Judging:
                 if reply.final:
                     self.final.add(reply.key)
                 if self._read(kept):
-                    self._import_complete(many=True)
                     self._report()
                 elif reply.model or not reply.problem:  # the model's own doing, and no trouble on the way
                     n_unreadable += 1
@@ -157,7 +158,6 @@ class Judging:
                         f"them. The last: {self.troubles[reply.key]}. The replies are kept in {self.files.folder}. "
                         "Choose a model, or a server, that keeps to a JSON schema and is neither cut off nor refuses."
                     )
-        self._import_complete()
 
     def _read(self, kept: KeptReply) -> bool:
         """Return whether a kept reply is an answer, which then becomes a label."""
@@ -184,30 +184,20 @@ class Judging:
             raise BackendError(f"{self.model.model} failed: {type(error).__name__}. {self._after_stop()}") from error
 
     def _after_stop(self) -> str:
-        """Import what is complete, and return what is kept, in words."""
-        self._import_complete()
         return (
             f"{len(self.labels)} of {len(self.rows)} pairs are answered and kept; run the command again and only the "
             "others are asked about."
         )
 
-    def _import_complete(self, *, many: bool = False) -> None:
-        """Import the complete batches from the first on; with `many`, once there are twice as many as were imported.
-
-        Every import reads all batches.
-        """
-        names = list(self.batches)
-        while self.n_complete < len(names) and self.labels.keys() >= set(self.batches[names[self.n_complete]]):
-            self.n_complete += 1
-        if not many or self.n_complete >= 2 * self.n_imported:
-            self._import(self.n_complete)
+    def _n_complete(self) -> int:
+        """Return how many of the batches, from the first on, are answered whole."""
+        return sum(1 for _ in takewhile(self.labels.keys().__ge__, map(set, self.batches.values())))
 
     def _import(self, n_batches: int) -> None:
-        """Import what is answered of the first batches, so many, and was not yet."""
-        keys = [key for name in list(self.batches)[self.n_imported : n_batches] for key in self.batches[name]]
+        """Import what is answered of the first batches, so many."""
+        keys = [key for name in list(self.batches)[:n_batches] for key in self.batches[name]]
         if given := [self.labels[key] for key in keys if key in self.labels]:
             self.desk(given)
-        self.n_imported = n_batches
 
     def _report(self) -> None:
         if self.report is not None:
