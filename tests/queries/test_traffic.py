@@ -32,7 +32,7 @@ def test_repeats_are_folded_and_the_most_asked_come_first(tmp_path):
         ("query,count\npipes\n", ":2:"),
         ("query,count\n  ,3\n", ":2:"),
         ('query,count\n"pipes\n', ":2:"),
-        ("query,count\n\xff,1\n", "not a CSV file"),
+        ("query,count\n\xff,1\n", "not UTF-8"),
     ],
 )
 def test_what_is_no_log_is_refused_with_its_place(tmp_path, content, place):
