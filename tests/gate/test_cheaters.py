@@ -135,13 +135,3 @@ def test_no_blind_cheater_knows_the_query(seed):
     for name in BLIND:
         lists = CHEATERS[name].lists
         assert predicted(bench, pool, lists, seed).retrieved == predicted(exchanged, pool, lists, seed).retrieved
-
-
-def test_the_source_prior_gives_each_stratum_its_own_answers_by_frequency():
-    bench, pool = sample_bench()
-    lists = predicted(bench, pool, CHEATERS["source-prior"].lists).retrieved
-    by_stratum = dict(zip(bench.strata, lists, strict=True))
-    assert by_stratum["schools"] == [
-        *("hr201-school-lunch", "hr202-reading-rooms", "hr203-chalk-dust", "hr204-bell-times", "hr205-swim-lessons"),
-    ]
-    assert all(items == by_stratum[stratum] for items, stratum in zip(lists, bench.strata, strict=True))

@@ -32,11 +32,6 @@ def test_words_stand_in_order_where_they_are_printed_and_are_all_that_is_indexed
     assert stemmed(term for word in found for term in word.terms) == stemmed_terms(text)
 
 
-@given(TEXTS)
-def test_no_letter_is_a_term(text):
-    assert not [term for term in stemmed_terms(text) if len(term) == 1 and not term.isdigit()]
-
-
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
