@@ -41,8 +41,6 @@ from samplers.formats.uslm.walk import Walk
 from samplers.formats.uslm.walker import Rules, Walker, exceptions
 from samplers.source_format import WHOLE_TITLE, Card, FileContent, SourceFormat
 
-WITHOUT_NOTES = "without-notes"
-
 LENGTH_BUCKETS = ((500, "short"), (2_500, "medium"))
 """Characters of statute below which a section is short or medium; others are long."""
 
@@ -82,13 +80,12 @@ class Edition(NamedTuple):
     """ "positive", "non-positive" or "unknown"."""
 
 
-def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     root = parse(data, name, WHOLE_TITLE)
     its_edition = _edition(root, name)
     only_notes: list[Unit] = []
     rules = Rules(bool(exceptions(root)), moved=NOTES)
-    leaves_notes = WITHOUT_NOTES in options
-    over = partial(_walker_over, name=name, rules=rules, leaves_notes=leaves_notes, only_notes=only_notes)
+    over = partial(_walker_over, name=name, rules=rules, only_notes=only_notes)
     tally = Tally()
     given: Counter[str] = Counter()
     candidates = [Unit(root, ())] if local_name(root) in SECTIONS else units(root, name)
@@ -102,9 +99,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     return FileContent(tuple(documents), tally.left_out, supplied=tally.supplied)
 
 
-def _walker_over(
-    unit: Unit, name: str, rules: Rules, leaves_notes: bool, only_notes: list[Unit]
-) -> tuple[Walker, bool]:
+def _walker_over(unit: Unit, name: str, rules: Rules, only_notes: list[Unit]) -> tuple[Walker, bool]:
     """Return a walker over a unit, with what is moved behind it, and whether that is a document.
 
     Larger parts that have nothing but notes are added to `only_notes`.
@@ -116,10 +111,10 @@ def _walker_over(
         walker.part(unit.element, unit.own)
     if unit.own is not None and not walker.has_body():
         only_notes.append(unit)
-    # The notes follow the statute, or are left out.
+    # The notes follow the statute.
     for notes in walker.release():
-        if leaves_notes or notes.get("type") == "footnote":
-            walker.dropped["notes" if notes.get("type") != "footnote" else "footnotes"] += n_visible(notes)
+        if notes.get("type") == "footnote":
+            walker.dropped["footnotes"] += n_visible(notes)
         else:
             walker.element(notes, place_in(unit.path))
     return walker, walker.has_body()
@@ -253,7 +248,6 @@ def _grouped(sections: Sequence[Section], text: str) -> list[Section]:
 FORMAT = SourceFormat(
     _read,
     suffixes=(".xml",),
-    options={WITHOUT_NOTES: "the notes of a section are left out of its text"},
     newest=age,
     max_bytes=WHOLE_TITLE,
 )

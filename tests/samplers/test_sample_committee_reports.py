@@ -7,9 +7,8 @@ import pytest
 from runner.base.records import Document, Section
 from samplers.source_format import FileContent
 from samplers.sources.committee_reports.contents import Contents, listed_ranks
-from samplers.sources.committee_reports.reader import EXISTING_LAW, FORMAT
+from samplers.sources.committee_reports.reader import FORMAT
 from samplers.sources.committee_reports.tables import tables
-from tests.support.corpora import assert_accounted, words_of
 
 FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
 COVER = (
@@ -22,8 +21,8 @@ def page(body: str, cover: str = COVER) -> bytes:
     return f"<html><title>T</title><body><pre>\n{cover}{body}\n</pre></body></html>".encode()
 
 
-def content(body: str, *options: str) -> FileContent:
-    return FORMAT.read(page(body), "CRPT-116hrpt7.htm", frozenset(options))
+def content(body: str) -> FileContent:
+    return FORMAT.read(page(body), "CRPT-116hrpt7.htm", frozenset())
 
 
 def document(body: str) -> Document:
@@ -40,11 +39,6 @@ def part(read: Document, label: str) -> Section:
 
 def words(read: Document, section: Section) -> str:
     return read.text[section.span.start : section.span.end]
-
-
-def fixture(name: str, *options: str) -> Document:
-    path = next(path for path in FIXTURES if path.stem.endswith(name))
-    return FORMAT.read(path.read_bytes(), path.name, frozenset(options)).documents[0]
 
 
 def test_a_part_of_a_report_has_its_own_id() -> None:
@@ -131,16 +125,6 @@ def test_the_heads_of_columns_that_span_others_stand_above_them() -> None:
     heads += "                      Amount     Share     Amount     Share\n"
     (table,) = tables(f"\n{rule}\n{heads}{rule}\nBridges............        12         3        44         5\n{rule}\n")
     assert table.rows == ["Authority\tOutlays", "Amount\tShare\tAmount\tShare", "Bridges\t12\t3\t44\t5"]
-
-
-def test_existing_law_is_left_out_unless_it_is_asked_for() -> None:
-    without, with_law = fixture("116hrpt902"), fixture("116hrpt902", EXISTING_LAW)
-    label = "Changes in Existing Law Made by the Bill, as Reported"
-    assert words(without, part(without, label)).endswith("shown in roman):")
-    assert "[Bridge] Covered bridge program" in words(with_law, part(with_law, label))
-    assert part(without, label).kind == part(with_law, label).kind == "existing law"
-    assert part(without, "DISSENTING VIEWS").level == part(with_law, "DISSENTING VIEWS").level == 1
-    assert_accounted(FORMAT.read(page(""), "x.htm", frozenset((EXISTING_LAW,))), words_of(page(""), ".htm"))
 
 
 @pytest.mark.parametrize("filling", [".", " ", ". ", " 1", "x..", "-"])

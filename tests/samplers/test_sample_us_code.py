@@ -4,14 +4,9 @@ import pytest
 
 from runner.base.records import Document
 from samplers.formats.uslm.units import SHORT
-from samplers.source_format import FileContent
-from samplers.sources.us_code import FORMAT, WITHOUT_NOTES, age
+from samplers.sources.us_code import FORMAT, age
 
 FIXTURES = Path(__file__).parents[1] / "data" / "us_code"
-
-
-def content(name: str, *options: str) -> FileContent:
-    return FORMAT.read((FIXTURES / name).read_bytes(), name, frozenset(options))
 
 
 def code(body: str, meta: str = "<docNumber>9</docNumber>") -> bytes:
@@ -73,15 +68,6 @@ def test_a_section_inside_the_one_that_is_the_document_keeps_its_label() -> None
 def test_footnotes_leave_the_sentence_whole() -> None:
     odd = code(section(body='pay <ref class="footnoteRef">1</ref><note type="footnote">1 So.</note>; or'))
     assert read_one(odd).text.endswith("pay; or")
-
-
-def test_without_notes_the_text_is_the_statute_and_the_notes_are_counted() -> None:
-    full, bare = content("usc95.xml"), content("usc95.xml", WITHOUT_NOTES)
-    assert [each.doc_id for each in full.documents[1:]] == [each.doc_id for each in bare.documents]
-    assert full.documents[0].status == "notes"
-    assert bare.documents[0].text.endswith("Feb. 2, 1967.)")
-    assert bare.left_out["notes"] > 150
-    assert not any(each.kind == "notes" for each in bare.documents[0].sections)
 
 
 @pytest.mark.parametrize(

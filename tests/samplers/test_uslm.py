@@ -96,24 +96,6 @@ def test_uslm_1_of_the_code_walks_by_the_same_names() -> None:
     assert "Old tolls" in section_text(walked, "§ 78dd–1. Tolls")
 
 
-def test_facts_are_collected_from_form_and_meta() -> None:
-    dtd = read("BILLS-117hr9001ih.xml").facts
-    assert dtd["congress"] == ("117th CONGRESS",)
-    assert dtd["number"] == ("H. R. 9001",)
-    assert dtd["stage"] == ("Introduced-in-House",)
-    assert dtd["session"] == ("1st Session",)
-    assert dtd["chamber"] == ("IN THE HOUSE OF REPRESENTATIVES",)
-    assert dtd["official-title"] == ("To restore village ponds, and for other purposes.",)
-    assert dtd["short-title"] == ("Village Pond Restoration Act",)
-    assert (dtd["sponsor"], dtd["cosponsor"]) == (("Ms. Pondwell",), ("Mr. Reed",))
-    assert dtd["committee"] == ("Committee on Ponds",)
-    uslm = read("BILLS-116hr9004rfs.xml").facts
-    assert uslm["citable"] == ("116 HR 9004 RFS", "116hr9004rfs")
-    assert uslm["short-title"] == ("Orchard Care Act",)
-    assert uslm["sponsor"] == ("Mrs. Appleyard",)
-    assert uslm["congress"] == ("116",)
-
-
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -1,4 +1,4 @@
-"""What a file says about itself outside its body: congress, number, stage, titles, sponsors, committees."""
+"""What a file says about itself outside its body: congress, number, stage, titles."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,16 +11,9 @@ from samplers.formats.uslm.names import FORMS, METADATA, OFFICIAL_TITLES, QUOTED
 _FACTS: Mapping[str, str] = {
     "citableAs": "citable",
     "congress": "congress",
-    "session": "session",
     "legis-num": "number",
     "docNumber": "doc-number",
-    "current-chamber": "chamber",
-    "currentChamber": "chamber",
     "docStage": "stage",
-    "sponsor": "sponsor",
-    "cosponsor": "cosponsor",
-    "committee-name": "committee",
-    "committee": "committee",
 }
 
 _FRONT = tuple(f"{{*}}{name}" for name in ("title", "type", *_FACTS))
@@ -34,9 +27,9 @@ _INLINE = frozenset(("quote", "quotedText", "inline", "term", "i", "italic"))
 def facts(root: etree._Element) -> Mapping[str, tuple[str, ...]]:
     """Return fact names with their values in file order, without repeats and without what is not stated.
 
-    Names: citable, congress, session, number (as printed), doc-number, doc-type, chamber, stage, title (the
-    catalogue title), official-title, short-title (of the whole document, not of its titles or of other Acts),
-    sponsor, cosponsor, committee. A `value` attribute wins over the printed form.
+    Names: citable, congress, number (as printed), doc-number, doc-type, stage, title (the catalogue title),
+    official-title, short-title (of the whole document, not of its titles or of other Acts). A `value` attribute wins
+    over the printed form.
     """
     values_of: dict[str, dict[str, None]] = {}
     # The stage: bill-stage, resolution-stage and amend-stage of the bill DTD.

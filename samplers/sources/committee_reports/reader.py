@@ -12,8 +12,6 @@ from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.committee_reports.contents import find_contents
 from samplers.sources.committee_reports.text import written
 
-EXISTING_LAW = "existing-law"
-
 LENGTH_BUCKETS = ((20_000, "short"), (100_000, "medium"), (400_000, "long"))
 
 SHORT = 600
@@ -35,7 +33,7 @@ _ON_THE = re.compile(r"^[Cc]ommittee on (?:the )?")
 _SERIES = {"srpt": "S. Rept.", "hrpt": "H. Rept.", "erpt": "S. Exec. Rept."}
 
 
-def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
+def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     page = read_page(data, name)
     number = _NUMBER.match(page.text)
     if not number:
@@ -52,17 +50,13 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     if contents.end:
         left_out["contents"] += visible(body[contents.start : contents.end])
         body = f"{body[: contents.start]}\n\n{body[contents.end :]}"
-    outline = written(body, contents, left_out, keeps_law=EXISTING_LAW in options)
+    outline = written(body, contents, left_out)
     if not outline.length:
         raise DocumentError(name, "no text after the cover")
     return FileContent((_document(number, head, end, outline, name),), left_out)
 
 
-FORMAT = SourceFormat(
-    _read,
-    suffixes=(".htm", ".html"),
-    options={EXISTING_LAW: "keep the law that a report reprints with its changes (left out otherwise)"},
-)
+FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
 
 
 def _document(number: re.Match[str], cover: str, end: int, outline: Outline, name: str) -> Document:

@@ -2,7 +2,7 @@
 
 If the contents list a heading, they give its rank, and what they do not list stands below it. In a report without
 contents titles hold headings in capitals, and those hold the ones in small letters. An account holds its description
-and recommendation, and a heading without words the one after it. Existing law that is only reprinted may be left out.
+and recommendation, and a heading without words the one after it. Existing law that is only reprinted is left out.
 """
 
 import re
@@ -96,9 +96,9 @@ class Line(NamedTuple):
         return self.text if self.kind == "heading" else self.label.partition(" [")[0] if self.kind == "table" else ""
 
 
-def written(text: str, contents: Contents, left_out: Counter[str], *, keeps_law: bool) -> Outline:
+def written(text: str, contents: Contents, left_out: Counter[str]) -> Outline:
     """Return a report without its cover and contents as an outline; what is no word of it is counted."""
-    report = _Report(bool(contents.entries), keeps_law)
+    report = _Report(bool(contents.entries))
     lines = list(_lines(text, left_out))
     report.outline.begin("introduction", _CAPITALS, "", 0)
     for line, listed in zip(lines, listed_ranks(contents, [line.name for line in lines]), strict=True):
@@ -181,11 +181,10 @@ def _heads(text: str, following: Paragraph | None) -> bool:
 class _Report:
     """A report on its way; `is_law` says that what follows is the text of a law, up to a heading of the report."""
 
-    def __init__(self, has_contents: bool, keeps_law: bool) -> None:
+    def __init__(self, has_contents: bool) -> None:
         self.outline = Outline()
         self.n_law = 0
         self._has_contents = has_contents
-        self._keeps_law = keeps_law
         self._is_law = False
 
     def add(self, line: Line, listed: int) -> None:
@@ -201,7 +200,7 @@ class _Report:
             outline.close(rank)
             outline.begin("heading", rank, line.name, self._next)
         if self._is_law:
-            self._reprint(text)
+            self.n_law += visible(text)
         elif line.kind == "margin":
             outline.close(_MARGIN)
             outline.begin("heading", _MARGIN, text, self._next)
@@ -227,7 +226,7 @@ class _Report:
         is_title, is_own = _TITLE.match(text) is not None, bool(listed or _FIXED.match(text))
         # Reprinted law has headings of its own, which are none of the report's.
         if self._is_law and (not is_own or (not listed and _ALSO_IN_LAW.match(text))):
-            self._reprint(text)
+            self.n_law += visible(text)
             return
         self._is_law = False
         is_small = _SMALL_LETTERS.search(text) is not None
@@ -254,9 +253,3 @@ class _Report:
         """Return whether the heading written last has no words yet, so that it may hold the next one."""
         is_last = last.start + len(last.heading) == self.outline.length
         return bool(last.heading) and is_last and last.level != _OF_ACCOUNT and len(self.outline.open) < _MOST_OPEN
-
-    def _reprint(self, text: str) -> None:
-        if self._keeps_law:
-            self.outline.write(text)
-        else:
-            self.n_law += visible(text)
