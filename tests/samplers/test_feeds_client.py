@@ -87,12 +87,6 @@ def test_a_server_that_stays_busy_or_asks_for_too_much_ends_the_run(site, client
     assert sum(clock.waits) < LONGEST_ANSWER
 
 
-def test_a_wait_is_announced_without_the_query(site, client, capsys):
-    site.at("/a.xml", after("17", 429), as_xml(XML))
-    get(client, "/a.xml?n=1")
-    assert capsys.readouterr().out == "https://www.govinfo.gov/a.xml: HTTP 429; asking again in 17 seconds\n"
-
-
 @pytest.mark.parametrize("cut", [as_xml(XML, cut=20, resets=False), as_xml(XML[:-7], framed=False)])
 def test_a_body_that_ends_early_is_asked_for_again(site, client, cut):
     site.at("/a.xml", cut, as_xml(XML))
@@ -238,12 +232,6 @@ def test_a_following_page_elsewhere_is_refused(location):
 
 def test_addresses_lose_a_key_and_a_fragment():
     assert followed(f"{GOVINFO}/b", f"http://govinfo.gov/a?api_key={KEY}&n=1#x") == "https://www.govinfo.gov/a?n=1"
-
-
-def test_messages_show_no_query(site, client):
-    site.at("/published", Wire(status=404))
-    with pytest.raises(Refused, match=r"/published: HTTP 404\.$"):
-        client.json(f"{API}/published?secret=1")
 
 
 def test_a_key_that_a_server_repeats_in_other_letters_is_not_shown(site, client):

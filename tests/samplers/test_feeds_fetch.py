@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -313,17 +312,6 @@ def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site,
     assert not any("json" in path for path in site.paths)
 
 
-def test_two_runs_at_once_fetch_each_file_once(run, site, tmp_path):
-    run("whole")
-    site.requests.clear()
-    with ThreadPoolExecutor(2) as pool:
-        reports = list(pool.map(lambda _: run(), range(2)))
-    assert sorted((report.n_fetched, report.n_kept) for report in reports) == [(0, 5), (5, 0)]
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
-    assert sorted(asked(site)) == sorted(NAMES)
-    assert len(rows(tmp_path / "out")) == 5
-
-
 # --- a manifest's documents -------------------------------------------------------------------------------------
 
 
@@ -374,17 +362,6 @@ def test_one_changed_word_is_a_changed_document_whose_file_goes_once_the_right_o
     assert not (folder / "differences.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("location", "is_same"),
-    [("https://example.org/x.xml", False), (again_place(NAMES[0]), False), (place(NAMES[3]), True)],
-    ids=["another host", "another edition", "the same file elsewhere"],
-)
-def test_a_redirected_file_is_missing_unless_it_leads_to_the_same_bytes(run, site, location, is_same):
-    site.at(again_place(NAMES[3]), Wire(status=302, headers=(("Location", location),)))
-    report = run(documents=digests(NAMES[3]))
-    assert [doc_id for doc_id, _ in report.missing] == ([] if is_same else ["BILLS-117hr9001ih"])
-
-
 # --- the command ------------------------------------------------------------------------------------------------
 
 
@@ -398,11 +375,6 @@ def manifest(tmp_path: Path, documents: dict[str, str], source: str = "bills") -
     header = {"source": source, "sample": {"size": 5, "seed": 1}}
     path.write_bytes(jsonl_bytes([header, *({"doc_id": n, "sha256": d} for n, d in documents.items())]))
     return path
-
-
-def test_the_command_says_what_came_and_what_to_do_next(command, capsys):
-    assert command("--source=bills") == (0, "")
-    assert "run bills --corpus-path" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

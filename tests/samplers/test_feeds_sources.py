@@ -64,11 +64,6 @@ def test_a_draw_depends_on_the_seed_and_not_on_the_order_and_the_repeats_of_a_li
     assert drawn(frame, 20, 7) == drawn([*reversed(frame), *frame], 20, 7) != drawn(frame, 20, 8)
 
 
-def test_a_draw_keeps_the_shares_of_the_strata():
-    frame = [*items(30, strata=1), *(Item(f"g{i}.xml", "", "xml", "big") for i in range(90))]
-    assert Counter(item.stratum for item in drawn(frame, 40, 1).items) == {"s0": 10, "big": 30}
-
-
 def test_a_draw_holds_one_of_each_family():
     draw = drawn([Item(f"v{i}.xml", "", "xml", "s", f"family-{i // 3}") for i in range(30)], 100, 1)
     assert (len(draw.items), draw.n_listed, len({item.family for item in draw.items})) == (10, 30, 10)
@@ -223,23 +218,6 @@ def test_dates_and_congresses_narrow_the_listing(drawing):
     fields = {"since": date(2023, 1, 1), "until": date(2023, 12, 31), "congresses": (117, 118)}
     assert paths(drawing.draw("committee_reports", **fields)) == ["CRPT-118srpt62.htm"]
     assert [request.path.partition("congress=")[2] for request in drawing.site.requests] == ["117", "118"]
-
-
-@pytest.mark.parametrize("following", ["https://evil.example/published", f"{GOVINFO}/published", "//x/y"])
-def test_a_following_page_on_another_host_is_not_followed(drawing, following):
-    drawing.site.at(PUBLISHED, as_json({"count": 2, "nextPage": following, "packages": ONE}))
-    with pytest.raises(Refused):
-        drawing.draw("hearing_transcripts")
-    assert len(drawing.site.requests) == 1
-
-
-def test_a_key_in_a_following_page_is_not_sent_on(drawing):
-    following = f"https://api.govinfo.gov{PUBLISHED}?offsetMark=2&api_key=SECRET"
-    rows = {"packages": ONE, "count": 2}
-    drawing.site.at(PUBLISHED, as_json(rows | {"nextPage": following}), as_json(rows | {"nextPage": None}))
-    drawing.draw("hearing_transcripts")
-    assert len(drawing.site.requests) == 2
-    assert not any("SECRET" in request.path for request in drawing.site.requests)
 
 
 def test_the_record_is_drawn_by_days_and_then_by_granules(drawing):

@@ -4,8 +4,8 @@ import pytest
 from lxml import etree
 
 from runner.base.errors import DocumentError
-from samplers.formats.gpo.inline import line_of, n_visible, settle
-from samplers.formats.gpo.text import LABEL_LENGTH, GpoText
+from samplers.formats.gpo.inline import line_of, settle
+from samplers.formats.gpo.text import GpoText
 from samplers.formats.safe_xml import MAX_DEPTH, parse
 
 JOINT = "\ufdd0"
@@ -174,18 +174,6 @@ def test_headings_nest_by_source_although_they_are_siblings():
     assert text.startswith("I. One\na\n\nA. Two")
 
 
-def test_headings_end_with_the_element_that_they_stand_in():
-    body = (
-        '<HD SOURCE="HD1">I</HD><EXTRACT><HD SOURCE="HD1">(a) Inner</HD><P>a</P></EXTRACT><P>b</P>'
-        "<HD>No source</HD><P>c</P>"
-    )
-    assert [(level, kind, text) for level, kind, _, text in written(body)[1]] == [
-        (1, "hd1", "I\n\n(a) Inner\na\n\nb"),
-        (2, "hd1", "(a) Inner\na"),
-        (1, "hd1", "No source\nc"),
-    ]
-
-
 def test_footnotes_wait_for_the_end_of_the_text_under_their_heading():
     note = "<FTNT><P><SU>{0}</SU>See {0}.</P><P>And more.</P></FTNT>"
     body = (
@@ -233,16 +221,6 @@ def test_stars_are_printed_and_counted_as_supplied():
     assert gpo.writer.supplied == 5
 
 
-def test_images_contents_and_running_heads_are_left_out_and_counted():
-    body = (
-        "<P>a</P><GPH><GID>ER1.000</GID></GPH><MATH><MID>ER2</MID></MATH><EAR>Pt. 1</EAR>"
-        "<CONTENTS><SECTNO>1.1</SECTNO><SUBJECT>Scope.</SUBJECT></CONTENTS>"
-    )
-    text, _, gpo = written(body)
-    assert text == "a"
-    assert gpo.left_out == {"images": 10, "running heads": 4, "table of contents": 9}
-
-
 def test_unknown_elements_are_lines_among_blocks_and_words_inside_a_line():
     assert written("<X>a</X><Y><X>b</X><X>c</X></Y><P>d<X>e</X>f</P>stray<P>g</P>")[0] == "a\nb\nc\nd e f\nstray\ng"
 
@@ -256,13 +234,3 @@ def test_nothing_that_is_not_left_out_is_lost():
     kept = re.sub(r"\s", "", text)
     assert sorted(kept) == sorted(re.sub(r"<[^>]*>", "", body))
     assert not gpo.left_out
-
-
-def test_long_headings_are_cut_at_a_word():
-    (_, _, label, _), *_ = written(f"<HD>{'lamps and ' * 60}</HD><P>a</P>")[1]
-    assert len(label) <= LABEL_LENGTH + 2
-    assert label.endswith(("lamps …", "and …"))
-
-
-def test_visible_characters_are_counted_without_joints():
-    assert n_visible(settled("<P>a <E>bc</E> d</P>")) == 4

@@ -220,20 +220,6 @@ def test_a_database_is_opened_for_reading_only_and_not_changed(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["substrate.db"]
 
 
-def test_text_and_missing_values_of_the_substrate_are_files_too(tmp_path):
-    path = in_database(tmp_path, {"b.xml": "<bill>§</bill>", None: None})
-    assert read(path) == [("b.xml", 14, "<bill>§</bill>".encode()), ("bill:1", 0, b"")]
-
-
-def test_rows_of_equal_id_and_path_are_files_of_their_own(tmp_path):
-    rows = [("a.xml", b"1"), ("a.xml", b"2"), ("b.xml", b"2")]
-    with sqlite3.connect(path := in_database(tmp_path, {})) as database:
-        database.executemany("INSERT INTO bills_documents VALUES ('a', ?, ?)", rows)
-    database.close()
-    with corpus_files(path, "bills_documents") as files:
-        assert sorted(file.load() for file in files) == [b"1", b"2", b"2"]
-
-
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
@@ -247,13 +233,6 @@ def test_a_table_without_the_columns_is_an_input_error_that_says_what_is_needed(
         read(in_database(tmp_path, {}, columns))
     assert f"the table bills_documents {said}" in str(caught.value)
     assert "the columns doc_id, path or name, and raw" in str(caught.value)
-
-
-def test_a_database_without_the_table_is_an_input_error_that_names_the_tables_found(tmp_path):
-    with pytest.raises(InputError) as caught, corpus_files(in_database(tmp_path, {}), "us_code_documents"):
-        pass
-    assert "the table us_code_documents is not there" in str(caught.value)
-    assert "Tables found: bills_chunks, bills_documents." in str(caught.value)
 
 
 ENDLESS = """CREATE VIEW us_code_documents AS WITH RECURSIVE rows(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows)

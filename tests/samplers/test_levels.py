@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samplers.formats.levels import ITALIC, MAX_DEPTH, MOST, NO_LEAD, ROMAN, Place, lead, places
+from samplers.formats.levels import ITALIC, MAX_DEPTH, MOST, ROMAN, Place, lead, places
 
 ROMANS = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
 
@@ -99,12 +99,6 @@ def test_the_letters_v_and_x_are_told_from_numerals_by_what_follows():
     assert levels("(a)-(v) [Reserved]", "(w) A.", "(x) B.", "(y) C.") == [(1,), (1,), (1,), (1,)]
 
 
-@pytest.mark.parametrize("letter", ["c", "d", "l", "m"])
-def test_letters_that_are_large_numerals_continue_their_list(letter):
-    before = f"(a)-({chr(ord(letter) - 1)}) [Reserved]"
-    assert levels(before, "(1) B:", "(i) C.", f"({letter}) D.")[-1] == (1,)
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -158,12 +152,6 @@ def test_text_after_a_list_that_is_one_sentence_belongs_to_what_holds_the_list()
 
 def test_text_before_a_list_that_begins_anew_stands_beside_the_old_list():
     assert placed("A:", "(1) B.", "(2) C.", "D:", "(1) E.")[3:] == [Place(0), Place(0, (1,))]
-
-
-def test_a_footnote_stays_in_the_last_member_of_a_list():
-    lines = ("(a) A:", "(1) B; and", "(2) C.")
-    leads = [*(lead(line, full_stops=False) for line in lines), NO_LEAD]
-    assert places(leads, [*lines, ""])[3] == Place(2)
 
 
 def test_commentaries_count_with_full_stops():

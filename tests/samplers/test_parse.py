@@ -186,9 +186,3 @@ def test_what_is_outside_the_scope_is_counted_unless_an_option_asks_for_it(tmp_p
     assert ([item.doc_id for item in reading.documents], reading.skipped) == (["a"], {"notices": 3})
     assert reading.n_empty == 1
     assert len(read_corpus(folder, "any", frozenset({"notice"})).documents) == 4
-
-
-def test_a_corpus_of_nothing_but_what_is_out_of_scope_is_an_input_error(tmp_path, planted):
-    planted()
-    with pytest.raises(InputError, match="holds no document of any: 1 left out as notices"):
-        read_corpus(in_folder(tmp_path, {"1.txt": b"b notice"}), "any")

@@ -117,10 +117,6 @@ def test_a_page_mark_inside_a_quoted_paragraph_goes_on_at_its_column() -> None:
     ]
 
 
-def test_a_mark_that_is_not_on_a_line_by_itself_stays() -> None:
-    assert without_page_marks("\nsee [[Page 3]]\nbelow\n", Counter()) == "\nsee [[Page 3]]\nbelow\n"
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -222,10 +218,3 @@ def test_a_page_of_one_unit_is_read_in_linear_time(unit: str) -> None:
         without_page_marks(removed(RULE, removed(GRAPHIC, text, left_out, ""), left_out, ""), left_out), left_out
     )
     assert isinstance(paragraphs(text, 4, Counter()), list)
-
-
-def test_a_control_character_in_the_title_of_a_file_is_no_part_of_it():
-    page = read_page(
-        b"<html><title> - OF \x01PIERS&#7; AND QUAYS</title><body><pre>\nText.\n</pre></body></html>", "x.htm"
-    )
-    assert page.title == "- OF PIERS AND QUAYS"

@@ -6,11 +6,10 @@ from collections import defaultdict
 import pytest
 import yaml
 
-from chunkers.registry import NARROWED, limit_of, uncut
+from chunkers.registry import limit_of
 from runner.base.places import CHECKOUT
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.chunk_health import chunk_health
-from runner.embed.local_encoder import encoder_for
 from runner.eval_set.catalog import SOURCES
 from samplers.corpus.parse import read_corpus
 from samplers.registry import SAMPLERS, source_format
@@ -66,20 +65,3 @@ def test_a_structural_chunker_covers_every_real_document_within_its_limit_and_is
     assert health.coverage == 1.0
     assert 0 < health.tokens_p50 <= health.tokens_max <= limit
     assert health.degenerate == []
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-@pytest.mark.parametrize("folder", [name for name in FOLDERS if name != "cbo_cost_estimates"])
-def test_minilm_reads_every_token_of_real_documents_cut_at_its_limit(shared, folder):
-    source = SOURCES[folder]
-    documents = sorted(read_corpus(shared / "corpora" / folder, source.reader).documents, key=lambda each: each.doc_id)
-    part = documents[:: max(1, len(documents) // 20)]
-    narrow = next(name for name in NARROWED if uncut(name) == source.structural_chunker and limit_of(name) == 256)
-    chunks = chunk_corpus(part, narrow)
-    by_id = {document.doc_id: document for document in part}
-    read = [chunk.reading(by_id[chunk.doc_id]) for chunk in chunks]
-    assert encoder_for("minilm-l6-v2").token_counts(read, "document").max() <= 256
-    assert chunk_health(chunks, part, 256).coverage == 1.0
-    wanted = {(chunk.doc_id, chunk.span.start) for chunk in chunk_corpus(part, source.structural_chunker)}
-    assert wanted <= {(chunk.doc_id, chunk.span.start) for chunk in chunks}

@@ -7,7 +7,6 @@ from runner.base.errors import DocumentError
 from samplers.corpus.recognise import named_elsewhere, recognised
 from samplers.registry import SAMPLERS, SOURCES, source_format
 from tests.support.reader_goldens import fixtures
-from tests.support.reader_mutations import RUNS
 
 PRE = b"<html>\n<title> - A TITLE</title>\n<body><pre>\n"
 
@@ -73,16 +72,6 @@ def test_a_root_element_of_a_million_letters_is_not_repeated():
     assert recognised(b"<" + b"a" * 1_000_000 + b">", "a.xml").source == ""
     said = named_elsewhere(b"<" + b"a" * 3000 + b' identifier="/us/usc/t1">', "a.xml", "bills")
     assert len(said) < 160
-
-
-def test_what_stands_past_the_first_kilobytes_is_not_looked_at():
-    assert recognised(b"<!--" + b" " * 100_000 + b"--><bill>", "a.xml").source == ""
-
-
-@pytest.mark.parametrize("run", RUNS)
-def test_long_runs_of_one_sign_are_of_no_source(run):
-    assert recognised((run * 20_000).encode(), "a.htm").source == ""
-    assert recognised(PRE + (run * 20_000).encode(), "a.htm").source == ""
 
 
 OF_FOLDER = {"bill_status": "", "bills_119_markdown": ""}

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from runner.base.records import Document
-from samplers.formats.headings import TITLE_LENGTH
 from samplers.sources.bills import FORMAT
 from tests.support.small_bills import bill
 
@@ -25,10 +24,6 @@ def test_a_bill_is_identified_by_what_it_says_of_itself(path: Path) -> None:
     assert document == read(path.name)
     assert document.doc_id == path.stem
     assert document.url == f"https://www.govinfo.gov/app/details/{path.stem}"
-
-
-def test_the_document_wins_over_a_file_name_that_says_otherwise() -> None:
-    assert read("BILLS-117hr9001ih.xml", "BILLS-118hr1ih.xml").doc_id == "BILLS-117hr9001ih"
 
 
 @pytest.mark.parametrize(
@@ -99,20 +94,6 @@ def test_the_congress_is_read_from_figures_and_words(congress: str, number: str)
     form = f"<congress>{congress}</congress><legis-num>S. J. Res. 7</legis-num>"
     document = read_bill(bill("x", form=form, stage="Introduced-in-Senate"), "x.xml")
     assert document.doc_id == f"BILLS-{number}sjres7is"
-
-
-def test_only_congresses_that_govinfo_holds_have_a_link() -> None:
-    form = "<congress>41st CONGRESS</congress><legis-num>H. R. 201</legis-num>"
-    assert read_bill(bill("x", form=form, stage="Introduced-in-House"), "x.xml").url == ""
-
-
-def test_a_long_title_is_cut_between_words() -> None:
-    document = read_bill(bill("x", title=f"117 HRES 1 IH: Providing {'for the bill ' * 60}"), "x.xml")
-    head, _, named = document.title.partition(": ")
-    assert head == "H.Res. 1 (117th, introduced in House)"
-    assert named.removesuffix(" …") in "Providing " + "for the bill " * 60
-    assert named.split()[-2] in ("for", "the", "bill")
-    assert len(named) <= TITLE_LENGTH + 2
 
 
 @pytest.mark.parametrize("catalogue", ["To amend title 98, United States Code, to", "To amend title 98"])

@@ -1,7 +1,5 @@
 """Committee reports: headings by layout, tables by their rules and leaders, the law and the letters they reprint."""
 
-from pathlib import Path
-
 import pytest
 
 from runner.base.records import Document, Section
@@ -10,7 +8,6 @@ from samplers.sources.committee_reports.contents import Contents, listed_ranks
 from samplers.sources.committee_reports.reader import FORMAT
 from samplers.sources.committee_reports.tables import tables
 
-FIXTURES = sorted((Path(__file__).parents[1] / "data" / "committee_reports").glob("*.htm"))
 COVER = (
     "[House Report 116-7]\n\n" + "=" * 70 + "\n\n" + " " * 30 + "A TITLE\n" + " " * 32 + "_______\n\n"
     "  Mr. Larch, from the Committee on Rules, submitted the following\n\n" + " " * 26 + "[To accompany H.R. 9]\n\n"
@@ -56,13 +53,6 @@ def test_without_contents_titles_hold_capitals_and_those_small_letters() -> None
     headings.append("Bureau of Paint")
     read = document("".join(f"{centred(heading)}\n\n    Words.\n\n" for heading in headings))
     assert [part(read, heading).level for heading in headings] == [1, 2, 3, 4, 3]
-
-
-def test_the_lines_of_a_heading_are_joined() -> None:
-    read = document(
-        f"{centred('COMPLIANCE WITH THE STANDING RULES OF THE SENATE AND OF THE')}\n{centred('HOUSE')}\n\n    Words."
-    )
-    assert part(read, "COMPLIANCE WITH THE STANDING RULES OF THE SENATE AND OF THE HOUSE")
 
 
 def test_a_heading_printed_before_its_place_in_the_contents_hides_none_between() -> None:

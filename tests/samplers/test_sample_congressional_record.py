@@ -88,16 +88,6 @@ def test_who_brings_in_a_bill_ends_the_speech_before_it(opening: str) -> None:
     assert document(body.replace(opening, "By Mr. Pike's account:")).sections != read.sections
 
 
-@pytest.mark.shared
-def test_every_form_of_a_speakers_name_opens_a_turn(shared) -> None:
-    (path,) = (shared / "cases" / "record-speakers").iterdir()
-    assert turns(FORMAT.read(path.read_bytes(), path.name, frozenset()).documents[0]) == [
-        *("The SPEAKER pro tempore (Mr. Example)", "Mr. McDOE", "Miss ROE-COLON of Puerto Rico", "MR. POE"),
-        *("MS. VOE of Ohio", "The Acting Chair", "The Clerk", "THE PRESIDING OFFICER", "The CHAPLAIN"),
-        *("Prime Minister DOEDA", "President ROESKYY", "Mrs. ROE-POE of New York"),
-    ]
-
-
 def test_a_mark_before_any_text_goes_too() -> None:
     assert (
         document("\n[[Page H1]]\n\n-----\n\n" + " " * 32 + "Senate\n\n  The Senate met.").text
@@ -138,17 +128,6 @@ def test_a_title_has_the_heading_and_never_what_was_said() -> None:
     heading = " " * 22 + "IN HONOR OF ANN ROPE, PH.D.\n\n"
     assert document("  Mr. ROWAN. One.").title == citation
     assert document(f"{heading}  Mr. ROWAN. One.").title == f"{citation}: IN HONOR OF ANN ROPE, PH.D."
-
-
-def test_paragraphs_of_one_line_stay_paragraphs() -> None:
-    body = "  Mr. ROWAN. One.\n  The CLERK. Two.\n  Three."
-    assert document(body).text == "Mr. ROWAN. One.\n\nThe CLERK. Two.\n\nThree."
-
-
-def test_a_header_without_its_parts_leaves_them_unknown() -> None:
-    bare = "[Congressional Record (Bound Edition), Volume 145 (1999), Part 1]\n[From the Office]\n"
-    read = FORMAT.read(page("  Mr. ROWAN. One.", bare), "a page.htm", frozenset()).documents[0]
-    assert (read.doc_id, read.stratum, read.url) == ("a-page", "unknown/unknown/short", "")
 
 
 def centred(*lines: str) -> str:
@@ -208,14 +187,3 @@ def test_the_lines_that_say_who_speaks_below_a_title_belong_to_the_turn() -> Non
     assert [(part.kind, part.label) for part in read.sections] == [("turn", "Ms. HERON")]
     (chunk,) = chunker("speaker_turn_v1")(read)
     assert (chunk.span.start, chunk.span.end) == (0, len(read.text))
-
-
-def test_a_heading_may_end_with_an_abbreviation() -> None:
-    heading = " " * 21 + "EXECUTIVE COMMUNICATIONS, ETC."
-    assert document(f"{heading}\n\n  Under rule 1.").title.endswith(": EXECUTIVE COMMUNICATIONS, ETC.")
-
-
-def test_a_row_of_a_table_is_no_heading() -> None:
-    row = f"{'':16}House staff{'':15}10,000 lamps"
-    read = document(f"  Mr. ROWAN. Here it is.\n\n{row}\n\n  So it is.")
-    assert [part.kind for part in read.sections if part.label] == ["turn"]

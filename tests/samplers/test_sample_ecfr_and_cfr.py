@@ -7,7 +7,6 @@ import pytest
 from runner.base.records import Document
 from samplers.source_format import FileContent
 from samplers.sources.cfr.reader import FORMAT
-from samplers.sources.cfr.text import LABEL_LENGTH
 from tests.support.corpora import assert_accounted, real_files, words_of
 
 FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"
@@ -53,14 +52,6 @@ def test_a_note_before_the_next_member_of_a_list_stays_inside_its_paragraph():
     assert [(part.level, part.kind) for part in document.sections] == [
         *((1, "section"), (2, "paragraph"), (3, "paragraph"), (3, "note"), (3, "paragraph"))
     ]
-
-
-def test_odd_ranks_and_long_headings_of_an_appendix_are_read():
-    headings = f"<HD SOURCE='HD0'>None</HD><HD>Plain</HD><HD SOURCE='HD9'>{'Long words ' * 40}</HD><P>1. One.</P>"
-    appendix = f"<APPENDIX><HD SOURCE='HED'>Appendix A to Part 1</HD>{headings}</APPENDIX>"
-    document = content(f"<PART>{appendix}</PART>").documents[0]
-    assert [part.kind for part in document.sections] == ["appendix", "hd1", "hd1", "hd1", "paragraph"]
-    assert max(len(part.label) for part in document.sections) <= LABEL_LENGTH
 
 
 def test_reserved_and_short_documents_have_a_status():
@@ -245,24 +236,3 @@ def test_a_unit_inside_the_text_of_another_is_a_document_unless_it_has_the_same_
     read = content(data)
     assert [document.doc_id for document in read.documents] == [f"cfr:91-{name}@2019" for name in ids]
     assert_accounted(read, words_of(data.encode(), ".xml"))
-
-
-def test_a_file_of_one_section_gives_what_it_swallowed_too() -> None:
-    assert [document.title for document in content(unit("1.1", unit("1.2"))).documents] == [
-        *("§ 1.1 (91 CFR Part 1)", "§ 1.2 (91 CFR Part 1)")
-    ]
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize(
-    ("case", "ids"),
-    [
-        ("nested-sections", ["20-30.300", "20-30.301", "20-30.302"]),
-        ("parts-inside-appendix", ["12-702.1", "12-appendix-a-to-part-702", "12-703.1", "12-703.2"]),
-    ],
-)
-def test_units_that_the_publisher_left_open_are_documents(shared: Path, case: str, ids: list[str]) -> None:
-    (path,) = (shared / "cases" / f"cfr-{case}").iterdir()
-    read = content(path.read_bytes(), path.name)
-    assert [document.doc_id for document in read.documents] == [f"cfr:{name}@2031" for name in ids]
-    assert_accounted(read, words_of(path.read_bytes(), ".xml"))

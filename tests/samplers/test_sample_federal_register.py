@@ -1,20 +1,14 @@
-import random
 import re
 from pathlib import Path
 
 import pytest
-from lxml import etree
 
-from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.corpus.sampling import stratified_sample
 from samplers.formats.headings import TITLE_LENGTH
 from samplers.source_format import FileContent
 from samplers.sources.federal_register.reader import FORMAT
-from tests.support.corpora import n_visible, words_of
 
 FIXTURES = Path(__file__).parents[1] / "data" / "federal_register"
-FILES = sorted(FIXTURES.glob("*.xml"))
 ALL = frozenset(("notices",))
 
 
@@ -133,11 +127,6 @@ def test_a_heading_that_announces_what_is_amended_opens_its_instruction(split):
     assert document.text == "1. Cite it.\n\n§ 1.2 [Amended]\n2. Amend § 1.2."
 
 
-def test_an_announced_instruction_without_a_number_is_one_by_itself():
-    document = rule(f"<AMDPAR>1. Cite it.</AMDPAR>{heading_of('1.2', '[Removed]')}<AMDPAR>Remove § 1.2.</AMDPAR>")
-    assert outline(document) == [(1, "amdpar", "Instruction 1"), (1, "amdpar", "§ 1.2 [Removed]")]
-
-
 @pytest.mark.parametrize(
     ("instruction", "label"),
     [
@@ -189,48 +178,8 @@ def test_a_correction_without_an_action_is_known_by_its_heading_or_number(preamb
     assert rule("", number, preamble).status == status
 
 
-def test_of_the_pieces_of_one_rule_a_sample_holds_one():
-    pieces = [one(read(name)) for name in ("2031-10001.xml", "2031-10001-2.xml")]
-    assert len({piece.doc_id for piece in pieces}) == 2
-    for seed in range(3):
-        assert len(stratified_sample(pieces, 10, seed, FORMAT.families)) == 1
-
-
-def test_contents_that_are_no_list_of_headings_stay():
-    kept = rule('<SUPLINF><HD SOURCE="HD1">Contents</HD><P>Casks hold oil.</P></SUPLINF>')
-    assert "Contents\nCasks hold oil." in kept.text
-
-
 def test_a_long_title_keeps_the_citation_and_is_cut_at_a_word():
     subject = f"<AGENCY>{'LAMPS ' * 40}</AGENCY><SUBJECT>{'Wicks and oil ' * 40}</SUBJECT>"
     title = rule("", preamble=subject).title
     assert len(title) <= TITLE_LENGTH
     assert re.fullmatch(r"Rule 2031-1 \((?:LAMPS )+…\): Wicks .* …", title)
-
-
-def test_renamed_elements_are_read_with_nothing_lost():
-    names = ["P", "HD", "E", "SU", "FTNT", "SECTION", "REGTEXT", "PART", "AMDPAR", "EXTRACT", "GPOTABLE", "ROW", "SIG"]
-    names += ["ANNOUNCED", "FTREF", "PRTPAGE", "AUTH", "SUPLINF", "APPENDIX", "SUBJECT", "SECTNO", "LSTSUB", "SUM"]
-    names += ["RULE", "BOXHD"]
-    draw, n_read = random.Random(6), 0
-    for path in FILES:
-        for _ in range(40):
-            root = etree.fromstring(path.read_bytes())
-            for element in root.iter():
-                if element is not root and draw.random() < 0.15:
-                    element.tag = draw.choice(names)
-            n_read += _is_read(etree.tostring(root), path.name)
-    assert n_read > 20 * len(FILES)
-
-
-def _is_read(data: bytes, name: str) -> bool:
-    """Whether the file is read, and then with every character kept or counted; else it is refused."""
-    try:
-        content = FORMAT.read(data, name, ALL)
-    except DocumentError:
-        return False
-    kept = sum(n_visible(document.text) for document in content.documents)
-    visible = n_visible(words_of(data, ".xml").translate(str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")))
-    left_out = {r: n for r, n in content.left_out.items() if not r.startswith("soft hyphens")}
-    assert visible == kept - content.supplied + sum(left_out.values())
-    return True

@@ -58,46 +58,10 @@ def test_a_title_in_capitals_is_written_as_its_text_writes_the_words() -> None:
     assert recased("LAMPS and HARBORS IN THE 21ST CENTURY", text) == "Lamps and Harbors in the 21st Century"
 
 
-@pytest.mark.parametrize(
-    "below",
-    [
-        ["                     COMMITTEE ON DOCKS", "", "                         __________"],
-        ["_____", "[[Page 7]]", "and so on"],
-    ],
-    ids=["on the cover", "at the end of a page"],
-)
-def test_a_short_rule_stands_in_no_text_and_no_title(below: list[str]) -> None:
-    document = read(
-        hearing("                               before the", "", *below, "", "    Mr. Hill. Yes.")
-    ).documents[0]
-    assert "\x1e" not in document.title + document.text + "".join(one.label for one in document.sections)
-    assert max(below, key=len).strip(" [Page]7") in document.text
-
-
 def test_capitals_that_somebody_says_are_no_heading() -> None:
     said = ["Mr. Fenn. Read it.", "", "    FIRE AND SMOKE.", "", "    Mr. Pike. I did."]
     turns = of_kind(read(hearing("    The Chairman. Yes.", f"    {said[0]}", *said[1:])).documents[0], "turn")
     assert turns[1:] == [("Mr. Fenn", "Mr. Fenn. Read it.\n\nFIRE AND SMOKE."), ("Mr. Pike", "Mr. Pike. I did.")]
-
-
-@pytest.mark.parametrize(
-    ("after", "kept", "n_titles"),
-    [
-        (["                            A P P E N D I X", "", "                             May 1, 2007"], "", 17),
-        (["    [Material submitted for the record follows:]"], "", 39),
-        (
-            ["                            A P P E N D I X", "", "                    Letter of X"],
-            "APPENDIX\n\nLetter of X",
-            0,
-        ),
-        (["                                   - "], "", 0),
-    ],
-)
-def test_a_title_with_nothing_below_it_is_left_out(after: list[str], kept: str, n_titles: int) -> None:
-    said = ["    The Chairman. Yes.", "    [Whereupon, at noon, we adjourned.]", ""]
-    content = read(hearing(*said, *after, "", "  [GRAPHIC] [TIFF OMITTED] T0001.001"))
-    assert content.documents[0].text.partition("adjourned.]")[2].strip() == kept
-    assert content.left_out.get("titles of scanned pages", 0) == n_titles
 
 
 @pytest.mark.parametrize(

@@ -59,12 +59,6 @@ def test_whether_a_title_is_positive_law_is_what_it_says_or_else_known(
     assert read_one(data, "x.xml").stratum == f"{title}/{is_positive_law}/short"
 
 
-def test_a_section_inside_the_one_that_is_the_document_keeps_its_label() -> None:
-    inner = '<section><num value="1a">§ 1a.</num><heading> Ferries</heading><content>y</content></section>'
-    found = read_one(section().replace("</section>", f"{inner}</section>").encode())
-    assert [each.label for each in found.sections] == ["", "§ 1a. Ferries"]
-
-
 def test_footnotes_leave_the_sentence_whole() -> None:
     odd = code(section(body='pay <ref class="footnoteRef">1</ref><note type="footnote">1 So.</note>; or'))
     assert read_one(odd).text.endswith("pay; or")
@@ -104,8 +98,3 @@ def test_release_points_are_ordered_and_one_that_leaves_laws_out_is_older() -> N
     documents = [Document(doc_id, "x", "", "", "usc:9-1", "") for doc_id in [*ids, "usc:9-1@119-73not60not61"]]
     ages = [age(each) for each in documents]
     assert ages == sorted(set(ages))
-
-
-def test_many_sections_of_one_number_have_ids_of_their_own() -> None:
-    read = FORMAT.read(code(section() * 3000), "x.xml", frozenset())
-    assert len({each.doc_id for each in read.documents}) == 3000

@@ -80,13 +80,6 @@ def test_seats_are_allotted_by_largest_remainder(sizes: dict[str, int], seats: i
     assert allotment(sizes, seats, seed=1) == expected
 
 
-def test_another_seed_draws_another_sample_and_the_same_seed_the_same() -> None:
-    corpus = [document(n, "ih", "s") for n in range(200)]
-    first = stratified_sample(corpus, 20, seed=1)
-    assert first == stratified_sample(corpus, 20, seed=1)
-    assert first != stratified_sample(corpus, 20, seed=2)
-
-
 def test_the_version_that_stays_is_neither_always_the_first_nor_the_last() -> None:
     corpus = [document(n, version, "s") for n in range(300) for version in ("ih", "rh", "enr")]
     kept = Counter(item.doc_id.lstrip("0123456789") for item in one_per_family(corpus, seed=7))
@@ -117,12 +110,6 @@ def test_documents_of_a_cluster_count_as_one_family() -> None:
     joined = [item for item in sample if item.family in {"0", "1", "2", "3"}]
     assert len(joined) == 1
     assert {item.family for item in sample} >= {"4", "5"}
-
-
-@given(corpora(), SIZES, SEEDS)
-def test_clusters_that_join_nothing_change_nothing(corpus: list[Document], size: int, seed: int) -> None:
-    alone = {item.doc_id: item.doc_id for item in corpus}
-    assert stratified_sample(corpus, size, seed, clusters=alone) == stratified_sample(corpus, size, seed)
 
 
 def part(family: str, n: int, stratum: str, status: str = "") -> Document:
@@ -167,11 +154,6 @@ def test_a_family_too_large_for_what_is_left_is_passed_over_for_a_smaller_one() 
     assert others
     assert all(cut_families(sample, corpus) == {"law0": (12, 40)} for sample in first_is_large)
     assert all(len(sample) == 12 and len({item.family for item in sample}) == 4 for sample in others)
-
-
-def test_a_family_belongs_to_the_stratum_of_most_of_its_documents() -> None:
-    corpus = [part("law0", i, "long" if i else "short") for i in range(5)] + [part("law1", 0, "short")]
-    assert [item.family for item in stratified_sample(corpus, 6, seed=1, families="parts")].count("law0") == 5
 
 
 def test_a_reading_pack_leaves_out_what_no_query_should_be_written_from() -> None:

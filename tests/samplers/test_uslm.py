@@ -1,10 +1,8 @@
-import unicodedata
 from pathlib import Path
 
 import pytest
 
-from samplers.formats.text_writer import INVISIBLE, Part
-from samplers.formats.uslm import marks
+from samplers.formats.text_writer import Part
 from samplers.formats.uslm.marks import (
     BLOCK,
     CLOSING,
@@ -22,7 +20,6 @@ from samplers.formats.uslm.marks import (
     Resolved,
     has_text_after_lead,
     mended,
-    plain,
     resolve,
 )
 from samplers.formats.uslm.walk import Walk, walk
@@ -140,31 +137,6 @@ def test_a_part_in_which_nothing_was_written_has_no_span() -> None:
     pieces = ["a", LINE + PART_START, PART_START, PART_END, " ", PART_START, "e\u0301", PART_END, "f", PART_END]
     assert resolve(pieces, [outer, empty, inner]).text == "a\néf"
     assert [(part.start, part.end) for part in (outer, empty, inner)] == [(2, 4), (-1, -1), (2, 3)]
-
-
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.xml")), ids=lambda path: path.stem)
-def test_where_a_text_is_cut_while_its_marks_are_resolved_makes_no_difference(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = walk(path.read_bytes(), path.name, LAWS)
-    monkeypatch.setattr(marks, "_STRETCH", 1)
-    assert walk(path.read_bytes(), path.name, LAWS) == whole
-
-
-def test_white_space_between_marks_is_no_place_to_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces = ["a\u00a0 ", LINE, "\u00a0 b \u00a0", PARAGRAPH, " c", STOP, " d"]
-    for stretch in range(1, 12):
-        monkeypatch.setattr(marks, "_STRETCH", stretch)
-        assert resolve(pieces) == Resolved("a\nb\n\nc. d", 1, 0)
-
-
-@pytest.mark.parametrize("first", range(0x20, 0x10000, 0x1000))
-def test_every_character_is_collapsed_left_out_or_composed_as_the_library_has_it(first: int) -> None:
-    for n in range(first, first + 0x1000):
-        if not 0xD800 <= n < 0xE000:
-            text = f"a  e{chr(n)} \t{chr(n)}b\n"
-            expected = unicodedata.normalize("NFC", " ".join(text.translate(INVISIBLE).split()))
-            assert (resolve([text]).text, plain(text)) == (expected, expected), hex(n)
 
 
 def test_text_follows_a_lead_only_if_more_than_marks_does() -> None:

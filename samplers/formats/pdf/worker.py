@@ -1,13 +1,10 @@
-"""A process that reads PDFs for `samplers.formats.pdf.text`, so that a file which breaks PDFium breaks nothing else.
+"""A process that reads a PDF for `samplers.formats.pdf.text`, so that a file which breaks PDFium breaks nothing else.
 
-It is run by its path and imports nothing of ours. Over its standard input come files, each after the seconds that it
-may take and its length; over its standard output goes a line of JSON for each, {"pages": [text, ...]} or
-{"error": reason}.
+It is run by its path and imports nothing of ours. The file comes over its standard input; over its standard output goes
+a line of JSON, {"pages": [text, ...]} or {"error": reason}.
 """
 
 import json
-import signal
-import struct
 import sys
 from typing import Any
 
@@ -62,20 +59,13 @@ def limit_itself() -> None:
 
 
 def main() -> None:
-    """Answer for each file on standard input, until it ends."""
+    """Answer for the file on standard input."""
     limit_itself()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, whatever PDFium is at
-    while len(head := sys.stdin.buffer.read(16)) == 16:
-        seconds, length = struct.unpack(">dQ", head)
-        data = sys.stdin.buffer.read(length)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        try:
-            line = json.dumps(answer(data))
-        except MemoryError:
-            line = json.dumps({"error": f"needs more than {MAX_MEMORY >> 20} MB of memory"})
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+    try:
+        line = json.dumps(answer(sys.stdin.buffer.read()))
+    except MemoryError:
+        line = json.dumps({"error": f"needs more than {MAX_MEMORY >> 20} MB of memory"})
+    sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":
