@@ -11,7 +11,7 @@ other package; datasketch takes 400 for the same hashes and brings scipy, 140 MB
 
 import hashlib
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from runner.base.canonical import sha256
 from runner.base.progress import watched
-from samplers.corpus.shelf import Spool
 
 THRESHOLD = 0.8
 SHINGLE = 5
@@ -49,6 +48,9 @@ BATCH = 500
 WORDS_KNOWN = 1 << 18
 """Words whose hashes are remembered."""
 
+SETS_KEPT = 4_096
+"""Sets that are remembered while pairs are compared; another is made again of its text."""
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _MIX_AGAIN = np.uint64(0xD6E8FEB86659FD93)
 _HALF = np.uint64(32)
@@ -59,13 +61,14 @@ Hashes = NDArray[np.uint32]
 def near_duplicates(texts: Mapping[str, str], threshold: float = THRESHOLD) -> dict[str, str]:
     """Return the cluster of every text by its id: the smallest id in it, a text's own if nothing is like it.
 
-    The order of the texts does not matter, and each is asked for once. Texts under SHORTEST words are clustered if they
-    are equal but for case and white space. Hashes of all runs of words lie on the disk, signatures are in memory.
+    The order of the texts does not matter. Texts under SHORTEST words are clustered if they are equal but for case and
+    white space. Signatures are in memory; of the sets that pairs are compared by only the last ones are.
     """
     clusters: dict[str, str] = {}
     first: dict[str, str] = {}
     long: list[str] = []
-    sets = _Sets()
+    digests: list[bytes] = []
+    batch: list[Hashes] = []
     signatures = np.empty((len(texts), N_SLOTS), np.uint32)  # of which only filled rows take memory
     for doc_id in watched(sorted(texts), len(texts), "comparing", "documents"):
         text = texts[doc_id]
@@ -73,12 +76,16 @@ def near_duplicates(texts: Mapping[str, str], threshold: float = THRESHOLD) -> d
             clusters[doc_id] = first.setdefault(sha256(" ".join(text.lower().split())), doc_id)
             continue
         long.append(doc_id)
-        sets.append(_runs(text))
-        if len(sets) % BATCH == 0:
-            _sign(sets, signatures, len(sets) - BATCH)
-    _sign(sets, signatures, len(sets) - len(sets) % BATCH)
+        batch.append(_runs(text))
+        digests.append(hashlib.sha256(batch[-1].tobytes()).digest())
+        if len(batch) == BATCH:
+            signatures[len(long) - BATCH : len(long)] = _signed(batch)
+            batch = []
+    if batch:
+        signatures[len(long) - len(batch) : len(long)] = _signed(batch)
     if long:
-        labels = _connected(sets, signatures[: len(sets)], threshold)
+        runs_of = lru_cache(SETS_KEPT)(lambda i: _runs(texts[long[i]]))
+        labels = _connected(runs_of, digests, signatures[: len(long)], threshold)
         clusters |= {doc_id: long[labels[i]] for i, doc_id in enumerate(long)}
     return {doc_id: clusters[doc_id] for doc_id in sorted(texts)}
 
@@ -89,26 +96,6 @@ def jaccard(first: Hashes, second: Hashes) -> float:
     places = np.minimum(np.searchsorted(large, small), len(large) - 1)
     shared = np.count_nonzero(large[places] == small)
     return shared / (len(first) + len(second) - shared)
-
-
-class _Sets:
-    """Sets of hashes on the disk, and the digest of each."""
-
-    def __init__(self) -> None:
-        self.digests: list[bytes] = []
-        self._spool = Spool()
-        self._starts: list[int] = []
-
-    def append(self, hashes: Hashes) -> None:
-        piece = hashes.tobytes()
-        self.digests.append(hashlib.sha256(piece).digest())
-        self._starts.append(self._spool.put(piece))
-
-    def __getitem__(self, i: int) -> Hashes:
-        return np.frombuffer(self._spool.get(self._starts[i]), np.uint32)
-
-    def __len__(self) -> int:
-        return len(self._starts)
 
 
 @lru_cache(WORDS_KNOWN)
@@ -129,24 +116,24 @@ def _runs(text: str) -> Hashes:
     return np.unique((runs >> _HALF).astype(np.uint32))
 
 
-def _sign(sets: _Sets, signatures: Hashes, start: int) -> None:
-    """Write the signatures of the sets from `start` on, a row of N_SLOTS each."""
+def _signed(batch: Sequence[Hashes]) -> Hashes:
+    """Return the signatures of some sets, a row of N_SLOTS each."""
     from rensa import RMinHash
 
-    if batch := [sets[i] for i in range(start, len(sets))]:
-        ends = np.cumsum([0, *map(len, batch)], dtype=np.uint64)
-        flat = np.concatenate(batch).astype(np.uint64)
-        made = RMinHash.digest_matrix_from_flat_token_hashes(flat, ends, N_SLOTS, SEED)
-        signatures[start : len(sets)] = made.to_rows()
+    ends = np.cumsum([0, *map(len, batch)], dtype=np.uint64)
+    made = RMinHash.digest_matrix_from_flat_token_hashes(np.concatenate(batch).astype(np.uint64), ends, N_SLOTS, SEED)
+    return np.asarray(made.to_rows(), np.uint32)
 
 
-def _connected(sets: _Sets, signatures: Hashes, threshold: float) -> NDArray[np.int64]:
-    """Return for every set the smallest index of its cluster."""
+def _connected(
+    runs_of: Callable[[int], Hashes], digests: Sequence[bytes], signatures: Hashes, threshold: float
+) -> NDArray[np.int64]:
+    """Return for every set the smallest index of its cluster; `runs_of` gives a set, `digests` tells equal ones."""
     # Equal sets have one label from the start, so that only distinct ones are compared.
     first: dict[bytes, int] = {}
-    labels = np.array([first.setdefault(each, i) for i, each in enumerate(sets.digests)])
+    labels = np.array([first.setdefault(each, i) for i, each in enumerate(digests)])
     distinct = np.fromiter(first.values(), np.int64, len(first))
-    left = np.full(len(sets), MAX_COMPARED)
+    left = np.full(len(digests), MAX_COMPARED)
     starts = range(0, N_SLOTS - ROWS + 1, ROWS)
     for start in watched(starts, len(starts), "joining near-duplicates", "bands"):
         # Banding proposes pairs, cheaply; the similarity of the sets decides.
@@ -154,7 +141,7 @@ def _connected(sets: _Sets, signatures: Hashes, threshold: float) -> NDArray[np.
             for i, other in _proposed(distinct[bucket], signatures, labels, left, start, threshold - SLACK):
                 if labels[i] == labels[other] or left[i] <= 0:
                     continue
-                if jaccard(sets[i], sets[other]) >= threshold:
+                if jaccard(runs_of(i), runs_of(other)) >= threshold:
                     low, high = sorted(labels[[i, other]])
                     labels[labels == high] = low
                 else:

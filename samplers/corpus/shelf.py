@@ -18,8 +18,8 @@ _LENGTH = 8
 """Bytes in which a piece's length stands before it."""
 
 
-class Spool:
-    """Pieces of bytes in a file without a name, which the system removes however this process ends."""
+class Shelf:
+    """Documents by their cards, in a file without a name, which the system removes however this process ends."""
 
     def __init__(self) -> None:
         # Beside the cache, since the folder of temporary files may be in memory.
@@ -28,42 +28,13 @@ class Spool:
         self._end = 0
         weakref.finalize(self, self._file.close)
 
-    def put(self, piece: bytes) -> int:
-        """Keep a piece and return where it is."""
-        start = self._end
-        self._end += _LENGTH + len(piece)
-        with disk_errors(self._folder):
-            if self._end > IN_MEMORY >= start:
-                self._folder.mkdir(parents=True, exist_ok=True)
-            self._file.seek(start)
-            self._file.write(len(piece).to_bytes(_LENGTH, "big"))
-            self._file.write(piece)
-        return start
-
-    def get(self, start: int) -> bytes:
-        """Return the piece that is there."""
-        self._file.seek(start)
-        length = int.from_bytes(self._file.read(_LENGTH), "big")
-        return self._file.read(length)
-
-    def after(self, start: int) -> int:
-        """Return where the next piece is."""
-        self._file.seek(start)
-        return start + _LENGTH + int.from_bytes(self._file.read(_LENGTH), "big")
-
-
-class Shelf:
-    """Documents by their cards."""
-
-    def __init__(self) -> None:
-        self._spool = Spool()
-
     def put(self, document: Document, file: str) -> Card:
         """Keep a document, which was read from a file of this SHA-256; return its card."""
         sections = [(s.span.start, s.span.end, s.level, s.kind, s.label) for s in document.sections]
+        start = self._end
         # The text comes first and alone: most is asked of it.
-        start = self._spool.put(document.text.encode("utf-8", "surrogatepass"))
-        self._spool.put(json.dumps([document.title, document.url, sections]).encode())
+        self._write(document.text.encode("utf-8", "surrogatepass"))
+        self._write(json.dumps([document.title, document.url, sections]).encode())
         return Card(
             doc_id=document.doc_id,
             stratum=sys.intern(document.stratum),  # of which a corpus has few
@@ -75,16 +46,31 @@ class Shelf:
             start=start,
         )
 
+    def _write(self, piece: bytes) -> None:
+        """Append a piece behind its length."""
+        with disk_errors(self._folder):
+            if self._end + len(piece) + _LENGTH > IN_MEMORY >= self._end:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            self._file.seek(self._end)
+            self._file.write(len(piece).to_bytes(_LENGTH, "big") + piece)
+        self._end += _LENGTH + len(piece)
+
+    def _piece(self) -> bytes:
+        """Return the piece that begins where the file is at."""
+        return self._file.read(int.from_bytes(self._file.read(_LENGTH), "big"))
+
     def text(self, card: Card) -> str:
         """Return the text of a document."""
-        return self._spool.get(card.start).decode("utf-8", "surrogatepass")
+        self._file.seek(card.start)
+        return self._piece().decode("utf-8", "surrogatepass")
 
     def document(self, card: Card) -> Document:
         """Return a document as it was put, with what its card says of it today."""
-        title, url, sections = json.loads(self._spool.get(self._spool.after(card.start)))
+        text = self.text(card)
+        title, url, sections = json.loads(self._piece())
         return Document(
             doc_id=card.doc_id,
-            text=self.text(card),
+            text=text,
             title=title,
             stratum=card.stratum,
             family=card.family,
