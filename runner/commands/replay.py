@@ -75,7 +75,7 @@ def _cell_lines(cell: "CellReplay") -> list[str]:
         return [printable(f"{head}; the same run", LONGEST_LINE)]
     interval = " to ".join(signed(value, 4) for value in (cell.difference.low, cell.difference.high))
     worst = f" ({cell.worst_query})" if cell.worst_query else ""
-    allowed = f"noise explains {cell.allowed:.4f} and {cell.allowed_change:.4f}"
+    allowed = f"scores moved by {cell.score_shift:.5f}, rounding explains {cell.rounding:.5f}"
     text = f"{head}, {signed(cell.difference.mean, 4)} ({interval}); largest change of a query "
     text += f"{cell.max_change:.4f}{worst}; {allowed}"
     return [printable(text, LONGEST_LINE), *([f"    {printable(cell.note, LONGEST_LINE)}"] if cell.note else [])]

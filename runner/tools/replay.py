@@ -2,7 +2,7 @@
 
 Documents come from the archive, queries, labels and plan from the record; vectors and runs are made anew in a folder of
 their own, so that nothing that was embedded before answers in their place. A replay that was interrupted goes on there.
-How far nDCG@10 moves by rounding alone is what documents that score almost alike can do by changing places.
+Scores that moved by no more than rounding does are the same scores, whatever places near-equal documents changed.
 """
 
 import math
@@ -13,21 +13,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError, IntegrityError
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import (
-    RUN_DEPTH,
     SCORE_UNIT,
     BM25Cell,
     CrossCell,
     DenseCell,
     Document,
     HybridCell,
-    Qrels,
     Run,
     parse_cell,
 )
@@ -40,7 +37,6 @@ from runner.embed.probe import PARAPHRASES, UNLIMITED, Beside, beside
 from runner.embed.reranker import TOLERANCE
 from runner.embed.weights import verified_folder
 from runner.eval_set import catalog
-from runner.eval_set.asked import asked
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
 from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.lock import verify_version
@@ -50,9 +46,6 @@ from runner.eval_set.shapes.versions import Compared
 from runner.eval_set.version import Version, alone, load_cell_file, load_decision
 from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.retrieve.variants import INT8_STEP
-from runner.score.score import DISCOUNTS, ideal_gains
-
-DRAWS = 1000
 
 SHOWN = 1e-4
 """The last place of a score that a page shows; nothing smaller is a change."""
@@ -62,26 +55,25 @@ MEASURE = "ndcg@10"
 _LONG_TEXTS = 16
 """Of about the catalogued length, at most: three rounds of the probe's five, and the one that is compared."""
 
-Floats = NDArray[np.float64]
 
+class Moved(NamedTuple):
+    """The root mean square change of scores, and the most that can be rounding."""
 
-class Noise(NamedTuple):
-    """What rounding explains: the farthest that any draw moved the mean over queries, and one query.
-
-    `score_shift` is the root mean square change of a score that was seen, `rounding` the most that can be rounding.
-    """
-
-    mean: float = 0.0
-    query: float = 0.0
-    score_shift: float = 0.0
+    shift: float = 0.0
     rounding: float = 0.0
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether a change was seen, and rounding explains it."""
+        return 0 < self.shift <= self.rounding
 
 
 class CellReplay(FrozenModel):
     """One cell's nDCG@10 then and now; `difference` is now less then, paired by query.
 
-    `allowed` and `allowed_change` are how far noise moves the mean and one query; `max_change` is the farthest that a
-    query moved, `worst_query` that query. `identical` runs are the same bytes; BM25's must be.
+    It holds if the runs are `identical`, the same bytes, as BM25's must be; if scores moved by rounding alone; or if
+    nDCG@10 moved no farther than between the record's two A/A runs: `allowed` the mean, `allowed_change` any query.
+    `max_change` is the farthest that a query moved, `worst_query` that query.
     """
 
     cell: str
@@ -92,6 +84,8 @@ class CellReplay(FrozenModel):
     max_change: float
     allowed_change: float
     worst_query: str
+    score_shift: float
+    rounding: float
     identical: bool
     holds: bool
     device: str
@@ -132,11 +126,10 @@ def replay(version: Version, backend: Backend) -> Replay:
         verify_version(version)  # nobody may have changed it meanwhile, this command least of all
         replayed = {row.cell: known.run(row.cell, again) for row in rows}
         now = _again(known, replayed, again)
-        # What rounding can explain is measured on the recorded runs, by the change that was seen.
-        explained = _explained(known, replayed, backend)
+        shifts = _moved(known, replayed, backend)
         moved = compared(known.results, now, measures=[MEASURE])
         cells = [
-            _cell(known, row, beside, again, explained[row.cell]) for row, beside in zip(now.cells, moved, strict=True)
+            _cell(known, row, beside, again, shifts[row.cell]) for row, beside in zip(now.cells, moved, strict=True)
         ]
         shutil.rmtree(folder)
         with suppress(OSError):
@@ -214,58 +207,25 @@ def _documents(version: Version) -> Sequence[Document]:
     )
 
 
-def noise(recorded: Run, replayed: Run, query_ids: Sequence[str], qrels: Qrels, rounding: float, seed: int) -> Noise:
-    """Return how far nDCG@10 moves if as much noise as was seen is added to recorded scores; 0 beyond `rounding`.
-
-    A document that the run does not retrieve never comes in: it would have to pass ninety others.
-    """
-    # The change of every score that both runs have.
+def moved(recorded: Run, replayed: Run, rounding: float) -> Moved:
+    """Return how far scores lie apart; a document that one run lacks moved at least past the end of its list."""
     changes: list[float] = []
     for query_id, hits in recorded.hits.items():
-        scores_now = {hit.doc_id: hit.score for hit in replayed.hits[query_id]}
-        changes += [scores_now[hit.doc_id] - hit.score for hit in hits if hit.doc_id in scores_now]
-    shift = float(np.sqrt(np.mean(np.square(changes)))) if changes else 0.0
-    if shift > rounding:
-        return Noise(0.0, 0.0, shift, rounding)
-    # Scores down each ranking and their grades; -inf and 0 past the end of a shorter one.
-    scores = np.full((len(query_ids), RUN_DEPTH), -np.inf)
-    gains = np.zeros_like(scores)
-    for row, query_id in enumerate(query_ids):
-        judged, hits = qrels.get(query_id, {}), recorded.hits[query_id]
-        scores[row, : len(hits)] = [hit.score for hit in hits]
-        gains[row, : len(hits)] = [judged.get(hit.doc_id, 0) for hit in hits]
-    # Columns that may come among the first ten: no draw of noise is twelve times its deviation.
-    depth = len(DISCOUNTS)
-    width = max(depth, int((scores >= scores[:, depth - 1 : depth] - 12 * shift).sum(axis=1).max()))
-    scores, gains = scores[:, :width], gains[:, :width]
-    # Queries without a relevant document score 0 before and after.
-    ideal = ideal_gains(query_ids, qrels)
-    scale = np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-
-    def ndcg(order: NDArray[np.intp]) -> Floats:
-        values: Floats = (np.take_along_axis(gains, order[:, :depth], axis=1) * DISCOUNTS).sum(axis=1) * scale
-        return values
-
-    before = ndcg(np.broadcast_to(np.arange(width), scores.shape))
-    generator = np.random.default_rng(np.random.PCG64(seed))
-    mean = query = 0.0
-    # The farthest that any draw of such noise moves the mean, and one query.
-    for _ in range(DRAWS):
-        moved = scores + generator.normal(0.0, shift, scores.shape)
-        change = ndcg(np.argsort(-moved, axis=1, kind="stable")) - before
-        mean, query = max(mean, abs(float(change.mean()))), max(query, float(np.abs(change).max()))
-    return Noise(mean, query, shift, rounding)
+        both = [{hit.doc_id: hit.score for hit in each} for each in (hits, replayed.hits[query_id])]
+        for own, other in (both, both[::-1]):
+            last = min(other.values(), default=0.0)
+            changes += [score - other.get(doc_id, min(score, last)) for doc_id, score in own.items()]
+    return Moved(float(np.sqrt(np.mean(np.square(changes)))) if changes else 0.0, rounding)
 
 
-def _explained(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Noise]:
-    """Return what rounding explains of each cell; of two arms, whose scores are no cosines, its encoder's most."""
-    explained: dict[str, Noise] = {}
-    by_encoder: dict[str, list[Noise]] = {}
+def _moved(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -> dict[str, Moved]:
+    """Return how far each cell's scores moved; of two arms, whose scores are no cosines, how far its encoder's did."""
+    found: dict[str, Moved] = {}
+    by_encoder: dict[str, list[Moved]] = {}
     fused: dict[str, str] = {}
-    grades = {one.id: known.qrels.get(one.topic, {}) for one in asked(known.queries)}
     for name, cell in ((row.cell, parse_cell(row.cell)) for row in known.results.cells):
         if isinstance(cell, BM25Cell):
-            explained[name] = Noise()
+            found[name] = Moved()
             continue
         if isinstance(cell, HybridCell) and cell.method != "rerank":
             fused[name] = cell.encoder
@@ -274,12 +234,11 @@ def _explained(known: Recorded, replayed: Mapping[str, Run], backend: Backend) -
         rounding = TOLERANCE if isinstance(cell, CrossCell) else backend.encoder(cell.encoder).tolerance * math.sqrt(2)
         if isinstance(cell, DenseCell) and cell.variant == "int8":
             rounding += INT8_STEP  # a coordinate next to a code's edge takes the other one
-        then, seed = known.run(name), known.results.plan.bootstrap.seed
-        explained[name] = noise(then, replayed[name], list(grades), grades, rounding, seed)
+        found[name] = moved(known.run(name), replayed[name], rounding)
         if not isinstance(cell, CrossCell):
-            by_encoder.setdefault(cell.encoder, []).append(explained[name])
-    most = {encoder: Noise(*map(max, zip(*noises, strict=True))) for encoder, noises in by_encoder.items()}
-    return explained | {name: most.get(encoder, Noise()) for name, encoder in fused.items()}
+            by_encoder.setdefault(cell.encoder, []).append(found[name])
+    most = {encoder: max(own, key=lambda each: each.shift - each.rounding) for encoder, own in by_encoder.items()}
+    return found | {name: most.get(encoder, Moved()) for name, encoder in fused.items()}
 
 
 def _again(known: Recorded, runs: Mapping[str, Run], again: Version) -> Results:
@@ -292,21 +251,19 @@ def _again(known: Recorded, runs: Mapping[str, Run], again: Version) -> Results:
     return known.results.model_copy(update={"cells": cells})
 
 
-def _cell(known: Recorded, row: CellResult, beside: Compared, again: Version, explained: Noise) -> CellReplay:
+def _cell(known: Recorded, row: CellResult, beside: Compared, again: Version, seen: Moved) -> CellReplay:
     cell, difference = beside.cell, beside.difference[MEASURE]
     then = next(other for other in known.results.cells if other.cell == cell)
     changes = np.abs(np.subtract(row.scores[MEASURE].per_query, then.scores[MEASURE].per_query))
     max_change = int(changes.max()) / SCORE_UNIT
-    # Noise is the larger of what was measured and what rounding explains. Measured is the record's A/A run: the farther
-    # end of its interval, and its largest change. On one machine that is often 0, which no other machine can meet.
-    # The mean alone would not do: errors of both signs cancel in it.
+    # The record's A/A run: the farther end of its interval, and its largest change. On one machine that is often 0,
+    # which no other machine can meet. The mean alone would not do: errors of both signs cancel in it.
     mean = change = 0.0
     if not isinstance(parse_cell(cell), BM25Cell):
         mean = change = SHOWN
         if (floor := known.results.noise_floor) is not None:
             mean = max(SHOWN, *map(abs, (floor.difference.mean, floor.difference.low, floor.difference.high)))
             change = max(SHOWN, floor.max_change)
-        mean, change = max(mean, explained.mean), max(change, explained.query)
     identical = "run_sha256" not in beside.changed
     facts = load_cell_file(again.cell_path(cell))
     return CellReplay(
@@ -318,22 +275,24 @@ def _cell(known: Recorded, row: CellResult, beside: Compared, again: Version, ex
         max_change=max_change,
         allowed_change=change,
         worst_query=known.queries[int(changes.argmax())].id if changes.any() else "",
+        score_shift=seen.shift,
+        rounding=seen.rounding,
         identical=identical,
-        holds=identical or (mean > 0 and abs(difference.mean) <= mean and max_change <= change),
+        holds=identical or seen.is_rounding or (mean > 0 and abs(difference.mean) <= mean and max_change <= change),
         device="" if facts.backend is None else facts.backend.served.get("device", ""),
-        note="" if identical else _note(known.version, cell, explained),
+        note="" if identical else _note(known.version, cell, seen),
     )
 
 
-def _note(version: Version, cell: str, explained: Noise) -> str:
+def _note(version: Version, cell: str, seen: Moved) -> str:
     """Return what a reader should know of runs that are not the same."""
     if load_cell_file(version.cell_path(cell)).chunkers_sha256 != chunkers_sha256(parse_cell(cell).chunker):
         return "the chunkers changed since the record was made, so this is not the backend's doing alone"
     if isinstance(parse_cell(cell), BM25Cell):
         return "nothing is embedded here: the text search or a library of it changed"
-    if explained.score_shift > explained.rounding:
+    if seen.shift > seen.rounding:
         return (
-            f"scores moved by {explained.score_shift:.4f}, and rounding explains {explained.rounding:.4f}: other "
+            f"scores moved by {seen.shift:.4f}, and rounding explains {seen.rounding:.4f}: other "
             "weights, prompts or limits; `replay --encoder` compares it with this machine's"
         )
     return ""
