@@ -1,5 +1,4 @@
 import json
-import os
 import random
 import subprocess
 import sys
@@ -148,15 +147,6 @@ def test_settings_that_cannot_be_are_exit_2(falsify_bench, capsys, arguments, co
 def process(stream, *arguments):
     command = [sys.executable, str(SCRIPT), "grade", *arguments]
     return subprocess.run(command, stdout=stream, stderr=subprocess.PIPE, check=False, text=True)
-
-
-@pytest.mark.slow
-def test_a_reader_that_goes_away_leaves_no_traceback(failing_bench):
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "wb") as stream:
-        done = process(stream, *failing_bench, "--metric", "recall@2")
-    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_an_answer_that_cannot_be_written_is_exit_5():

@@ -267,10 +267,6 @@ def test_escaped_text_begins_no_list_and_is_no_rule(text):
     assert re.match(r"\d*\\", escaped(text))
 
 
-def test_without_a_run_the_command_says_how_to_add_one(tmp_path):
-    assert matrix([f"--docs={docs(tmp_path)}"]) == 2
-
-
 @pytest.mark.slow
 def test_the_committed_page_is_what_its_runs_make():
     published = load_published(CHECKOUT / "docs" / "matrix" / "published.yaml")

@@ -150,15 +150,6 @@ def test_a_fall_of_exactly_the_tolerance_never_fires(cents):
     assert not compare_to_snapshot(means((cents - 2) / 100 - 1e-9), means(cents / 100)).ok
 
 
-def test_the_order_of_expected_documents_says_nothing():
-    def once(expected):
-        golden = [GoldenQuery(name="q", text="t", expected=expected)]
-        return rankings_report({"q": ["c", "b", "a"]}, golden)
-
-    assert once(["a", "b"]).mrr == once(["b", "a"]).mrr == 0.5
-    assert compare_to_snapshot(once(["a", "b"]), once(["b", "a"])).ok
-
-
 def edited(found, **changed):
     """A report whose first query is another one, with the same results."""
     first = found.queries[0].model_copy(update=changed)
