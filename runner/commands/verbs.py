@@ -61,11 +61,6 @@ _QUERIES = f"{_VERSION}--corpus-path PATH   the documents, where their archive i
 _LABELS = f"{_VERSION}--rehearse   seen as the rehearsal; grades are the same\n--try   of the trial\n"
 
 EXIT_CODES = "0 done, 1 no, 2 your input, 3 your turn, 4 changed, 5 backend"
-_EVENING_CODES = f"exit codes: {EXIT_CODES.replace('1 no', '1 no decision is possible')}, disk or budget"
-_QUERIES_CODES = """\
-    docs/queries.md has the whole way. exit codes: 0 done, 2 usage or input, 3 there is no corpus or no queries yet,
-    4 a frozen file changed, 5 the disk"""
-_LABELS_CODES = "exit codes: 0 done, 2 usage or input (file and line are named), 4 a frozen file changed, 5 disk"
 
 GROUPS: dict[str, tuple[Verb, ...]] = {}
 """The verbs by the heading of the help, in its order."""
@@ -79,8 +74,7 @@ GROUPS["Start here"] = (
         """FOLDER   Markdown, text, HTML, PDF or JSON; also a ZIP, JSON lines, an SQLite table
         --queries FILE   a query a line, or .csv with query,document; default: headings of the documents
         --output FILE   where the page goes; default .work/try-FOLDER.html""",
-        """Nothing is recorded, and nothing is decided. docs/own-documents.md goes on from there.
-        exit codes: 0 done, 2 usage or input, 5 disk""",
+        """Nothing is recorded, and nothing is decided. docs/own-documents.md goes on from there.""",
         """Searches your documents with six cells and prints them ranked: a packaged model, BM25, and the sum of both,
         over windows of 256 tokens and over sections. If FILE says which document each query wants, that is what is
         scored, with intervals and tests against the first cell.""",
@@ -126,9 +120,7 @@ GROUPS["Start here"] = (
         --try   the trial's page
         --passages   a copy with titles and passages, for this machine alone
         --output FILE   where to write that copy, by default into .work""",
-        """--passages adds titles and passages from the archive of the sample: for reading here, never for the record.
-        exit codes: 0 the page is there, 2 usage or input error, 3 nothing is scored yet, 4 a locked record changed,
-        5 disk""",
+        "--passages adds titles and passages from the archive of the sample: for reading here, never for the record.",
     ),
 )
 
@@ -142,8 +134,7 @@ GROUPS["The evening"] = (
         --live   documents from the source's live feed, where the version has none yet
         --trec-run FILE...   another system's run, of a collection
         {_EVENING}{_MODELS.format("have those that plan.yaml names grade what is missing")}""",
-        f"""Run it again after every stop: it goes on, and makes nothing twice. Keys come from the environment.
-        {_EVENING_CODES}""",
+        "Run it again after every stop: it goes on, and makes nothing twice. Keys come from the environment.",
     ),
     Verb("queries", "a pack to read; check and add queries"),
     Verb(
@@ -154,8 +145,8 @@ GROUPS["The evening"] = (
         f"""{_QUERIES}
         --log FILE   draw from a CSV file with the columns query and count, into a file to look over
         --size N=30   queries to draw from it, a third of each band; default 30""",
-        f"""A log is yours to clean: leave out who asked and when, and every query that names a person, before it comes
-        here. {_QUERIES_CODES}""",
+        """A log is yours to clean: leave out who asked and when, and every query that names a person, before it comes
+        here. docs/queries.md has the whole way.""",
     ),
     Verb(
         "queries check",
@@ -163,7 +154,7 @@ GROUPS["The evening"] = (
         "queries:check",
         "queries check demo drafts.yaml",
         f"{_QUERIES}[FILE...]   in the form of queries.yaml; default the version's own",
-        f"The report is Markdown. Several files are held against each other too.\n{_QUERIES_CODES}",
+        "The report is Markdown. Several files are held against each other too.",
     ),
     Verb(
         "queries add",
@@ -171,7 +162,7 @@ GROUPS["The evening"] = (
         "queries:add",
         "queries add demo drafts.yaml",
         f"{_QUERIES}FILE...   in the form of queries.yaml, or a CSV file with the column query",
-        "Further columns: query_id, document, paraphrased, kind, origin (default person), note.\n" + _QUERIES_CODES,
+        "Further columns: query_id, document, paraphrased, kind, origin (default person), note.",
     ),
     Verb("labels", "grades by file and by people: import, page, double, ..."),
     Verb(
@@ -184,7 +175,7 @@ GROUPS["The evening"] = (
         --judge NAME=   who judged, where the lines do not say
         | --model ID   a language model or a program judged; its id, where the lines do not say
         | --person   a person judged""",
-        f"docs/judging.md has the form of a line.\n{_LABELS_CODES}",
+        "docs/judging.md has the form of a line.",
     ),
     Verb(
         "labels page",
@@ -195,7 +186,6 @@ GROUPS["The evening"] = (
         [FILE...]   these batches; default: those that wait
         --judge NAME=   who will judge; the page asks otherwise
         --output FILE   where the page goes""",
-        _LABELS_CODES,
     ),
     Verb(
         "labels double",
@@ -203,7 +193,6 @@ GROUPS["The evening"] = (
         "labels:double",
         "labels double demo --share 0.1",
         f"{_LABELS}--share X   of the judged pairs, above 0 to 1; default 0.1",
-        _LABELS_CODES,
     ),
     Verb(
         "labels agreement",
@@ -211,7 +200,6 @@ GROUPS["The evening"] = (
         "labels:agreement",
         "labels agreement demo",
         f"{_LABELS}--json   as JSON",
-        _LABELS_CODES,
     ),
     Verb(
         "labels withdraw",
@@ -221,7 +209,7 @@ GROUPS["The evening"] = (
         f"""{_LABELS}
         --judge NAME!   whose grades, as labels.jsonl names the judge
         --reason TEXT=   why; it is kept in the rows""",
-        f"Its pairs wait for a judge again. Grades are final once the version is decided.\n{_LABELS_CODES}",
+        "Its pairs wait for a judge again. Grades are final once the version is decided.",
     ),
     Verb(
         "choose",
@@ -233,9 +221,8 @@ GROUPS["The evening"] = (
         --reason TEXT=   why; not needed for 'recommended'
         --by NAME=   who decides; it is recorded
         {_EVENING}""",
-        f"""`recommended` is the candidate expected to gain most, or the baseline if a switch costs as much.
-        Of a source with weak structure, `baseline` is recorded unevaluated.
-        {_EVENING_CODES}""",
+        """`recommended` is the candidate expected to gain most, or what runs today if a switch costs as much.
+        Of a source with weak structure, `baseline` is recorded unevaluated.""",
     ),
 )
 
@@ -266,9 +253,7 @@ GROUPS["Look closer"] = (
         --write   write docs/data-status.md
         --check   compare docs/data-status.md with the eval sets; write nothing
         --json   one JSON value""",
-        """Without a flag: every source in the order of bulk embedding. exit codes: 0 done, 1 --stale found a decision
-        that the catalog has moved on from, 2 usage or input error, 4 a locked record changed, or the page is not what
-        the eval sets make (--check), 5 disk.""",
+        """Without a flag: every source in the order of bulk embedding.""",
     ),
     Verb(
         "compare",
@@ -298,8 +283,7 @@ GROUPS["Look closer"] = (
         --rehearse   the rehearsal's results
         --output FOLDER!   where to write them; outside the record""",
         """Tables: cells (one row a cell), scores (query, cell, measure, value), hits, queries (as `queries add` and
-        `try` read them) and grades (as `labels import` does). No text of documents is in them. exit codes: 0 done,
-        2 usage or input error, or a file is there already, 4 a locked record changed, 5 disk""",
+        `try` read them) and grades (as `labels import` does). No text of documents is in them.""",
         "Writes a version's results, queries and grades as tables.",
     ),
     Verb(
@@ -326,12 +310,10 @@ GROUPS["Look closer"] = (
         --encoder NAME   in place of SOURCE: compare this encoder of the catalog
         --json   the report as JSON
         {_WHERE}""",
-        """exit codes: 0 every cell holds, or the vectors are the same, 1 one does not, 2 usage, no results or no sound
-        archive, 4 the record was changed, 5 backend or budget (run again: what was finished is kept)""",
-        """Embeds a decided version (or, with --rehearse, the rehearsal's results) once more from its archived corpus
-        and scores it with its recorded labels: cell by cell nDCG@10 then and now, the difference with its paired
-        bootstrap interval, and whether that is more than noise. Vectors made before are not used, and the version is
-        only read.
+        description="""Embeds a decided version (or, with --rehearse, the rehearsal's results) once more from its
+        archived corpus and scores it with its recorded labels: cell by cell nDCG@10 then and now, the difference with
+        its paired bootstrap interval, and whether that is more than noise. Vectors made before are not used, and the
+        version is only read.
 
         With --encoder instead: the sentences of the probe, embedded by that encoder on Modal or a server and on this
         machine, and the vectors compared.""",
@@ -352,8 +334,7 @@ GROUPS["Look closer"] = (
         --again FILE   a version's corpus.jsonl: its documents and no others
         --max-mb N=500   most that the folder may hold, 500""",
         """govinfo's API takes a key of api.data.gov from the environment: PER_SOURCE_EVAL_GOVINFO_KEY. docs/sources.md
-        says what each feed lists. A run that was stopped goes on with the same files when it is run again.
-        exit codes: 0 done, 2 usage or input error, 4 a document is changed or missing, 5 server, network or disk""",
+        says what each feed lists. A run that was stopped goes on with the same files when it is run again.""",
         """Downloads a source's documents from its official publisher into a folder, for --corpus-path: a seeded,
         stratified draw of what is published, or with --again the documents of a manifest, each held to the manifest's
         digest.""",
@@ -406,8 +387,6 @@ GROUPS["Tools"] = (
         --yes   try encoders and judges in earnest, and spend the money
         --json   the outcomes as JSON
         {_WHERE}{_MODELS.format("look at the plan's too")}""",
-        """exit codes: 0 every check passed or was skipped, 1 a check failed, 2 usage, 4 what is frozen changed, 5 no
-        backend, or the budget""",
     ),
     Verb(
         "mcp",
@@ -430,14 +409,10 @@ GROUPS["Governance"] = (
         {_EVAL_SET}
         --deep   make results, page and decision anew, and compare
         --lock FILE   what `lock DIR` wrote: SOURCE is that folder
-        --strict-git   with --lock: another git commit counts as a difference
         --json   with --lock: the answer as JSON""",
         """Every digest that one file holds of another is compared too. Who can write every file can forge them all:
         --deep makes results.json, page and decision anew from the runs and labels. What no lock shows is who gave the
-        labels, and that nothing was locked before.
-        Of a folder, a moved git commit is shown, and counts with --strict-git alone: committing a lock moves it.
-        exit codes: 0 as locked, 2 usage or input error, 4 a file is missing, changed or extra, or the lock was
-        edited.""",
+        labels, and that nothing was locked before.""",
     ),
     Verb(
         "bulk-gate",
@@ -459,9 +434,7 @@ GROUPS["Governance"] = (
         --check   hold the index to decision and encoder in place of writing
         --rehearse   carry the rehearsal's decision out
         {_WHERE}""",
-        """Run again, it embeds what is new or changed. docs/embed.md
-        exit codes: 0 done, 2 usage, input, or nothing is decided yet, 4 the index was made otherwise, or a record was
-        changed, 5 backend, disk or budget (run again: what was finished is kept)""",
+        """Run again, it embeds what is new or changed. docs/embed.md""",
         """Cuts and embeds the documents as the decided cell does, into the schema that `post-bulk` reads, or into
         Parquet.""",
     ),
@@ -473,7 +446,7 @@ GROUPS["Governance"] = (
         f"""{_VERSION}
         --corpus-path FILE!   the production database; it is only read
         --rehearse   hold the rehearsal's decision to it""",
-        "Writes a report beside the record. exit codes: 0 no fault, 1 faults, 2 input, 4 changed, 5 backend or disk",
+        "Writes a report beside the record.",
     ),
     Verb(
         "version",
@@ -498,14 +471,9 @@ GROUPS["Governance"] = (
         "lock:lock",
         "lock bench -o bench.lock.json",
         """FOLDER   whose files are locked
-        -o --output FILE   a new file; by default the lock is printed
-        --score X   a benchmark's score, kept with the lock
-        --meta KEY=VALUE...   kept too
-        --extensions LIST   lock these files alone, as in .json,.npy
-        --json   print the lock, with --output too""",
+        -o --output FILE!   a new file""",
         """Every file below the folder counts; a lock inside does not lock itself, and .git is left to git. A symbolic
-        link is locked by its text. exit codes: 0 locked, 2 usage or input error (no such folder, an unreadable or
-        changing file), 5 disk.""",
+        link is locked by its text.""",
     ),
     Verb(
         "tripwire",

@@ -62,8 +62,8 @@ def verify(options: argparse.Namespace) -> int | None:
         if options.deep or options.eval_set_path:
             raise InputError("--deep and --eval-set-path are of a version; leave --lock out, or them.")
         return verify_folder(options)
-    if options.strict_git or options.json:
-        raise InputError("--strict-git and --json belong to --lock.")
+    if options.json:
+        raise InputError("--json belongs to --lock.")
     from runner.evening.remake import verify_record
 
     # Every version is held to its lock: one in force may stand before an open one.

@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_bytes, read_json, sha256
 from runner.base.errors import InputError, IntegrityError
@@ -104,14 +104,7 @@ _SKIPPED = re.compile(r"\.fuse_hidden.*|.*\.db-(wal|shm)")
 """Names of passing files, which count in no folder."""
 
 
-def lock_folder(
-    folder: Path,
-    *,
-    extensions: Iterable[str] = (),
-    own: Path | None = None,
-    score: float | None = None,
-    meta: Mapping[str, str] | None = None,
-) -> Lock:
+def lock_folder(folder: Path, *, own: Path | None = None) -> Lock:
     """Return the lock of any folder as it is, with the commit it stands at; a lock at `own` does not lock itself.
 
     ".git" never counts, and a symbolic link counts by its text. InputError if no file counts, or one cannot be read,
@@ -121,14 +114,11 @@ def lock_folder(
     facts = FolderFacts(
         locked_at=datetime.now(UTC).isoformat(timespec="seconds"),
         git=git_state(folder),
-        extensions=sorted(extensions),
         own=own_path.relative_to(root).as_posix() if own_path and own_path.is_relative_to(root) else "",
-        score=score,
-        meta=dict(meta or {}),
     )
     files = {name: _digest(folder / name) for name in sorted(_counted(folder, facts))}
     if not files:
-        raise InputError(f"{display(folder)} holds no file to lock. Name another folder, or other extensions.")
+        raise InputError(f"{display(folder)} holds no file to lock. Name another folder.")
     if strange := [name for name in files if name.encode(errors="replace").decode() != name]:
         raise InputError(f"{display(folder / strange[0])}: this name is not UTF-8. Rename the file to lock it.")
     return Lock(schema_version=1, files=files, root_sha256=_root(files, facts), folder=facts)
@@ -155,9 +145,7 @@ def folder_differences(folder: Path, lock: Lock) -> list[dict[str, str]]:
 def _counted(folder: Path, facts: FolderFacts) -> Iterator[str]:
     """Yield the POSIX paths below a folder of what counts; links to folders are not followed."""
     for name in names_below(folder):
-        path = PurePosixPath(name)
-        counts = not facts.extensions or path.suffix in facts.extensions
-        if counts and name != facts.own and not _SKIPPED.fullmatch(path.name):
+        if name != facts.own and not _SKIPPED.fullmatch(name.rpartition("/")[2]):
             yield name
 
 

@@ -37,18 +37,6 @@ def frozen(tmp_path):
     return version
 
 
-@pytest.fixture
-def imported(tmp_path, command):
-    """What `labels import` of a file with this content says."""
-
-    def call(*flags, content=ANSWER):
-        path = tmp_path / "answers.jsonl"
-        path.write_bytes(content.encode())
-        return command("labels", "import", str(path), "--judge=j", "--person", *flags)
-
-    return call
-
-
 def process(tmp_path, *arguments):
     done = subprocess.run(
         [sys.executable, str(DRIVER), *arguments],
@@ -167,53 +155,11 @@ def test_an_answer_file_that_cannot_be_read_is_named(tmp_path, frozen, command, 
     assert not frozen.labels_path.exists()
 
 
-def test_labels_are_refused_before_anything_was_frozen(tmp_path, imported):
-    version = begin(tmp_path)
-    code, _, heard = imported()
-    assert code == 2
-    assert "has no preregistration yet" in heard
-    assert not version.labels_path.exists()
-
-
-@pytest.mark.parametrize("name", ["queries.yaml", "corpus.jsonl", "judge-v1.md"])
-def test_labels_for_a_version_that_lost_a_frozen_file_name_it(frozen, imported, name):
-    (frozen.folder / name).unlink()
-    code, _, heard = imported()
-    assert code == 4
-    assert f"{name} is gone" in heard
-
-
 def test_a_preregistration_cannot_be_made_again_once_labels_are_there(frozen):
     frozen.labels_path.write_text("{}\n")
     frozen.preregistration_path.unlink()
     with pytest.raises(errors.IntegrityError, match="cannot be frozen a second time"):
         preregister(frozen)
-
-
-def test_a_sample_that_the_plan_no_longer_asks_for_is_not_frozen(tmp_path):
-    version = begin(tmp_path)
-    path = version.plan_path(rehearsal=False)
-    path.write_text(re.sub(r"size: \d+", "size: 7", path.read_text()))
-    with pytest.raises(errors.InputError, match="asks for a sample of 7"):
-        preregister(version)
-
-
-@pytest.mark.parametrize("count", [0, 24])
-def test_too_few_queries_are_the_operators_turn_with_the_number(tmp_path, command, count):
-    version = begin(tmp_path)
-    head, *rows = re.split(r"(?m)^(?=- id)", version.queries_path.read_text())
-    version.queries_path.write_text(head.rstrip() + (" []\n" if not count else "\n") + "".join(rows[:count]))
-    code, out, heard = command(f"--corpus-path={tmp_path / 'corpus'}")
-    assert code == 3
-    assert f"{25 - count} more to be written: there are {count} queries" in out + heard
-    assert not version.preregistration_path.exists()
-
-
-@pytest.mark.usefixtures("own_place")
-def test_a_version_that_was_never_run_is_not_locked(command):
-    code, out, _ = command("verify")
-    assert code == 0
-    assert out == "demo v1 record: not locked\n"
 
 
 def test_a_place_that_cannot_be_written_exits_5(tmp_path, command):

@@ -12,7 +12,6 @@ from runner.eval_set import version as eval_set
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.labels import append_labels, label_prefix, load_labels
 from runner.eval_set.preregistration import preregister, registered_cells
-from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import (
     alone,
     corpus_bytes,
@@ -115,13 +114,6 @@ def test_the_demo_of_a_wheel_can_be_written_wherever_the_wheel_lies(unpacked):
         path.chmod(0o755)
 
 
-def test_the_demo_of_a_wheel_goes_into_no_other_folder(unpacked, tmp_path):
-    for version in (newest_version("demo", tmp_path / "other"), newest_version("bills")):
-        assert to_read(version) == version
-        with alone(version):
-            assert not version.queries_path.exists()
-
-
 def test_a_rehearsal_shares_queries_corpus_and_labels_and_nothing_else(tmp_path):
     record, rehearsal = make_version(tmp_path), make_version(tmp_path, rehearsal=True)
     assert record.queries_path == rehearsal.queries_path
@@ -131,13 +123,6 @@ def test_a_rehearsal_shares_queries_corpus_and_labels_and_nothing_else(tmp_path)
     for path in ("run_path", "chunk_run_path", "cell_path"):
         assert getattr(rehearsal, path)("bm25 x whole_doc").is_relative_to(record.record / "rehearsal")
     assert (record.name, rehearsal.name) == ("demo v1", "demo v1 (rehearsal)")
-
-
-def test_queries_come_in_the_order_of_the_file(version):
-    queries = load_queries(version.queries_path)
-    assert [query.id for query in queries] == [row["id"] for row in query_rows()]
-    first = query_rows()[0]
-    assert queries[0] == QueryRow(**first)
 
 
 @pytest.mark.parametrize(
@@ -162,12 +147,6 @@ def test_a_query_that_cannot_be_used_is_named_with_its_place(version, change, sa
     assert str(version.queries_path) in str(caught.value)
     name = f" ({rows[1]['id']!r})" if isinstance(rows[1]["id"], str) else ""
     assert said.format(name=name) in str(caught.value)
-
-
-def test_every_repeated_id_is_named_once(version):
-    edit_queries(version, query_rows() + query_rows()[:2] + query_rows()[:1])
-    with pytest.raises(InputError, match="the same id twice: 'q01', 'q02'"):
-        load_queries(version.queries_path)
 
 
 def test_the_manifest_reads_back_as_it_was_written(version):
@@ -213,11 +192,6 @@ def test_appending_labels_keeps_every_earlier_byte(tmp_path_factory, appends):
         known |= {one.key: one for one in fresh}
         assert load_labels(path) == tuple(known.values())
         assert label_prefix(path).lines == len(known)
-
-
-def test_a_version_without_labels_has_none(tmp_path):
-    assert load_labels(tmp_path / "labels.jsonl") == ()
-    assert label_prefix(tmp_path / "labels.jsonl").lines == 0
 
 
 def test_labels_cut_in_the_middle_of_a_line_are_not_read(tmp_path):
@@ -325,16 +299,6 @@ def test_what_a_preregistration_froze_cannot_change(version, change):
     assert "open the next version" in str(caught.value)
     assert sum(said in str(caught.value) for said in set(CHANGES.values())) == 1
     assert version.preregistration_path.read_bytes() == before
-
-
-def test_every_change_is_named_at_once(version):
-    preregister(version)
-    said = [(change, said) for change, said in CHANGES.items() if change is not without_rehearsal]
-    for change, _ in said:
-        change(version)
-    with pytest.raises(IntegrityError) as caught:
-        preregister(version)
-    assert all(message in str(caught.value) for _, message in said)
 
 
 def test_a_cell_that_is_added_later_is_allowed_and_not_registered(version):

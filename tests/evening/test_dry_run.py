@@ -15,11 +15,10 @@ from runner.decide.sample_size import too_few
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
 from runner.embed.cost import MAX_USD
 from runner.embed.cost.prices import RemoteOptions
-from runner.eval_set.catalog import REFUSED, SOURCES
+from runner.eval_set.catalog import SOURCES
 from runner.eval_set.labels import append_labels
 from runner.eval_set.lock import write_lock
 from runner.eval_set.plan import default_plan_text
-from runner.eval_set.preregistration import preregister
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import load_corpus, load_results, newest_version
@@ -157,15 +156,6 @@ def test_a_rehearsals_decision_does_not_decide_the_record(tmp_path, dry_run):
     assert lines[-1] == "undecided: 8 of 8 cells to embed and search"
     _, lines, _ = dry_run("--rehearse")
     assert "never counts as a decision" in lines[-2]
-
-
-@pytest.mark.usefixtures("own_place")
-def test_the_plan_that_would_be_written_is_shown(tmp_path, dry_run):
-    _, lines, _ = dry_run()
-    plan = make_version(tmp_path).plan_path(rehearsal=False)
-    assert lines[0] == "demo v1"
-    assert f"plan: {plan} does not exist yet; the first run writes this one:" in lines
-    assert '    - "minilm-l6-v2 x section_aware_bills_v1"' in lines
 
 
 def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_run):
@@ -310,28 +300,11 @@ def test_what_a_replay_measured_and_fetched_counts_for_the_next_estimate(tmp_pat
     assert "$0.00 spent before" in total
 
 
-def test_what_a_server_costs_is_not_known(tmp_path):
-    lines, _ = describe(begin(tmp_path), asked=Asked(server="http://localhost:8080/v1/embeddings"))
-    assert "cost: not known (encoders of http://localhost:8080/v1/embeddings)" in lines
-
-
 def test_before_there_are_documents_the_cost_is_not_guessed(tmp_path):
     for version in (make_version(tmp_path), make_version(tmp_path)):
         (line,) = cost_lines(version, RemoteOptions(max_usd=2.5))
         assert line == "total: not known before documents are sampled; --max-usd 2.50 holds in any case"
         write_plans(version)
-
-
-@pytest.mark.parametrize("view", [(), ("--rehearse",)])
-def test_a_changed_file_of_a_preregistered_version_exits_4(tmp_path, dry_run, view):
-    version = begin(tmp_path)
-    preregister(version)
-    assert dry_run(*view)[0] == 1
-    version.queries_path.write_text(version.queries_path.read_text().replace("city bus", "city tram"))
-    code, lines, errors = dry_run(*view)
-    assert (code, lines) == (4, [])
-    assert "froze demo v1" in errors
-    assert "since then queries.yaml changed (frozen" in errors
 
 
 @pytest.mark.parametrize(
@@ -349,13 +322,6 @@ def test_a_changed_file_of_a_preregistered_version_exits_4(tmp_path, dry_run, vi
 def test_what_the_roster_knows_of_a_source_is_said_before_anything_exists(capsys, source, said):
     assert cli.main([f"--source={source}", "--dry-run"]) == 1
     assert any(line.startswith(said) for line in capsys.readouterr().out.splitlines())
-
-
-@pytest.mark.parametrize("source", sorted(REFUSED))
-def test_what_is_not_evaluated_says_where_to_look(capsys, source):
-    assert cli.main([f"--source={source}", "--dry-run"]) == 2
-    said = capsys.readouterr().err
-    assert any(word in said for word in ("look ", "transcripts are", "as the source bills"))
 
 
 @pytest.mark.parametrize("state", ["plans", "everything"])

@@ -3,14 +3,13 @@ import shutil
 
 import pytest
 import pytrec_eval
-import yaml
 
 from runner.base.canonical import slug
-from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
+from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.places import CACHE_VARIABLE
-from runner.base.records import SCORE_UNIT, parse_cell
+from runner.base.records import SCORE_UNIT
 from runner.commands import main as cli
-from runner.eval_set.version import load_queries, load_results
+from runner.eval_set.version import load_results
 from runner.report.sentences import found, weaknesses
 from tests.conftest import called
 from tests.support.outline import Outline
@@ -117,11 +116,6 @@ def test_another_collection_is_refused_and_nothing_moves(evaluated, tmp_path):
     assert (version.folder / "results.json").read_bytes() == before
 
 
-def test_without_a_collection_the_command_that_gives_it_is_named(tmp_path):
-    with pytest.raises(InputNeeded, match=r"--corpus-path FOLDER"):
-        evaluate(external_version(tmp_path), None)
-
-
 def test_a_sample_keeps_every_judged_document_and_says_so(tmp_path):
     best = {query_id: dict([max(grades.items(), key=lambda pair: pair[1])]) for query_id, grades in qrels().items()}
     judged = {doc_id for grades in best.values() for doc_id in grades}
@@ -150,15 +144,6 @@ def test_queries_without_an_answer_stay_in_every_mean(tmp_path):
         values = row.scores["ndcg@10"].per_query
         assert values[place] == 0
         assert row.scores["ndcg@10"].mean == pytest.approx(sum(values) / len(results.queries) / SCORE_UNIT)
-
-
-def test_two_queries_of_one_text_whose_ids_differ_by_case_alone_are_both_kept(tmp_path):
-    queries = dict.fromkeys(("q1", "Q1"), "loans for growers of apples after frost")
-    queries |= {f"q{place}": f"harbor {place} dredging" for place in range(3, 26)}
-    version = external_version(tmp_path, cells=CELLS[:1])
-    judged = {query_id: {"d101-1" if query_id in ("q1", "Q1") else "d102-1": 1} for query_id in queries}
-    evaluate(version, write_collection(tmp_path / "c", judged=judged, queries=queries))
-    assert [query.id for query in load_queries(version.queries_path)] == list(queries)
 
 
 def test_hostile_names_and_queries_are_shown_and_never_interpreted(tmp_path):
@@ -195,33 +180,6 @@ def test_a_command_line_that_makes_no_sense_of_a_collection_is_refused(evaluated
     where = f"--eval-set-path={evaluated[0].folder.parent}"
     code, message = called(*(where if word == "WHERE" else word for word in given))
     assert (code, said in message) == (2, True)
-
-
-def test_a_dry_run_writes_nothing_and_is_undecided(evaluated, capsys):
-    version, _ = evaluated
-    assert cli.main(["--source=beir", f"--eval-set-path={version.folder.parent}", "--dry-run"]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "undecided: a collection is compared and never decided"
-
-
-def test_the_plan_of_a_collection_needs_its_baseline_alone(tmp_path):
-    version = external_version(tmp_path, cells=["bm25 x whole_doc"])
-    assert version.plan().cells == ["bm25 x whole_doc"]
-    path = version.plan_path(rehearsal=False)
-    plan = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump(plan | {"cells": ["bm25-plain x whole_doc"]}))
-    with pytest.raises(InputError, match="baseline 'bm25 x whole_doc' is not among the cells"):
-        version.plan()
-    with pytest.raises(InputError, match="is not a cell"):
-        parse_cell("trec:mine")
-
-
-def test_a_collection_that_is_refused_leaves_nothing(tmp_path):
-    collection = write_collection(tmp_path / "c")
-    (collection / "qrels.tsv").write_text("q1\ta b\t1\n")
-    folder = tmp_path / "external"
-    given = ["--source=beir", f"--corpus-path={collection}", f"--eval-set-path={folder}"]
-    assert cli.main(given) == 2
-    assert [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
 
 
 def test_another_sample_than_was_drawn_is_refused(evaluated_collection, tmp_path):
@@ -289,10 +247,3 @@ def test_public_collections_agree_with_reference_runs_of_bm25s(shared, tmp_path,
     evaluate(version, shared / "bench" / name)
     means = {row.cell: row.scores["ndcg@10"].mean for row in load_results(version).cells}
     assert means == pytest.approx({"bm25 x whole_doc": stemmed, "bm25-plain x whole_doc": plain}, abs=0.003)
-
-
-def test_a_terminal_gets_no_control_character_of_a_name(tmp_path, capsys):
-    version = external_version(tmp_path, cells=CELLS[:1])
-    said = evaluate(version, write_collection(tmp_path / "red\x1b[31m"))
-    assert "\x1b" not in said + capsys.readouterr().err
-    assert "red\\x1b[31m" in said

@@ -1,6 +1,5 @@
 """From a decided or frozen version to the next one: what is carried, what stays in force, what is set side by side."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +23,7 @@ from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.versions import JUDGE_PROMPT
 from runner.eval_set.version import corpus_bytes, load_corpus, load_results, newest_version
 from runner.evening.evening import Evening
-from runner.evening.exploration import Exploration
-from runner.evening.next_version import abandon, begin_version, open_next
+from runner.evening.next_version import abandon, open_next
 from runner.evening.status import RECORDED, describe
 from runner.judge.carried_labels import NOTHING, carry_labels
 from tests.support.evening_process import run
@@ -127,38 +125,6 @@ def replace_corpus(version, change):
     version.corpus_path.write_bytes(corpus_bytes(header.model_copy(update={"n_documents": len(changed)}), changed))
 
 
-@pytest.mark.slow
-def test_a_cell_that_was_explored_on_v1_is_decided_upon_in_v2_with_v1s_labels_and_new_pairs_alone(v1, tmp_path):
-    Exploration(v1, cells=[NEW_CELL], backend=LocalBackend(fake_encoders)).run()
-    said = open_next(v1, reason="it won an exploration", by="A. Person", today=TODAY)
-    assert said.startswith("demo v2 is open, from demo v1: 8 cells, 16 documents, 25 queries.")
-    version = make_version(tmp_path)
-    add_cell(version)
-    assert version.number == 2
-
-    with pytest.raises(InputNeeded, match="pairs to judge"):
-        Evening(version, backend=LocalBackend(fake_encoders)).run()
-    before, carried = load_labels(v1.labels_path), load_labels(version.labels_path)
-    assert carried == before
-    known = {(one.query_id, one.doc_id) for one in before}
-    batches = list(version.judging.glob("batch-*.jsonl"))
-    assert not {path.stem for path in batches} & {one.batch for one in before}
-    rows = [json.loads(line) for path in batches for line in path.read_text(encoding="utf-8").splitlines()]
-    fresh = {(row["query_id"], row["doc_id"]) for row in rows}
-    assert fresh
-    assert not fresh & known
-
-    assert "chosen is" in run(tmp_path)
-    assert verify_lock(version.folder)
-    labels = load_labels(version.labels_path)
-    assert labels[: len(before)] == before
-    assert {(one.query_id, one.doc_id) for one in labels} == known | fresh
-    roles = {row.cell: row.role for row in load_results(version).cells}
-    assert roles[NEW_CELL] == "preregistered"
-    assert verify_lock(v1.folder)
-    assert last_line(version) == RECORDED
-
-
 def test_v2_begins_with_v1s_plans_prompt_documents_and_queries_and_its_own_number(v1, tmp_path):
     path = v1.plan_path(rehearsal=True)
     edit(path, "\nversion: 1", "\nversion: 1  # of the rehearsal")
@@ -217,12 +183,6 @@ def test_of_a_plan_the_version_line_alone_is_changed(version, tmp_path):
     following = follow(frozen(version), tmp_path)
     text = path.read_bytes().replace(b"\nversion: 1", b"\nversion: 2")
     assert following.plan_path(rehearsal=False).read_bytes() == text
-
-
-def test_a_plan_without_a_version_line_is_named(version):
-    path = version.plan_path(rehearsal=False)
-    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()), default_flow_style=True, width=10**6))
-    assert "version: the plan is for v1, this is v2" in open_next(frozen(version), today=TODAY)
 
 
 def test_nothing_is_opened_from_what_may_be_edited_or_from_nothing_or_from_a_collection(version, tmp_path):
@@ -397,13 +357,6 @@ def test_a_version_that_names_a_predecessor_that_is_gone_is_not_scored_in_silenc
         earlier(version)
 
 
-def test_a_version_that_was_begun_by_hand_has_no_predecessor(v1, tmp_path):
-    version = replace(v1, number=2, folder=v1.folder.with_name("v2"))
-    begin_version(version)
-    assert earlier(make_version(tmp_path)) is None
-    assert carry_labels(make_version(tmp_path)) == NOTHING
-
-
 def test_while_v2_is_open_v1s_decision_is_in_force_everywhere(v1, tmp_path):
     version = follow(v1, tmp_path)
     lines, recorded = describe(version)
@@ -448,12 +401,6 @@ def test_a_slip_in_the_open_version_does_not_take_v1s_decision_away(v1, tmp_path
     assert recorded
     assert any(said in line for line in lines)
     assert lines[-1] == RECORDED
-
-
-def test_a_rehearsal_of_the_open_version_counts_no_decision_of_v1(v1, tmp_path):
-    open_next(v1, today=TODAY)
-    assert last_line(make_version(tmp_path, rehearsal=True)) == "undecided: 8 of 8 cells to embed and search"
-    assert version_in_force(make_version(tmp_path, rehearsal=True)) is None
 
 
 def test_a_v1_that_was_edited_while_v2_is_open_is_an_integrity_error(v1, tmp_path):
@@ -581,39 +528,8 @@ def test_recall_by_another_relevant_grade_is_not_set_off_against_the_old_one(v1,
         assert list(row.difference) == (["ndcg@10"] if row.before else [])
 
 
-def test_the_comparison_is_a_pure_function_of_both_versions_files(v2):
-    whole = load_results(v2)
-    assert previous_version(v2, whole) == whole.previous
-    assert previous_version(v2, whole.model_copy(update={"kind": "exploration"})) is None
-
-
-def test_results_that_are_not_what_v1_was_locked_with_are_compared_with_nothing(v1, v2):
-    whole = load_results(v2)
-    first = earlier(v2)
-    edit(first.folder / "results.json", '"tier": "candidate"', '"tier": "confirmed"')
-    with pytest.raises(IntegrityError, match=r"results\.json: changed"):
-        previous_version(v2, whole)
-
-
 def test_a_version_opened_from_an_undecided_one_tells_what_was_kept_and_no_scores(v1, second, tmp_path):
     scored = load_results(make_version(second))
     open_next(unscored(v1), today=TODAY)
     found = previous_version(make_version(tmp_path), scored)
     assert (found.chosen, found.cells, found.queries.common) == ("", [], 25)
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ("version", "--abandon"),
-        ("version", "--abandon", "--reason=r"),
-        ("version", "--abandon", "--reason=r", "--by=b", "--cells=bm25 x whole_doc"),
-        ("version", "--dry-run"),
-        ("version",),
-        ("version", "--corpus-path=x"),
-    ],
-)
-def test_flags_that_do_not_go_with_a_next_version_are_refused(command, flags, tmp_path):
-    code, out, _ = command(*flags)
-    assert (code, out) == (2, "")
-    assert not (tmp_path / "eval-sets").exists()

@@ -18,12 +18,10 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_corpus, load_queries
-from runner.evening import evening
 from runner.evening.evening import Evening
 from runner.evening.status import FREEZES, doubts, next_step
 from runner.evening.trial import tried
 from runner.judge.answers import Importer
-from runner.queries.reading_pack import reading_folder
 from tests.conftest import called
 from tests.support.evening_process import few_draws_in_plans, judged
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows, write_corpus
@@ -207,15 +205,6 @@ def test_a_folder_of_another_source_is_named_once(tmp_path, capsys):
     assert not list((tmp_path / "sets").glob("v*"))
 
 
-def test_a_reading_pack_beside_queries_never_says_to_write_over_them(version, command):
-    code, out, _ = command("queries", "sample")
-    assert code == 0
-    assert str(version.queries_path) not in out
-    assert "queries add demo" in out
-    form = (reading_folder(version) / "queries.yaml.template").read_text()
-    assert str(version.queries_path) not in form
-
-
 def test_documents_that_are_not_the_versions_are_not_passed_over_in_silence(version, command, tmp_path):
     before = contents(version.folder)
     other = tmp_path / "other"
@@ -239,15 +228,6 @@ def test_next_names_a_frozen_plan_that_was_changed(waiting, command):
     assert command("next")[0] == 4
 
 
-def test_queries_are_added_without_a_word_of_running_while_too_few(version, command, tmp_path):
-    version.queries_path.unlink()
-    some, rest = tmp_path / "some.yaml", tmp_path / "rest.yaml"
-    for path, rows in ((some, query_rows()[:3]), (rest, query_rows()[3:])):
-        write_rows(path, rows)
-    assert " run demo" not in command("queries", "add", str(some))[1]
-    assert " run demo" in command("queries", "add", str(rest))[1]
-
-
 def test_the_number_of_documents_is_said_before_they_are_drawn(tmp_path, command):
     version = make_version(tmp_path)
     corpus = write_corpus(tmp_path / "corpus")
@@ -257,15 +237,6 @@ def test_the_number_of_documents_is_said_before_they_are_drawn(tmp_path, command
     assert command("init", "--size", "5")[0] == 0
     code, _, err = command("init", "--size", "6")
     assert (code, str(version.plan_path(rehearsal=False)) in err) == (2, True)
-
-
-def test_a_record_that_git_ignores_is_not_to_be_committed(tmp_path, monkeypatch):
-    monkeypatch.setattr(evening, "ignored", lambda _: ["cells/", "lock.json"])
-    assert str(tmp_path) not in evening._to_commit(tmp_path)
-    monkeypatch.setattr(evening, "ignored", lambda _: ["cells/"])
-    assert evening._to_commit(tmp_path).endswith("cells/")
-    monkeypatch.setattr(evening, "ignored", lambda _: [])
-    assert evening._to_commit(tmp_path).endswith(str(tmp_path))
 
 
 def test_a_cell_that_is_none_is_refused_before_anything_is_embedded(version, command, monkeypatch):

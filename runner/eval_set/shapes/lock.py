@@ -2,23 +2,15 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from runner.base.schema import FrozenModel, Sha256, Sparse
 
 
 class FolderFacts(FrozenModel):
-    """What a lock of any folder holds beside the digests of its files.
-
-    Files with one of `extensions` count, or all if it is empty; `own` is the lock's own path in the folder, or empty.
-    """
+    """What a lock of any folder holds beside the digests of its files; `own` is its own path there, or empty."""
 
     locked_at: str
     git: dict[str, str | bool]
-    extensions: list[str]
     own: str
-    score: float | None = Field(allow_inf_nan=False)
-    meta: dict[str, str]
 
 
 class Lock(Sparse):
