@@ -232,7 +232,7 @@ FAULTS: dict[str, Plant] = {
     "quantisation differs": _quantisation_differs,
     "quantisation loss": _quantisation_loss,
     "vectors not unit": lambda connection, made: replace_vector(connection, made.source, 3, made.vectors[2] * 2),
-    "FTS rows missing": lambda connection, made: _leave_fts(connection, made, 4),
+    "FTS index stale, a row missing": lambda connection, made: _leave_fts(connection, made, 4),
     "FTS tokenizer mismatch": _sql(),  # the table was declared with FAULTY_TOKENIZER
     "FTS index stale": _fts_stale,
     "substrate version": _sql("UPDATE substrate_meta SET value = 'another'"),
