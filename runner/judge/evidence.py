@@ -3,8 +3,9 @@
 All of a text that fits. Else its opening, headings, and the best passages of the whole document, in windows of one
 size: by words (BM25, the document's windows being the collection) and by vectors of two packaged encoders, in turn. One
 reads the window alone and under the headings that lead to it, since many chunkers embed these; the other is a table of
-words, which likes other passages: without it cells of such an encoder were shown less than half of their best passage
-in one hit of six, with it as seldom as others.
+words, which likes other passages. In 103 documents of eight sources the best passage of a hit was shown less than half
+in 0 to 7 % of the hits of each kind of cell; without the table in 19 % of those of its own cells. So it would be for
+any encoder that has no part in choosing: without the reader in 24 to 32 % of those of its cells.
 """
 
 from collections.abc import Iterator, Sequence
