@@ -1,7 +1,6 @@
 """Where encoders run: in this process, on Modal's machines, or behind an address."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from runner.embed.encoder import Encoder
@@ -67,10 +66,6 @@ class Backend:
 
         `judging` is what will be judged afterwards, under the same ceiling.
         """
-
-    def billed(self, run_id: str, began: datetime) -> float | None:
-        """Return the dollars that the provider billed for a run since it began, None if nobody answers that."""
-        return None
 
     def dollars(self, encoder: str) -> float | None:
         """Return what this encoder cost so far, None if nothing is metered."""

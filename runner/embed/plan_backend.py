@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -87,10 +86,6 @@ class PlanBackend(Backend):
             total = replace(total, spent=sum(entry.usd for entry in Ledger(self._ledger).entries()))
             total.check(served.lines)
         self._backend.prepare([part for part in work if not self._is_service(part.encoder)], total)
-
-    def billed(self, run_id: str, began: datetime) -> float | None:
-        """Return what the backend's provider billed; a service is not asked."""
-        return self._backend.billed(run_id, began)
 
     def dollars(self, encoder: str) -> float | None:
         """Return what the encoder cost so far, None if nothing is metered."""

@@ -124,23 +124,14 @@ class Beside(NamedTuple):
 
 
 def beside(here: Encoder, there: Encoder) -> Beside:
-    """Return how the vectors of two backends compare over the probe's texts; raise BackendError unless both pass it.
-
-    The texts are its sentences as documents and as queries, and a document of exactly the catalogued length.
-    """
+    """Return how the rows of `signed_texts` on two backends compare; raise BackendError unless both pass the probe."""
     probe(there)  # first: it may not be there at all, and loading a model here takes seconds
     probe(here)
-    sentences = [sentence for pair in PARAPHRASES for sentence in pair]
-    longest = f"{_of_length(here, (here.spec.max_tokens or UNLIMITED) - 1)} {ENDINGS[0]}"
-    sent: list[tuple[list[str], PromptSide]] = [(sentences, "document"), (sentences, "query"), ([longest], "document")]
-    rows = [
-        np.vstack([checked_encode(encoder, texts, side) for texts, side in sent]).astype(np.float64)
-        for encoder in (here, there)
-    ]
+    rows = [signature(encoder).astype(np.float64) for encoder in (here, there)]
     # Both are unit rows in float32 only; a bound of 0.999999 needs their lengths in float64.
     lengths = [np.linalg.norm(each, axis=1) for each in rows]
     cosines = (rows[0] * rows[1]).sum(axis=1) / (lengths[0] * lengths[1])
-    names = [f"the {side} {text[:60]!r}" for texts, side in sent for text in texts]
+    names = [f"the {side} {text[:60]!r}" for texts, side in signed_texts(here.spec) for text in texts]
     return Beside(
         cosine=float(cosines.min()),
         required=SAME_COSINE.get(there.identity()["backend"].get("dtype", ""), HALF_PRECISION_COSINE),

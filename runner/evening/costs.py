@@ -12,7 +12,6 @@ from runner.embed.cost.estimate import (
     Corpus,
     TokenCount,
     Total,
-    aa_line,
     local_line,
     of_rented,
     of_services,
@@ -20,7 +19,7 @@ from runner.embed.cost.estimate import (
     rerank_lines,
     reranked_tokens,
 )
-from runner.embed.cost.ledger import SPEND, Ledger, all_entries
+from runner.embed.cost.ledger import SPEND, Ledger
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.asked import asked
 from runner.eval_set.shapes.plan import Plan
@@ -82,14 +81,12 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
     planned: dict[str, TokenCount] = {}
     again: dict[str, TokenCount] = {}
-    twice: list[str] = []
     pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
         corpus, done = _texts(version, documents), current(version, (*plan.cells, NOISE_FLOOR_CELL))
         # The baseline is embedded twice, for the noise floor; a collection has none.
         baseline = "" if version.source.policy == "external" else plan.baseline
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
-        twice = aa_line(planned, planned_tokens(plan.cells, baseline, corpus, (*done, NOISE_FLOOR_CELL), own))
         again = reranked_tokens(plan.cells, corpus, done)
         pace = measured_rate(version, plan.cells)
     # Services of the plan's own charge a token; whatever else is embedded here costs time, on rented machines money.
@@ -103,9 +100,9 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
         lines += [] if any(spec.api for spec in own.values()) else [FREE]
         lines += [local_line(elsewhere, pace)] if is_counted else []
     elif is_counted:
-        rented = of_rented(elsewhere, asked.remote, all_entries(version.work))
+        rented = of_rented(elsewhere, asked.remote, Ledger(version.work / SPEND).entries())
         lines, total = [*lines, *rented.lines], replace(total, embedding=total.embedding + rented.usd)
-    lines += [*twice, *rerank_lines(again, pace)]
+    lines += rerank_lines(again, pace)
     if plan is None or version.source.policy == "external":
         return Costs(lines, total, planned, unknown)
     if asked.judge is None:

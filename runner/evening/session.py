@@ -128,7 +128,7 @@ class Session(ABC):
         version, times = self.version, self.times
         sizes = index_sizes(version, cells)
         own = {cell: times.get(cell, {}) | sizes.get(cell, {}) for cell in cells if cell in times or cell in sizes}
-        spend = spend_receipt(version.work / SPEND, self.backend.billed)
+        spend = spend_receipt(version.work / SPEND)
         receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
         write_atomic(folder / "lists.json", lists)
         write_atomic(folder / "results.json", content)

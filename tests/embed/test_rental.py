@@ -79,10 +79,8 @@ def test_a_minute_is_in_the_ledger_before_anything_can_cost_and_every_beat_holds
 
 def test_containers_that_never_answer_are_charged_as_long_as_the_one_that_does(tmp_path, clock):
     rentals = quiet(tmp_path, clock, containers=4)
-    with embedding(rentals) as rental:
-        for _ in range(10):
-            clock.now += 10
-            rentals.answered(rental, "a", 100)
+    with embedding(rentals):
+        clock.now += 100
     clock.now += 2 * IDLE_SECONDS
     rentals.close()
     assert rentals.budget.spent() == pytest.approx((100 + IDLE_SECONDS) * 4 * PRICE)
@@ -117,12 +115,11 @@ def test_containers_are_charged_while_they_idle_and_no_longer(tmp_path, clock):
 
 def test_a_stopped_app_ends_the_idling_at_once_and_is_charged_no_further(tmp_path, clock):
     rentals = quiet(tmp_path, clock)
-    with embedding(rentals) as rental:
+    with embedding(rentals):
         clock.now += 10
         for _ in range(2):
             rentals.close()
             clock.now += 30
-        rentals.answered(rental, "late", 1)
     (entry,) = Ledger(tmp_path).entries()
     assert (entry.container_seconds, entry.ended) == (10, True)
 
@@ -168,7 +165,6 @@ EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("enter"), st.sampled_from("xy")),
         st.tuples(st.just("leave"), st.integers(0, 5)),
-        st.tuples(st.just("answer"), st.integers(0, 5), st.sampled_from("abc")),
         st.tuples(st.just("time"), st.integers(0, 100)),
         st.tuples(st.just("beat")),
         st.tuples(st.just("close")),
@@ -188,8 +184,6 @@ def test_whatever_happens_no_second_with_a_user_is_unpaid_and_all_ends(tmp_path_
             opened.append((context, context.__enter__(), details[0]))
         elif event == "leave" and opened:
             opened.pop(details[0] % len(opened))[0].__exit__(None, None, None)
-        elif event == "answer" and opened:
-            rentals.answered(opened[details[0] % len(opened)][1], details[1], 10)
         elif event == "time":
             clock.now += details[0]
             used += 0 if is_closed else details[0] * len({what for *_, what in opened})
@@ -205,22 +199,21 @@ def test_whatever_happens_no_second_with_a_user_is_unpaid_and_all_ends(tmp_path_
     assert rentals.budget.spent() == pytest.approx(sum(entry.container_seconds for entry in entries) * PRICE)
 
 
-def test_answers_from_many_threads_are_all_counted(tmp_path, clock):
+def test_sessions_of_many_threads_are_one_rental(tmp_path, clock):
     rentals = quiet(tmp_path, clock)
 
-    def work(number):
+    def work():
         for _ in range(20):
-            with embedding(rentals) as rental:
-                rentals.answered(rental, f"container {number}", 7)
+            with embedding(rentals):
                 rentals.check()
 
     with embedding(rentals) as rental:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (rental.users, rental.busy_tokens) == (1, 8 * 19 * 7)
+        assert rental.users == 1
     rentals.close()
     assert len(Ledger(tmp_path).entries()) == 1
 
@@ -322,21 +315,6 @@ def test_nothing_is_written_before_the_first_session(tmp_path, clock):
     rentals = quiet(tmp_path / "spend", clock)
     rentals.close()
     assert not (tmp_path / "spend").exists()
-
-
-def test_the_rate_is_measured_from_one_answer_of_a_container_to_its_next_without_idle_times(tmp_path, clock):
-    rentals = quiet(tmp_path, clock)
-    with embedding(rentals) as rental:
-        for container, tokens in (("a", 1_000), ("b", 1_000), ("a", 30), ("b", 50), ("a", 20)):
-            clock.now += 5
-            rentals.answered(rental, container, tokens)
-    clock.now += 30
-    with embedding(rentals) as rental:
-        rentals.answered(rental, "a", 1_000)
-        clock.now += 5
-        rentals.answered(rental, "a", 10)
-    (entry,) = Ledger(tmp_path).entries()
-    assert (entry.busy_tokens, entry.busy_seconds) == (110, 20 + 10 + 5)
 
 
 def test_options_take_the_lists_price():

@@ -252,7 +252,7 @@ def test_a_gpu_is_a_row(checkout):
 from runner.embed.cost.estimate import rate
 from runner.embed.cost.prices import RemoteOptions
 
-print(RemoteOptions(gpu="b300").price, rate("mxbai-large-v1", "B300", []).tokens_per_second)
+print(RemoteOptions(gpu="b300").price, rate("mxbai-large-v1", "B300"))
 """,
     )
     assert said.split() == ["0.0020131", "100000"]

@@ -7,7 +7,7 @@ from runner.embed.cost.ledger import LEDGER, Entry
 
 
 def entry(**changed):
-    """An ended rental that measured 20,000 tokens a second, with these fields changed."""
+    """An ended rental, with these fields changed."""
     fields = {
         "id": secrets.token_hex(8),
         "kind": "embed",
@@ -18,8 +18,6 @@ def entry(**changed):
         "gpu": "L4",
         "price_per_second": 0.001,
         "container_seconds": 200.0,
-        "busy_seconds": 50.0,
-        "busy_tokens": 1_000_000,
     }
     return Entry.model_validate(fields | changed)
 

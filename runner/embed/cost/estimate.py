@@ -4,7 +4,7 @@ Nothing is started, asked or written.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,16 +87,6 @@ def planned_tokens(
         source = sources.pop() if len(sources) == 1 else "chunks in part, characters"
         planned[encoder] = TokenCount(queries + sum(part.tokens * n for part, n in parts), source)
     return planned
-
-
-def aa_line(planned: Mapping[str, TokenCount], once: Mapping[str, TokenCount]) -> list[str]:
-    """Return what embedding the baseline a second time takes of all, `once` being what is left without it."""
-    work, less = (
-        sum(count.tokens * size(name).gflop_per_token for name, count in counts.items()) for counts in (planned, once)
-    )
-    tokens = sum(count.tokens for count in planned.values()) - sum(count.tokens for count in once.values())
-    share = f"{tokens:,} tokens, {(work - less) / work:.0%} of the work" if tokens else ""
-    return [f"of it the baseline once more, to measure noise (A/A): {share}"] if share else []
 
 
 def _tokens(most: int, chunker: str, corpus: Corpus) -> TokenCount:
@@ -196,38 +186,22 @@ _CORE_GFLOPS = 15
 CEILING = 100_000
 """No default is above this: one core's tokeniser and the way back of the rows then hold up the device."""
 
-MEASURED_SECONDS = 5.0
-"""A rental counts as a measurement from this many busy container-seconds on; shorter ones measure the network."""
-
 START_SECONDS = 60.0
 """To start a container, load the model and probe it; nothing is read meanwhile, and it is billed."""
 
 _DOWNLOAD_GB_PER_SECOND = 0.04
 
 
-class Rate(NamedTuple):
-    """Tokens a second of one container, and where the figure is from: "default" or "measured on DATE"."""
-
-    tokens_per_second: float
-    label: str
-
-
-def rate(encoder: str, gpu: str, entries: Iterable[Entry]) -> Rate:
-    """Return what the newest rental of this encoder on this GPU measured; a default if none did."""
-    of_it = [entry for entry in entries if (entry.kind, entry.what, entry.gpu) == ("embed", encoder, gpu)]
-    measured = [entry for entry in of_it if entry.busy_seconds >= MEASURED_SECONDS and entry.busy_tokens]
-    if measured:
-        newest = max(measured, key=lambda entry: entry.on)
-        return Rate(newest.busy_tokens / newest.busy_seconds, f"measured on {newest.on[:10]}")
-    # By the encoder's arithmetic and the device's peak.
+def rate(encoder: str, gpu: str) -> float:
+    """Return the tokens a second of one container, by the encoder's arithmetic and the device's peak."""
     name = known_gpu(gpu)
     gflops = CORES["cpu"] * _CORE_GFLOPS if name == CPU else 1000 * UTILISATION * GPUS[name].peak_tflops
     needed = size(encoder).gflop_per_token
-    return Rate(min(CEILING, gflops / needed) if needed else CEILING, "default")
+    return min(CEILING, gflops / needed) if needed else CEILING
 
 
 def of_rented(planned: Mapping[str, TokenCount], remote: RemoteOptions, entries: Collection[Entry]) -> Estimate:
-    """Return what reading so many tokens costs, weights included; `entries` may have measured a rate.
+    """Return what reading so many tokens costs, weights included, unless `entries` have fetched them.
 
     Every container that may start is taken to start, to share the work evenly, and to idle at the end. Nothing is said
     where nothing is left to read.
@@ -237,16 +211,15 @@ def of_rented(planned: Mapping[str, TokenCount], remote: RemoteOptions, entries:
     for encoder, count in planned.items():
         if not count.tokens:
             continue
-        pace = rate(encoder, remote.gpu, entries)
+        pace = rate(encoder, remote.gpu)
         # Work is shared, but every container starts and idles for itself.
-        reading = count.tokens / pace.tokens_per_second
+        reading = count.tokens / pace
         seconds = reading + remote.containers * (START_SECONDS + IDLE_SECONDS)
         download = 0.0 if encoder in fetched else START_SECONDS + size(encoder).weights_gb / _DOWNLOAD_GB_PER_SECOND
         dollars = seconds * remote.price + download * weights_price()
         lines.append(
-            f"  {encoder}: {count.tokens:,} tokens ({count.source}) at {pace.tokens_per_second:,.0f} tokens/s "
-            f"({pace.label}): {seconds:,.0f} container-seconds{' and its weights' if download else ''}, "
-            f"{shown(dollars)}"
+            f"  {encoder}: {count.tokens:,} tokens ({count.source}) at {pace:,.0f} tokens/s (a guess): {seconds:,.0f} "
+            f"container-seconds{' and its weights' if download else ''}, {shown(dollars)}"
         )
         usd += dollars
         # One encoder after the other, each in all its containers at once.

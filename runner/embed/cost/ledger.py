@@ -5,11 +5,10 @@ line of the same id says what it did cost. A killed process so leaves behind wha
 """
 
 import json
-import logging
 import math
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +20,7 @@ from runner.base.canonical import json_line
 from runner.base.errors import BackendError, InputError
 from runner.base.http_client import Unusable
 from runner.base.progress import say
-from runner.base.schema import Count, Sparse, checked
+from runner.base.schema import Sparse, checked
 from runner.base.store import disk_errors, exclusive
 from runner.embed.cost.prices import positive, shown
 from runner.eval_set.shapes.decision import SpendReceipt
@@ -32,9 +31,6 @@ SPEND = "spend"
 LEDGER = "ledger.jsonl"
 LOCK = ".ledger.lock"
 
-WORK = ".work"
-"""The folder below which every version's work lies, its ledgers among it."""
-
 Kind = Literal["embed", "weights", "judge", "app"]
 """What is paid for: containers or a service that embed, containers that fetch weights, language models that judge.
 
@@ -42,8 +38,6 @@ An app costs nothing by itself: its line says by which run id the provider of th
 """
 
 Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-_log = logging.getLogger(__name__)
 
 
 class BudgetError(BackendError):
@@ -54,9 +48,8 @@ class Entry(Sparse):
     """A line of the ledger; the last one of an `id` counts.
 
     `on` is the moment up to which `usd` pays for containers, and that of writing for anything else. `ended` is False
-    while the cost may still change, and after a kill. `busy_seconds` are container-seconds from an answer of a
-    container to its next, idle times left out, and `busy_tokens` the tokens of those next answers. Of an app, `what` is
-    its run id, and `estimate_usd` what it expected for all that was left to do, None if it was not told what that is.
+    while the cost may still change, and after a kill. Of an app, `what` is its run id, and `estimate_usd` what it
+    expected for all that was left to do, None if it was not told what that is.
     """
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
@@ -68,16 +61,9 @@ class Entry(Sparse):
     gpu: str = ""
     price_per_second: Usd = 0.0
     container_seconds: Usd = 0.0
-    busy_seconds: Usd = 0.0
-    busy_tokens: Count = 0
     estimate_usd: Usd | None = None
     max_usd: Usd = 0.0
     price_source: str = ""
-
-    @property
-    def moment(self) -> datetime:
-        """`on` as a time."""
-        return datetime.fromisoformat(self.on)
 
 
 class Ledger:
@@ -123,21 +109,6 @@ class Ledger:
                 f"{where} says what was spent and is damaged ({error}). Look at the provider's billing, then delete "
                 "the line, and lower --max-usd by what it stood for."
             ) from error
-
-
-def all_entries(folder: Path) -> list[Entry]:
-    """Return all entries below the nearest folder named WORK above `folder`, below itself without one, for their rates.
-
-    Nobody's ceiling depends on them, so a damaged ledger is left out with a warning in the log.
-    """
-    root = next((above for above in (folder, *folder.parents) if above.name == WORK), folder)
-    entries: list[Entry] = []
-    for path in sorted(root.rglob(f"{SPEND}/{LEDGER}")):
-        try:
-            entries += Ledger(path.parent).entries()
-        except BudgetError as error:
-            _log.warning("rates are taken without %s: %s", path, error)
-    return entries
 
 
 class Budget:
@@ -247,15 +218,8 @@ def moment(later: float = 0.0) -> str:
     return (datetime.now(UTC) + timedelta(seconds=later)).isoformat(timespec="seconds")
 
 
-Billed = Callable[[str, datetime], float | None]
-"""Dollars that the provider billed for a run's id since it began, None if it does not answer."""
-
-
-def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
-    """Return the sum of the ledger in `folder`; None if nothing was spent.
-
-    The estimate is the first app's. The bill is all or nothing: one app without an answer leaves it unknown.
-    """
+def spend_receipt(folder: Path) -> SpendReceipt | None:
+    """Return the sum of the ledger in `folder`, with the first app's estimate; None if nothing was spent."""
     entries = Ledger(folder).entries()
     apps = [entry for entry in entries if entry.kind == "app"]
     paid = [entry for entry in entries if entry.kind != "app"]
@@ -269,15 +233,12 @@ def spend_receipt(folder: Path, billed: Billed) -> SpendReceipt | None:
     def total(wanted: Iterable[Entry]) -> float:
         return round(math.fsum(entry.usd for entry in wanted), 6)
 
-    bills = [billed(app.what, app.moment) for app in apps]
-    known = [bill for bill in bills if bill is not None]
     return SpendReceipt(
         estimate_usd=apps[0].estimate_usd if apps else None,
         embedding_usd=total(embedding),
         weights_usd=total(entry for entry in paid if entry.kind == "weights"),
         judging_usd=total(entry for entry in paid if entry.kind == "judge"),
         services_usd=total(entry for entry in paid if entry.kind == "embed" and not entry.gpu),
-        actual_usd=round(math.fsum(known), 6) if known and len(known) == len(bills) else None,
         gpu=", ".join(sorted({entry.gpu for entry in embedding})),
         gpu_seconds=round(math.fsum(entry.container_seconds for entry in embedding), 3),
         price_per_second=latest.price_per_second,

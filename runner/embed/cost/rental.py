@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from runner.base.errors import BackendError
@@ -39,10 +39,6 @@ class Rental:
     until: float | None = None
     """When the last container is let go; None while requests may come."""
     held_until: float = 0.0
-    last_answers: dict[str, float] = field(default_factory=dict)
-    """When each container that is at work answered last; empty after an idle time."""
-    busy_tokens: int = 0
-    busy_seconds: float = 0.0
 
     def usd(self, moment: float) -> float:
         """Return the dollars until that moment, or until the containers went if that was before."""
@@ -109,15 +105,6 @@ class Rentals:
             if self._trouble:
                 raise BudgetError(str(self._trouble))
 
-    def answered(self, rental: Rental, container: str, tokens: int) -> None:
-        """Count an answer of a container."""
-        with self._state:
-            now = self._clock()
-            if container in rental.last_answers:  # how long a first answer took is not known
-                rental.busy_tokens += tokens
-                rental.busy_seconds += now - rental.last_answers[container]
-            rental.last_answers[container] = now
-
     def on_exhausted(self, stop: Callable[[], None]) -> None:
         """Have `stop` called once when the ceiling is reached; at once if it is already."""
         with self._state:
@@ -152,9 +139,6 @@ class Rentals:
             now = self._clock()
             for rental in self._open:
                 if (rental.hold.entry.what, rental.hold.entry.kind) == (what, kind) and rental.is_warm(now):
-                    # The idle time before is no measure of the container's pace.
-                    if not rental.users:
-                        rental.last_answers.clear()
                     rental.users, rental.until = rental.users + 1, None
                     return rental
             options = self.options
@@ -187,8 +171,6 @@ class Rentals:
             usd=rental.usd(rental.held_until),
             ended=is_over,
             container_seconds=rental.seconds(rental.held_until),
-            busy_seconds=rental.busy_seconds,
-            busy_tokens=rental.busy_tokens,
         )
         if is_over:
             self._open.remove(rental)

@@ -124,7 +124,7 @@ class Embedder:
         A RuntimeError of torch may be this machine's fault: it leaves the method, and Modal tries again, in another
         container if this one's GPU is lost.
         """
-        answer = {"batch_id": batch_id, "container": os.environ.get("MODAL_TASK_ID", "")}
+        answer = {"batch_id": batch_id}
         if self.refusal:
             return {**answer, "refusal": self.refusal}
         try:

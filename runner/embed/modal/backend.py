@@ -8,7 +8,6 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Generator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -31,7 +30,7 @@ from runner.eval_set.catalog import EncoderSpec
 
 if TYPE_CHECKING:
     from runner.embed.cost.estimate import Estimate, Total
-    from runner.embed.cost.rental import Rental, Rentals
+    from runner.embed.cost.rental import Rentals
 
 GPU_FORWARD_TOKENS = 32_768
 GPU_REQUEST_TOKENS = 262_144
@@ -46,8 +45,6 @@ ANSWER_BYTES = 1 << 20
 _COUNTED_AT_ONCE = 4096
 _EXACTLY = {"H100": "H100!"}
 """What Modal is asked for where the plain name may be served by another GPU, here by an H200."""
-
-_REPORTED_AFTER = timedelta(hours=1)
 
 
 def _own_row(spec: EncoderSpec) -> dict[str, str]:
@@ -121,10 +118,9 @@ class ModalBackend(Backend):
     def prepare(self, work: Sequence[Work], judging: "Total | None" = None) -> None:
         """Print the estimate of the work left, before anything starts; a BudgetError if it exceeds the ceiling."""
         from runner.embed.cost.estimate import TokenCount, Total, of_rented
-        from runner.embed.cost.ledger import all_entries
 
         planned = {part.encoder: TokenCount(part.tokens, part.source) for part in work}
-        self._expected = of_rented(planned, self.options, all_entries(self.budget.folder))
+        self._expected = of_rented(planned, self.options, self.budget.entries())
         if not self._expected.lines:
             return
         later = judging or Total(self.budget.max_usd)
@@ -155,7 +151,7 @@ class ModalBackend(Backend):
         return self._embedders[spec.name]
 
     def _remember(self) -> None:
-        """Put this run into the ledger, once, so that a later command can ask what was billed for it."""
+        """Put this run into the ledger, once: by its id Modal's page names what it bills."""
         if self._remembered:
             return
         entry = Entry(
@@ -184,19 +180,6 @@ class ModalBackend(Backend):
                 raise BackendError(
                     f"{spec.name}: {spec.model} at revision {spec.revision} could not be fetched to Modal. {error}"
                 ) from error
-
-    def billed(self, run_id: str, began: datetime, now: datetime | None = None) -> float | None:
-        """Return what Modal billed for a run; None if its report does not answer or cannot be complete yet.
-
-        The report has full hours only. It is asked an hour after the ledger's last session ended, so that every hour of
-        the run is in it.
-        """
-        asked = now or datetime.now(UTC)
-        ended = max([began, *(entry.moment for entry in self.budget.entries())])
-        if asked - ended < _REPORTED_AFTER:
-            return None
-        start, whole = (when.astimezone(UTC).replace(minute=0, second=0, microsecond=0) for when in (began, asked))
-        return self.service.billed(run_id, start, whole)
 
 
 class ModalEncoder(Encoder):
@@ -261,28 +244,24 @@ class ModalEncoder(Encoder):
             )
             return answers
 
-        with rentals.session(self.spec.name, "embed") as rental:
+        with rentals.session(self.spec.name, "embed"):
             try:
                 for result in self._rented.service.results(remote):
-                    yield self._answer(result, rental)
+                    yield self._answer(result)
                     rentals.check()
             except BackendError:
                 rentals.check()  # a ceiling that is reached breaks the connection, and is the reason to be told
                 raise
 
-    def _answer(self, result: Any, rental: "Rental") -> Answer:  # noqa: ANN401  # whatever came back
+    def _answer(self, result: Any) -> Answer:  # noqa: ANN401  # whatever came back
         if isinstance(result, BaseException):
             if not of_the_method(result):
                 raise self._not_ready(described(result))
             return Answer("", error=described(result))
         given = result if isinstance(result, dict) else {}
-        answer = _decoded(given)
-        n_tokens = np.zeros(0, np.int64) if answer.n_tokens is None else answer.n_tokens
-        n_read = np.minimum(n_tokens, self.spec.max_tokens or n_tokens)
-        self._rented.rentals.answered(rental, str(given.get("container", "")), int(n_read.sum()))
         if refusal := given.get("refusal"):
             raise self._not_ready(without_secrets(str(refusal)))
-        return answer
+        return _decoded(given)
 
     def _not_ready(self, reason: str) -> BackendError:
         return BackendError(

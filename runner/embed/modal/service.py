@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from runner.base.errors import BackendError, EvalError, PackageMissing
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from types import ModuleType
 
 STOP_SECONDS = 20.0
@@ -112,16 +111,6 @@ class ModalService:
             return {entry.path.strip("/") for entry in await volume.listdir.aio("/")}
 
         return self.result(listed)
-
-    def billed(self, run_id: str, start: "datetime", end: "datetime") -> float | None:
-        """Return the dollars of Modal's report for a run between two full hours; None if it does not say."""
-        try:
-            billing = _modal_app().modal.Workspace.from_context().billing
-            report = billing.report(start=start, end=end, resolution="h", tag_names=["run"])
-            costs = [float(item.cost) for item in report if item.tags.get("run") == run_id]
-        except Exception:  # noqa: BLE001  # a plan without reports, no connection: nothing is known, and nothing fails
-            return None
-        return sum(costs) if costs else None
 
     def stop(self, reason: str) -> None:
         """End the app at once, and tell `reason` to everything that waits for it."""

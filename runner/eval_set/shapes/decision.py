@@ -14,13 +14,12 @@ Standing = Confirmed | Literal["the baseline", "candidate", "no candidate"]
 
 
 class SpendReceipt(Sparse):
-    """What a version cost by list price, and what was billed: embedding on a provider's machines, judging by models.
+    """What a version cost by list price: embedding on a provider's machines or by services, judging by models.
 
     `estimate_usd` was expected before anything was started, weights included, and `max_usd` is the last ceiling; null
     where the attempt was not recorded. `gpu_seconds` are container-seconds of embedding, start and idle ends included.
-    `sessions` are those of machines; `price_per_second` is 0 if nothing was embedded. `actual_usd` is what the
-    provider of the machines billed, null if its billing did not answer; judging's bill is at its service alone, and
-    so is that of a service that embeds, whose price the plan has.
+    `sessions` are those of machines; `price_per_second` is 0 if nothing was embedded. What was
+    billed, the providers' pages alone say.
     """
 
     estimate_usd: Usd | None
@@ -28,7 +27,6 @@ class SpendReceipt(Sparse):
     weights_usd: Usd
     judging_usd: Usd = 0.0
     services_usd: Usd = 0.0
-    actual_usd: Usd | None
     gpu: str
     gpu_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     price_per_second: Usd

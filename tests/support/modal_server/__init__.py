@@ -5,6 +5,5 @@ they do when things go wrong. It builds no images, has no GPUs, and knows the se
 """
 
 from tests.support.modal_server.server import ModalServer
-from tests.support.modal_server.threads import this_container
 
-__all__ = ["ModalServer", "this_container"]
+__all__ = ["ModalServer"]

@@ -1,9 +1,8 @@
-"""What is not called: apps, environments, images, uploaded files, secrets, bills."""
+"""What is not called: apps, environments, images, uploaded files, secrets."""
 
 from typing import Any
 
 from google.protobuf.empty_pb2 import Empty
-from grpclib import GRPCError, Status
 from modal_proto import api_pb2
 
 from tests.support.modal_server.blobs import Blobs
@@ -21,20 +20,12 @@ class Objects:
     def __init__(self, blobs: Blobs, scheduler: Scheduler) -> None:
         self.blobs, self.scheduler = blobs, scheduler
         self.apps: dict[str, AppRecord] = {}
-        self.billing: list[dict[str, Any]] | None = None
 
     @answers("EnvironmentGetOrCreate")
     def environment(self, request: api_pb2.EnvironmentGetOrCreateRequest, _: str) -> Any:
         settings = api_pb2.EnvironmentSettings(image_builder_version=BUILDER_VERSION)
         metadata = api_pb2.EnvironmentMetadata(name=request.deployment_name or "main", settings=settings)
         return api_pb2.EnvironmentGetOrCreateResponse(environment_id="en-1", metadata=metadata)
-
-    @answers("WorkspaceBillingReport")
-    def bill(self, request: api_pb2.WorkspaceBillingReportRequest, _: str) -> list[Any]:
-        if self.billing is None:
-            raise GRPCError(Status.UNIMPLEMENTED, "the stand-in has no bill planted")
-        interval = request.start_timestamp
-        return [api_pb2.WorkspaceBillingReportItem(object_id="ap-1", interval=interval, **row) for row in self.billing]
 
     @answers("AppCreate")
     def app_create(self, request: api_pb2.AppCreateRequest, _: str) -> Any:

@@ -169,10 +169,6 @@ class ModalServer:
         """Return the folder of what is committed to a Volume."""
         return self._volumes.committed(name)
 
-    def bill(self, rows: list[dict[str, Any]]) -> None:
-        """Have the billing report answer with these rows."""
-        self._objects.billing = rows
-
 
 def forget_client() -> None:
     """Close the one client that modal keeps for this process, and what it remembers of the workspace."""

@@ -13,14 +13,6 @@ from modal_proto import api_pb2
 from tests.support.modal_server.records import ContainerRecord, Input
 from tests.support.modal_server.scheduler import Scheduler, failure
 
-_here = threading.local()
-
-
-def this_container() -> ContainerRecord:
-    """Return the container whose thread this is."""
-    container: ContainerRecord = _here.container
-    return container
-
 
 class Threads:
     """Starts containers as threads. `plain` maps names of classes and functions to factories and callables."""
@@ -45,7 +37,6 @@ class Threads:
 
     def _run(self, container: ContainerRecord, loop: asyncio.AbstractEventLoop) -> None:
         """Live until the scheduler has nothing more for it, or takes it for dead, or the server has ended."""
-        _here.container = container
 
         def on_loop(work: Callable[..., Any], *arguments: Any) -> Any:
             async def done() -> Any:
