@@ -32,14 +32,13 @@ from runner.substrate.index import (
     Change,
     Embedded,
     Fingerprint,
-    Index,
     bucket_of,
     document_key,
     fingerprint_of,
     probed,
     refuse_other,
 )
-from runner.substrate.open_index import index_at
+from runner.substrate.open_index import Index, index_at
 from samplers.corpus.parse import Reading, read_corpus
 from samplers.source_format import Card
 

@@ -88,7 +88,7 @@ def open_substrate(path: Path, source: str) -> Iterator[Substrate]:
     connection = _connect(path, immutable=state is not None)
     rows = partial(_rows, connection, path, names)
     try:
-        with _input_errors(path):
+        with input_errors(path):
             connection.execute("PRAGMA query_only = 1")
             if is_wal and state is None:
                 connection.execute("BEGIN")
@@ -152,7 +152,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _connect(path: Path, *, immutable: bool) -> apsw.Connection:
-    with _input_errors(path):
+    with input_errors(path):
         connection = apsw.Connection(
             f"{path.as_uri()}?mode=ro{'&immutable=1' if immutable else ''}",
             flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
@@ -177,12 +177,12 @@ def load_vec0(connection: apsw.Connection) -> None:
 def _rows(
     connection: apsw.Connection, path: Path, names: Mapping[str, str], sql: str, bindings: Bindings = ()
 ) -> Iterator[tuple[Any, ...]]:
-    with _input_errors(path):
+    with input_errors(path):
         yield from connection.execute(sql.format(**names), bindings)
 
 
 @contextmanager
-def _input_errors(path: Path) -> Iterator[None]:
+def input_errors(path: Path) -> Iterator[None]:
     """Turn every error of SQLite into one that names the file and says what to do."""
     name = display(path)
     try:

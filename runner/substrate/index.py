@@ -6,7 +6,7 @@ The stores beside this module keep it: `sqlite_index` in the production schema, 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -89,27 +89,20 @@ class Fingerprint(FrozenModel):
     probe: list[list[float]]
 
     @property
-    def parsed(self) -> OwnCell:
-        """The cell in its parts."""
-        return parse_cell(self.cell)
+    def variant(self) -> str:
+        """What is stored in place of whole vectors, as the cell says."""
+        cell = parse_cell(self.cell)
+        return cell.variant if isinstance(cell, DenseCell) else ""
 
     @property
     def dim(self) -> int:
         """Dimensions of a stored vector, 0 for none."""
-        cell = self.parsed
-        cut = isinstance(cell, DenseCell) and cell.variant.isdigit()
-        return int(cell.variant) if isinstance(cell, DenseCell) and cut else self.row.dim if self.row else 0
-
-    @property
-    def is_int8(self) -> bool:
-        """Whether codes of int8 are what is searched."""
-        cell = self.parsed
-        return isinstance(cell, DenseCell) and cell.variant == "int8"
+        return 0 if self.row is None else int(self.variant) if self.variant.isdigit() else self.row.dim
 
     @property
     def reads_documents(self) -> bool:
         """Whether BM25 reads whole documents beside the chunks that are embedded."""
-        cell = self.parsed
+        cell = parse_cell(self.cell)
         return isinstance(cell, HybridCell) and cell.method != "sum"
 
     @property
@@ -120,26 +113,6 @@ class Fingerprint(FrozenModel):
     def stored(self, rows: Matrix) -> Matrix:
         """Return unit rows in the dimensions that are stored."""
         return cut_rows(rows, self.dim) if self.dim < rows.shape[1] else rows
-
-
-class Index(Protocol):
-    """A place that holds an index; one process writes at a time, and each of its writes is kept whole or not at all."""
-
-    def fingerprint(self) -> Fingerprint | None:
-        """Return the fingerprint, None if nothing is here yet; InputError for anything else than an index."""
-        ...
-
-    def begin(self, fingerprint: Fingerprint) -> None:
-        """Make the empty index."""
-        ...
-
-    def held(self, bucket: int) -> Mapping[str, Held]:
-        """Return a bucket's documents by id."""
-        ...
-
-    def write(self, changes: Sequence[Change]) -> None:
-        """Carry the changes out; BackendError if the disk gives out."""
-        ...
 
 
 def fingerprint_of(
@@ -167,33 +140,16 @@ def probed(fingerprint: Fingerprint, encoder: Encoder) -> Fingerprint:
     return fingerprint.model_copy(update={"probe": rows})
 
 
-_OF_ROW = {
-    "model": "model",
-    "revision": "revision",
-    "weights_sha256": "weights",
-    "query_prompt": "query prompt",
-    "document_prompt": "document prompt",
-    "pooling": "pooling",
-    "max_tokens": "truncation",
-    "dim": "dimensions",
-}
-_OF_ALL = {
-    "source": "source",
-    "version": "version",
-    "decision_sha256": "decision",
-    "cell": "cell",
-    "encoder": "encoder",
-    "chunker": "chunker",
-    "chunkers_sha256": "chunker's code",
-}
+_OF_ALL = ("source", "version", "decision_sha256", "cell", "encoder", "chunker", "chunkers_sha256")
+_OF_ROW = ("model", "revision", "weights_sha256", "query_prompt", "document_prompt", "pooling", "max_tokens", "dim")
 
 
 def differences(index: Fingerprint, now: Fingerprint) -> list[str]:
     """Return what another fingerprint has otherwise than the index, a line each; probes count if both have one."""
-    pairs = [(said, getattr(index, name), getattr(now, name)) for name, said in _OF_ALL.items()]
+    pairs = [(name, getattr(index, name), getattr(now, name)) for name in _OF_ALL]
     if index.row is not None and now.row is not None:
-        pairs += [(said, getattr(index.row, name), getattr(now.row, name)) for name, said in _OF_ROW.items()]
-    lines = [f"{said}: {held!r} in the index, {given!r} now" for said, held, given in pairs if held != given]
+        pairs += [(name, getattr(index.row, name), getattr(now.row, name)) for name in _OF_ROW]
+    lines = [f"{name}: {held!r} in the index, {given!r} now" for name, held, given in pairs if held != given]
     if index.probe and now.probe:
         held, given = np.array(index.probe), np.array(now.probe)
         least = 1.0

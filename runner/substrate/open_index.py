@@ -15,11 +15,14 @@ from runner.embed.local_encoder import local_encoder
 from runner.embed.probe import signature, signed_texts
 from runner.embed.vectors import Matrix, unit
 from runner.eval_set.catalog import ENCODERS
-from runner.substrate.index import Index, refuse_other
+from runner.substrate.index import refuse_other
 from runner.substrate.parquet_index import ParquetIndex
 from runner.substrate.sqlite_index import SqliteIndex
 
 DATABASES = (".db", ".sqlite", ".sqlite3")
+
+Index = SqliteIndex | ParquetIndex
+"""A place that holds an index; one process writes at a time, and what it writes is kept whole or not at all."""
 
 Encode = Callable[[list[str], PromptSide], ArrayLike]
 """A row for each text, with the prompt of its side; a caller's own."""

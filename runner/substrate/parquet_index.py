@@ -102,7 +102,7 @@ class ParquetIndex:
         }
         if embedded.rows is not None:
             assert self._made is not None
-            stored = int8_codes(embedded.rows) if self._made.is_int8 else embedded.rows
+            stored = int8_codes(embedded.rows) if self._made.variant == "int8" else embedded.rows
             flat = pa.array(np.ascontiguousarray(stored).ravel())
             columns["vector"] = pa.FixedSizeListArray.from_arrays(flat, stored.shape[1])
         return pa.table(columns, self._schema)
@@ -115,7 +115,7 @@ class ParquetIndex:
         kinds = {"id": pa.int64(), "start": pa.int64(), "end": pa.int64(), "vanished": pa.bool_()}
         names = ("id", "document", "start", "end", "context", "text_sha256", "document_sha256", "vanished")
         fields = [(name, pa.string() if name in texts else kinds[name]) for name in names]
-        number = pa.int8() if self._made.is_int8 else pa.float32()
+        number = pa.int8() if self._made.variant == "int8" else pa.float32()
         return pa.schema([*fields, *([("vector", pa.list_(number, self._made.dim))] if self._made.dim else [])])
 
     def _shard(self, bucket: int, columns: list[str] | None = None) -> "pyarrow.Table | None":

@@ -12,7 +12,7 @@ from runner.base.canonical import json_line, parse_json
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import display, printable
 from runner.base.schema import checked
-from runner.substrate.database import BUSY_MS, Bindings, load_vec0
+from runner.substrate.database import BUSY_MS, Bindings, input_errors, load_vec0
 from runner.substrate.index import MOST_CHUNKS, Change, Embedded, Fingerprint, Held, document_key, keys_of
 from runner.substrate.tables import TOKENIZER, table_names
 
@@ -77,7 +77,9 @@ class SqliteIndex:
         statements = [SCHEMA, SHARED]
         statements += [OF_VECTORS] if fingerprint.dim else []
         statements += [OF_DOCUMENTS] if fingerprint.reads_documents else []
-        int8 = f", embedding_int8 int8[{fingerprint.dim}] distance_metric=cosine" if fingerprint.is_int8 else ""
+        int8 = (
+            f", embedding_int8 int8[{fingerprint.dim}] distance_metric=cosine" if fingerprint.variant == "int8" else ""
+        )
         settings = {"tokenizer": TOKENIZER, "dim": fingerprint.dim, "int8": int8}
         facts = [
             ("version", fingerprint.decision_sha256[:16]),
@@ -143,7 +145,7 @@ class SqliteIndex:
         words = self._sql("INSERT INTO {fts}(rowid, context, text) VALUES (?, ?, ?)")
         connection.executemany(words, ((row[0], *row[5:]) for row in chunks))
         if rows is not None:
-            int8 = ", vec_quantize_int8(?2, 'unit')" if made.is_int8 else ""
+            int8 = ", vec_quantize_int8(?2, 'unit')" if made.variant == "int8" else ""
             vectors = self._sql(f"INSERT INTO {{vectors}} VALUES (?1, ?2, vec_quantize_binary(?2){int8})")
             pairs = zip((row[0] for row in chunks), rows.astype("<f4"), strict=True)
             connection.executemany(vectors, ((chunk_id, row.tobytes()) for chunk_id, row in pairs))
@@ -167,20 +169,16 @@ class SqliteIndex:
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
         """Give the connection inside a transaction; of a full or failing disk make a BackendError with the way out."""
-        try:
-            if self._connection is None:
-                self._connection = apsw.Connection(str(self.path))
-                self._connection.set_busy_timeout(BUSY_MS)
-                load_vec0(self._connection)
-            with self._connection:
-                yield self._connection
-        except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
-            raise BackendError(
-                f"{display(self.path)} could not be written ({printable(str(error))}). Free some space, or make the "
-                "place writable, and run the command again; what was finished is kept."
-            ) from error
-        except (apsw.NotADBError, apsw.CorruptError, apsw.BusyError) as error:
-            raise InputError(
-                f"{display(self.path)} is damaged, not a database, or in use ({printable(str(error))}). Give --to "
-                "another place, or run the command again when its other writer is done."
-            ) from error
+        with input_errors(self.path):
+            try:
+                if self._connection is None:
+                    self._connection = apsw.Connection(str(self.path))
+                    self._connection.set_busy_timeout(BUSY_MS)
+                    load_vec0(self._connection)
+                with self._connection:
+                    yield self._connection
+            except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
+                raise BackendError(
+                    f"{display(self.path)} could not be written ({printable(str(error))}). Free some space, or make "
+                    "the place writable, and run the command again; what was finished is kept."
+                ) from error

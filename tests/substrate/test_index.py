@@ -302,10 +302,10 @@ def row_with(**fields):
 OTHER_ROWS = [
     *(({"model": f"other/model-{n}"}, "model") for n in range(10)),
     *(({"revision": f"{n:040x}"}, "revision") for n in range(24)),
-    *(({"weights_sha256": f"{n:064x}"}, "weights") for n in range(5)),
-    *(({"query_prompt": f"ask {n}: "}, "query prompt") for n in range(10)),
-    *(({"document_prompt": f"text {n}: "}, "document prompt") for n in range(10)),
-    *(({"max_tokens": n}, "truncation") for n in (0, *range(8, 120, 14))),
+    *(({"weights_sha256": f"{n:064x}"}, "weights_sha256") for n in range(5)),
+    *(({"query_prompt": f"ask {n}: "}, "query_prompt") for n in range(10)),
+    *(({"document_prompt": f"text {n}: "}, "document_prompt") for n in range(10)),
+    *(({"max_tokens": n}, "max_tokens") for n in (0, *range(8, 120, 14))),
     *(({"pooling": pooling}, "pooling") for pooling in ("cls", "mean", "max", "lasttoken")),
 ]
 LIES = [
@@ -355,7 +355,7 @@ def test_another_decision_and_another_code_of_the_chunker_are_named():
     index = made_by(CELL, SmallEncoder(MINILM))
     assert differences(index, index) == []
     other = index.model_copy(update={"decision_sha256": "1" * 64, "chunkers_sha256": "2" * 64})
-    assert [line.partition(":")[0] for line in differences(index, other)] == ["decision", "chunker's code"]
+    assert [line.partition(":")[0] for line in differences(index, other)] == ["decision_sha256", "chunkers_sha256"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -391,7 +391,11 @@ def test_a_place_that_holds_something_else_is_refused_and_left_alone(tmp_path):
     connection.close()
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "letter.txt").write_text("dear")
-    for place, what in (("text.db", "not a database"), ("other.db", "did not write it"), ("papers", "is not empty")):
+    for place, what in (
+        ("text.db", "is damaged or encrypted"),
+        ("other.db", "did not write it"),
+        ("papers", "is not empty"),
+    ):
         with pytest.raises(InputError, match=what):
             fill(tmp_path / place, BILLS)
     assert [path.name for path in (tmp_path / "papers").iterdir()] == ["letter.txt"]
