@@ -16,8 +16,6 @@ from runner.embed.cost.estimate import (
     of_rented,
     of_services,
     planned_tokens,
-    rerank_lines,
-    reranked_tokens,
 )
 from runner.embed.cost.ledger import SPEND, Ledger
 from runner.embed.cost.prices import RemoteOptions
@@ -80,14 +78,12 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     paid = asked.remote is not None or asked.judge is not None or any(spec.api for spec in own.values())
     unknown = "before documents are sampled" if paid and (plan is None or not documents) else ""
     planned: dict[str, TokenCount] = {}
-    again: dict[str, TokenCount] = {}
     pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
         corpus, done = _texts(version, documents), current(version, (*plan.cells, NOISE_FLOOR_CELL))
         # The baseline is embedded twice, for the noise floor; a collection has none.
         baseline = "" if version.source.policy == "external" else plan.baseline
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
-        again = reranked_tokens(plan.cells, corpus, done)
         pace = measured_rate(version, plan.cells)
     # Services of the plan's own charge a token; whatever else is embedded here costs time, on rented machines money.
     served = of_services(planned, own)
@@ -102,7 +98,6 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     elif is_counted:
         rented = of_rented(elsewhere, asked.remote, Ledger(version.work / SPEND).entries())
         lines, total = [*lines, *rented.lines], replace(total, embedding=total.embedding + rented.usd)
-    lines += rerank_lines(again, pace)
     if plan is None or version.source.policy == "external":
         return Costs(lines, total, planned, unknown)
     if asked.judge is None:
@@ -121,9 +116,9 @@ def current(version: Version, cells: Iterable[str]) -> list[str]:
 
 
 def _texts(version: Version, documents: Sequence[int]) -> Corpus:
-    """Return what is known of the texts that encoders and re-rankers read."""
+    """Return what is known of the texts that encoders read."""
     queries = asked(load_queries(version.queries_path)) if version.queries_path.exists() else []
     counted = (
         cache(partial(stored_chunk_tokens, version)) if version.corpus_path.exists() else lambda chunker, limit: None
     )
-    return Corpus(documents, sum(len(query.text) for query in queries), counted, len(queries))
+    return Corpus(documents, sum(len(query.text) for query in queries), counted)

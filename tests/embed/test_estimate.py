@@ -15,7 +15,6 @@ from runner.embed.cost.estimate import (
     of_rented,
     planned_tokens,
     rate,
-    reranked_tokens,
     size,
 )
 from runner.embed.cost.ledger import BudgetError
@@ -93,17 +92,6 @@ def test_stored_counts_are_asked_for_up_to_the_encoders_limit():
 )
 def test_characters_stand_for_tokens_with_what_a_chunker_repeats(chunker, expected):
     assert tokens([f"arctic-l-v2.0 x {chunker}"]) == {"arctic-l-v2.0": expected}
-
-
-@pytest.mark.parametrize(("chunker", "chunk"), [("recursive_v1", 512), ("whole_doc", 512), ("recursive_256_v1", 256)])
-def test_a_reranker_reads_a_hundred_chunks_a_query_or_every_document_and_nothing_that_is_current(chunker, chunk):
-    cell, twin = (f"rerank({variant},ms-marco-minilm-l6) x {chunker}" for variant in ("bm25", "bm25-okapi"))
-    for n_documents, depth in ((7, 7), (300, 100)):
-        known = Corpus([4_000] * n_documents, 1_000, lambda *_: None, n_queries=25)
-        one = depth * (25 * chunk + 250)
-        assert reranked_tokens([BASELINE, cell, twin], known, [twin])["ms-marco-minilm-l6"].tokens == one
-        assert reranked_tokens([cell, twin], known, [])["ms-marco-minilm-l6"].tokens == 2 * one
-        assert reranked_tokens([BASELINE, cell], known, [cell]) == planned_tokens([cell], "", known, []) == {}
 
 
 def test_whole_documents_are_read_to_the_end_by_an_encoder_without_a_limit():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from chunkers.registry import limit_of
 from runner.base.progress import duration
-from runner.base.records import RUN_DEPTH, WITHOUT_VECTORS, CrossCell, parse_cell
+from runner.base.records import WITHOUT_VECTORS, parse_cell
 from runner.embed.cost.ledger import BudgetError, Entry
 from runner.embed.cost.prices import CORES, CPU, GPUS, PRICE_SOURCE, RemoteOptions, known_gpu, shown, weights_price
 from runner.embed.cost.rental import IDLE_SECONDS
@@ -55,7 +55,6 @@ class Corpus:
     query_chars: int
     stored: Callable[[str, int], int | None]
     """Tokens of a chunker's stored chunks, each cut at a limit (0 for none); None if it has none."""
-    n_queries: int = 0
 
 
 def planned_tokens(
@@ -104,20 +103,6 @@ def _tokens(most: int, chunker: str, corpus: Corpus) -> TokenCount:
     return TokenCount(round(tokens * share), "from characters")
 
 
-def reranked_tokens(cells: Sequence[str], corpus: Corpus, current: Collection[str]) -> dict[str, TokenCount]:
-    """Return what each cross-encoder has to read: at most RUN_DEPTH full chunks a query, each with the query."""
-    planned: dict[str, TokenCount] = {}
-    depth = min(RUN_DEPTH, len(corpus.document_chars))
-    for cell in (parse_cell(cell) for cell in cells if cell not in current):
-        if isinstance(cell, CrossCell):
-            longest = limit_of(cell.chunker) or max(corpus.document_chars, default=0) // CHARACTERS_PER_TOKEN
-            chunk = min(longest, RERANKERS[cell.model].max_tokens)
-            tokens = depth * (corpus.n_queries * chunk + corpus.query_chars // CHARACTERS_PER_TOKEN)
-            so_far = planned[cell.model].tokens if cell.model in planned else 0
-            planned[cell.model] = TokenCount(so_far + tokens, f"{depth} full chunks a query")
-    return planned
-
-
 # On this machine
 
 LOCAL_GFLOP_PER_SECOND = 150.0
@@ -127,16 +112,6 @@ LOCAL_GFLOP_PER_SECOND = 150.0
 def size(encoder: str) -> EncoderSpec:
     """Return the row that says how large an encoder is; of a name without one, the catalog's largest."""
     return (ENCODERS | RERANKERS).get(encoder, ENCODERS["arctic-l-v2.0"])
-
-
-def rerank_lines(planned: Mapping[str, TokenCount], measured: float | None) -> list[str]:
-    """Return how long re-ranking takes on this machine at most, a line per model; it runs here whatever embeds."""
-    pace = measured or LOCAL_GFLOP_PER_SECOND
-    return [
-        f"re-ranking: {duration(count.tokens * size(model).gflop_per_token / pace)} at most for {model} to read "
-        f"{count.tokens:,} tokens here ({count.source}); {size(model).weights_gb:g} GB of weights, once"
-        for model, count in planned.items()
-    ]
 
 
 def local_seconds(planned: Mapping[str, TokenCount], measured: float | None) -> float:
