@@ -168,7 +168,7 @@ def test_a_damaged_line_is_an_error_that_names_it_before_anything_is_spent(tmp_p
     lines = path.read_bytes().splitlines()
     lines[1] = damage if isinstance(damage, bytes) else json.dumps(json.loads(lines[1]) | damage).encode()
     path.write_bytes(b"\n".join(lines) + b"\n")
-    for read in (budget, lambda folder: spend_receipt(folder, lambda *_: None)):
+    for read in (budget, spend_receipt):
         with pytest.raises(BudgetError, match=rf"{LEDGER}:2") as error:
             read(tmp_path)
         assert error.value.exit_code == 5
