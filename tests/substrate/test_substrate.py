@@ -401,10 +401,10 @@ def _refused(path: Path, match: str) -> None:
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b"", "is empty"),
-        (b"SQLite format 3 is what this is not" * 9, "not an SQLite database"),
-        (b"SQLite format 3\0", "not an SQLite database"),
-        (bytes(range(256)) * 16, "not an SQLite database"),
+        (b"", "too short"),
+        (b"SQLite format 3 is what this is not" * 9, "damaged or encrypted"),
+        (b"SQLite format 3\0", "too short"),
+        (bytes(range(256)) * 16, "damaged or encrypted"),
         (b"SQLite format 3\0" + b"\xff" * 4096, "damaged|cannot be read"),
     ],
     ids=["empty", "text", "short", "cipher", "header"],
