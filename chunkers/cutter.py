@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from chunkers.contexts import PATH_TOKENS
 from chunkers.narrow import Narrow
 from chunkers.outline import Node, heading_path, is_heading_alone, is_in_text, may_open, outline
-from chunkers.splitting import Piece, opened, split_text
+from chunkers.splitting import Piece, split_text
 from chunkers.tokens import count_tokens, tokenize
 from runner.base.records import Chunk, Document, Span
 
@@ -66,8 +66,20 @@ class Cutter:
         return split_text(self.text, self.tokens, piece, LARGEST - max(map(count_tokens, paths)))
 
     def opened(self, heading: Piece, piece: Piece) -> list[Piece]:
-        """Return a piece that begins with the heading before it, in pieces that fit."""
-        return opened(self.text, self.tokens, heading, piece, LARGEST - PATH_TOKENS, self.fits)
+        """Return a piece that begins with the heading before it, cut in two or more if both together do not fit."""
+        whole = heading[0], piece[1]
+        if self.fits(whole):
+            return [whole]
+        # The heading takes part of the first piece's budget; its last token may be cut by the piece's beginning.
+        budget = LARGEST - PATH_TOKENS - 1
+        first, *rest = split_text(self.text, self.tokens, piece, budget - self.tokens.count(*heading))
+        if not self.fits((heading[0], first[1])):  # long white space between the two takes tokens too
+            before = self.tokens.count(heading[0], first[0])
+            first, *rest = split_text(self.text, self.tokens, piece, budget - before)
+        # What is left over may fit in one piece, since only the first had to make room.
+        if rest and self.fits((rest[0][0], piece[1])):
+            rest = [(rest[0][0], piece[1])]
+        return [(heading[0], first[1]), *rest]
 
     def with_headings(self, stretches: Iterable[Stretch]) -> Iterator[Stretch]:
         """Yield the stretches, of which none is a heading alone if one follows that it may begin."""

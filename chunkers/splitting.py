@@ -4,7 +4,6 @@ Everything works on spans of the document; nothing is copied and searched for ag
 """
 
 import re
-from collections.abc import Callable
 from itertools import chain
 
 import numpy as np
@@ -56,25 +55,6 @@ def packed(tokens: Tokenized, parts: Offsets, budget: int) -> list[Piece]:
         result.append((start, int(parts[last, 1])))
         index = last + 1
     return result
-
-
-def opened(
-    text: str, tokens: Tokenized, heading: Piece, piece: Piece, budget: int, fits: Callable[[Piece], bool]
-) -> list[Piece]:
-    """Return a piece that begins with the heading before it, cut in two or more if both together do not fit.
-
-    `budget` is tokens of text that fit under any context.
-    """
-    if fits((heading[0], piece[1])):
-        return [(heading[0], piece[1])]
-    # The heading takes part of the first piece's budget; its last token may be cut by the piece's beginning.
-    first, *rest = split_text(text, tokens, piece, budget - tokens.count(*heading) - 1)
-    if not fits((heading[0], first[1])):  # long white space between the two takes tokens too
-        first, *rest = split_text(text, tokens, piece, budget - tokens.count(heading[0], first[0]) - 1)
-    # What is left over may fit in one piece, since only the first had to make room.
-    if rest and fits((rest[0][0], piece[1])):
-        rest = [(rest[0][0], piece[1])]
-    return [(heading[0], first[1]), *rest]
 
 
 def split_text(text: str, tokens: Tokenized, piece: Piece, budget: int) -> list[Piece]:

@@ -2,7 +2,7 @@
 
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -13,9 +13,6 @@ _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 INVISIBLE = str.maketrans("", "", _INVISIBLE)
 """Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
 
-
-_PART = 65_536
-"""Characters of a text that are split into words at once."""
 
 _ASCII = bytes(range(128))
 _ASCII_BLANKS = bytes(n for n in range(128) if chr(n).isspace())
@@ -45,21 +42,7 @@ def is_plain(text: str) -> bool:
 def on_one_line(text: str) -> str:
     """Return the words of a text with one space between them."""
     text = text.strip()
-    if is_plain(text):
-        return text
-    if len(text) <= _PART:
-        return " ".join(text.split())
-    return " ".join(filter(None, (" ".join(part.split()) for part in _parts(text))))
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Yield the text in parts that end before a space: a short word of its own takes twenty times its bytes."""
-    start = 0
-    while start < len(text):
-        end = text.find(" ", start + _PART)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end
+    return text if is_plain(text) else " ".join(text.split())
 
 
 @dataclass(slots=True)

@@ -3,10 +3,7 @@
 import re
 from collections import Counter
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
-
-from samplers.formats.printed.text import stretches
 
 FULL = 60
 """A line broke because it was full if its next word would have ended beyond this column.
@@ -60,9 +57,8 @@ def paragraphs(text: str, indent: int, left_out: Counter[str]) -> list[Paragraph
     Leaders and hyphens that are lost are counted in `left_out`.
     """
     unwrapping = _Unwrapping(text, indent)
-    for stretch in stretches(text):
-        for line in stretch.split("\n"):
-            unwrapping.add(line)
+    for line in text.split("\n"):
+        unwrapping.add(line)
     unwrapping.flush()
     before, after = (sum(map(part.count, "-.")) for part in (text, "\n".join(each.text for each in unwrapping.done)))
     left_out["leaders and hyphens at line ends"] += before - after
@@ -176,8 +172,7 @@ class _Unwrapping:
     @cached_property
     def words(self) -> set[bytes]:
         """Words of the text in small letters, with their hyphens; other characters than ASCII end a word."""
-        lowered = (stretch.encode("ascii", "replace").translate(_WORD_BYTES) for stretch in stretches(self.source))
-        return set(chain.from_iterable(map(bytes.split, lowered)))
+        return set(self.source.encode("ascii", "replace").translate(_WORD_BYTES).split())
 
 
 def _broken(last: str, body: str) -> tuple[bytes, bytes] | None:

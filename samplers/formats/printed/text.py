@@ -9,13 +9,11 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.base.errors import DocumentError
 from samplers.formats.text_writer import INVISIBLE, visible
-
-STRETCH = 16_384
 
 GRAPHIC = re.compile(
     r"\n *+(?:[<\[]GRAPHIC(?:S|\(S\))? NOT AVAILABLE[^\]>\n]{0,60}[\]>]|\[GRAPHIC\] ?\[TIFF OMITTED\][^\n]{0,40})(?=\n)"
@@ -87,8 +85,7 @@ def read_page(data: bytes, name: str) -> PrintedPage:
         )
     text = _without_controls(text, left_out)
     text = unicodedata.normalize("NFC", text)
-    stripped = ("\n".join(map(str.rstrip, stretch.split("\n"))) for stretch in stretches(text))
-    return PrintedPage(title, "\n".join(("", *stripped, "")), left_out)
+    return PrintedPage(title, "\n".join(("", *map(str.rstrip, text.split("\n")), "")), left_out)
 
 
 def decoded(data: bytes) -> str:
@@ -102,16 +99,6 @@ def decoded(data: bytes) -> str:
         text = data.decode("utf-8", errors="replace")
         n_high = len(data) - len(data.translate(None, bytes(range(128, 256))))
         return data.decode("cp1252", errors="replace") if text.count("\ufffd") == n_high else text
-
-
-def stretches(text: str) -> Iterator[str]:
-    """Yield the text in parts of about STRETCH characters without the line breaks between them."""
-    start = 0
-    while start <= len(text):
-        end = text.find("\n", start + STRETCH)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
 
 
 def removed(

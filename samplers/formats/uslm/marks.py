@@ -9,7 +9,7 @@ word to word, reading 123 bills took 1.8 times as long.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -40,9 +40,6 @@ CLOSING = ("\x01\x14", "\x01\x15")
 """The ” or ’ is supplied after the last text; a pair with nothing inside is not written."""
 
 _BROKEN = re.compile(r"(?<=[a-z])-\s*\x01\x05(?:\s|\x01[\x05\x11])*(?=[a-z])")
-_STRETCH = 16_384
-_BREAK = re.compile(r"(?<=[^\x00-\x20\s])\s(?=[^\s\x01])")
-"""White space between two words without marks."""
 _MAX_KNOWN = 64
 """Longer runs of marks are worked out each time, so that a hostile file cannot fill the memory with them."""
 _EDGE = "\x01\x1b"
@@ -74,22 +71,10 @@ def resolve(pieces: Sequence[str], parts: Sequence[Part] = ()) -> Resolved:
     for character in map(chr, INVISIBLE):
         text = text.replace(character, "")
     n_invisible = n_written - len(text)
-    filling = _Filling(parts)
-    filled = [filling.filled(stretch) for stretch in _stretches(text)]
-    del text  # a copy of a text with dashes takes one and a half times the bytes of its file
-    text = " ".join(filled)
-    return Resolved(in_nfc(text, parts), filling.supplied, n_invisible)
-
-
-def _stretches(text: str) -> Iterator[str]:
-    """Yield the text on one line, cut between words: a list of all words takes ten times the memory."""
-    start, begins = 0, _EDGE
-    while begins or start < len(text):
-        gap = _BREAK.search(text, start + _STRETCH)
-        end = gap.start() if gap else len(text)
-        # White space before a run of marks is moved into it.
-        yield begins + " ".join(text[start:end].split()).replace(" \x01", "\x01 ") + ("" if gap else _EDGE)
-        start, begins = end, ""
+    # White space before a run of marks is moved into it.
+    text = f"{_EDGE}{' '.join(text.split())}{_EDGE}".replace(" \x01", "\x01 ")
+    text, supplied = _filled(text, parts)
+    return Resolved(in_nfc(text, parts), supplied, n_invisible)
 
 
 def plain(text: str) -> str:
@@ -131,47 +116,33 @@ class _Fill(NamedTuple):
     """Where parts begin and end, as characters into the text."""
 
 
-class _Filling:
-    """A text in which every run of marks is replaced by what it stands for; `parts` are told their places.
+def _filled(text: str, parts: Sequence[Part]) -> tuple[str, int]:
+    """Return a text in which every run of marks is replaced by what it stands for, and the characters supplied.
 
-    Without `parts` it is the text of a heading in which a damaged file has levels: their parts are the whole text's.
+    The parts are told their places. Without `parts` it is the text of a heading in which a damaged file has levels:
+    their parts are the whole text's.
     """
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.supplied = 0
-        self._parts = iter(parts)
-        self._is_placed = bool(parts)
-        self._open: list[Part] = []
-        self._position = 0
-
-    def filled(self, stretch: str) -> str:
-        """Return the next stretch, filled in."""
-        pieces = _GAP.split(stretch)
-        position, is_placed = self._position, self._is_placed
-        for n in range(1, len(pieces), 2):
-            words, marks = pieces[n - 1], pieces[n]
-            after_closing, fill = _known_gap(marks) if len(marks) < _MAX_KNOWN else _Gap(marks).fills()
-            if fill is not after_closing and words[-1:] in _CLOSES:
-                fill = after_closing
-            pieces[n], n_supplied, places = fill
-            position += len(words)
-            if places and is_placed:
-                self._place(places, position)
-            position += len(pieces[n])
-            if n_supplied:
-                self.supplied += n_supplied
-        self._position = position + len(pieces[-1]) + 1  # the space between two stretches
-        return "".join(pieces)
-
-    def _place(self, places: Iterable[tuple[str, int]], position: int) -> None:
-        for place, offset in places:
+    pieces = _GAP.split(text)
+    position = supplied = 0
+    waiting, opened = iter(parts), list[Part]()
+    for n in range(1, len(pieces), 2):
+        words, marks = pieces[n - 1], pieces[n]
+        after_closing, fill = _known_gap(marks) if len(marks) < _MAX_KNOWN else _Gap(marks).fills()
+        if fill is not after_closing and words[-1:] in _CLOSES:
+            fill = after_closing
+        pieces[n], n_supplied, places = fill
+        supplied += n_supplied
+        position += len(words)
+        for place, offset in places if parts else ():
             if place == _END:
-                self._open.pop().end = position + offset
+                opened.pop().end = position + offset
                 continue
-            part = next(self._parts)
+            part = next(waiting)
             if place == _START:
                 part.start = position + offset
-                self._open.append(part)
+                opened.append(part)
+        position += len(pieces[n])
+    return "".join(pieces), supplied
 
 
 @lru_cache(maxsize=4096)
