@@ -9,40 +9,24 @@ from itertools import accumulate, pairwise
 from runner.base.records import Section, Span
 
 _STRENGTH = {"": 0, " ": 1, "\t": 2, "\n": 3, "\n\n": 4}
-_INVISIBLE = "\u00ad\u200b\u2060\ufeff"
-INVISIBLE = str.maketrans("", "", _INVISIBLE)
+INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
 """Soft hyphens and zero-width characters: typesetting that would split a word in two for a tokenizer."""
-
-
-_ASCII = bytes(range(128))
-_ASCII_BLANKS = bytes(n for n in range(128) if chr(n).isspace())
-_ASCII_BREAKS = _ASCII_BLANKS.replace(b" ", b"")
-_NOT_PRINTED = _ASCII_BLANKS + bytes(range(128, 256))
 
 
 def visible(text: str) -> int:
     """Return how many characters of a text in NFC are not white space: every count of an account is one of NFC."""
-    if text.isascii():
-        return len(text.encode().translate(None, _ASCII_BLANKS))
-    data = unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass")
-    odd = data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
-    return len(data.translate(None, _NOT_PRINTED)) + len(odd) - sum(map(str.isspace, odd))
+    return sum(map(len, unicodedata.normalize("NFC", text).split()))
 
 
-def is_plain(text: str) -> bool:
-    """Return whether a text has no white space but single spaces, if in doubt (soft hyphens) False.
-
-    It takes a quarter of the time of splitting and joining, and the text of most blocks is plain.
-    """
-    if text.isascii():
-        return "  " not in text and len(text.encode().translate(None, _ASCII_BREAKS)) == len(text)
-    return text.isprintable() and "  " not in text
+def seen(text: str) -> str:
+    """Return a text without soft hyphens and zero-width characters."""
+    # Translating takes as long as all the rest, and few texts hold such a character.
+    return text if text.isascii() or text.isprintable() else text.translate(INVISIBLE)
 
 
 def on_one_line(text: str) -> str:
     """Return the words of a text with one space between them."""
-    text = text.strip()
-    return text if is_plain(text) else " ".join(text.split())
+    return " ".join(text.split())
 
 
 @dataclass(slots=True)
@@ -78,11 +62,8 @@ class TextWriter:
 
     def write(self, raw: str) -> None:
         """Append text; white space at its ends separates it from its neighbours."""
-        visible = raw
-        # Translating takes as long as all the rest, and few texts hold such a character.
-        if not (raw.isascii() or raw.isprintable()) and any(map(raw.__contains__, _INVISIBLE)):
-            visible = raw.translate(INVISIBLE)
-            self.n_invisible += len(raw) - len(visible)
+        visible = seen(raw)
+        self.n_invisible += len(raw) - len(visible)
         words = on_one_line(visible)
         # White space alone separates its neighbours.
         if not words:

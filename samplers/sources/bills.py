@@ -1,13 +1,13 @@
 """Bills and resolutions of govinfo (bill DTD, USLM 2.x): one document per version."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from typing import NamedTuple
 
 from runner.base.records import Document
 from samplers.formats.headings import TITLE_LENGTH, shortened
-from samplers.formats.stated import bucket, ordinal
+from samplers.formats.stated import bucket, ordinal, stem_of
 from samplers.formats.uslm.walk import Walk, walk
 from samplers.source_format import FileContent, SourceFormat
 
@@ -49,7 +49,6 @@ VERSIONS: Mapping[str, tuple[str, str]] = {
 FIRST_CONGRESS_ONLINE = 103
 """Govinfo holds bills from the 103rd Congress on; an earlier number has no page to link to."""
 
-_FORM = "form"
 _CODE = r"(?P<type>hconres|sconres|hjres|sjres|hres|sres|hr|s)"
 _KEY = re.compile(rf"(?:bills-)?(?P<congress>\d{{1,3}}){_CODE}(?P<number>\d+)(?P<version>[a-z]{{2,4}}\d?)?", re.I)
 _DC_TITLE = re.compile(
@@ -98,9 +97,8 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     so that two renderings of one version stay apart. A document that states nothing has its name as id.
     """
     walked = walk(data, name, ROOTS)
-    stem = re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml")) or "unnamed"
-    witnesses = _witnesses(walked.facts, stem)
-    measure = _measure(witnesses)
+    stem = stem_of(name)
+    measure = _measure(walked.facts, stem)
     doc_id = stem if not measure.key or stem.startswith(f"{measure.key}-") else measure.key
     stage, version = VERSIONS.get(measure.version, ("other", "".join(walked.facts.get("stage", ())[:1]).lower()))
     chamber = {"h": "house", "s": "senate"}.get(measure.type[:1], "unknown")
@@ -120,26 +118,16 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
 FORMAT = SourceFormat(_read, suffixes=(".xml",))
 
 
-def _witnesses(facts: Mapping[str, tuple[str, ...]], stem: str) -> list[tuple[str, Measure]]:
-    """Return who says which measure it is, from the most trusted to the file's name."""
-    keys = (_KEY.fullmatch(key.strip()) for key in facts.get("citable", ()))
-    titles = map(_DC_TITLE.match, facts.get("title", ()))
-    return [
-        *(("citable key", _matched(key)) for key in keys),
-        (_FORM, reduce(_filled, _from_form(facts))),
-        *(("catalogue title", _matched(title)) for title in titles),
-        ("file name", _matched(_KEY.match(stem))),
-    ]
-
-
-def _measure(witnesses: Sequence[tuple[str, Measure]]) -> Measure:
-    """Return each part from the first witness that states it; the name counts only if it is the same bill's."""
-    form, named = dict(witnesses)[_FORM], witnesses[-1][1]
-    stated = [measure for _, measure in witnesses[:-1]]
+def _measure(facts: Mapping[str, tuple[str, ...]], stem: str) -> Measure:
+    """Return each part from the first who states it: citable key, form, catalogue title; the name of the file last."""
+    form, named = reduce(_filled, _from_form(facts)), _matched(_KEY.match(stem))
+    keys = (_matched(_KEY.fullmatch(key.strip())) for key in facts.get("citable", ()))
+    stated = [*keys, form, *(_matched(_DC_TITLE.match(title)) for title in facts.get("title", ()))]
     # A catalogue title may be that of an earlier Congress: form and name outvote it.
     if form.number and _is_same(form, named):
         stated = [form, named, *stated]
     measure = reduce(_filled, stated)
+    # The name counts only if it is the same bill's.
     return _filled(measure, named) if _is_same(measure, named) else measure
 
 

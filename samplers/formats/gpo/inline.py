@@ -32,7 +32,7 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from samplers.formats.safe_xml import MAX_DEPTH, entity_text, plain_text
-from samplers.formats.text_writer import is_plain, on_one_line, visible
+from samplers.formats.text_writer import on_one_line, visible
 
 _JOINT = "\ufdd0"
 """A noncharacter, so that no text holds it; a letter after it says what begins or ends."""
@@ -125,10 +125,7 @@ def one_line(raw: str | None) -> str:
 
 def _joined_line(raw: str) -> str:
     """Return text on one line, where a space that a joint asks for is the only one that may stand at an end."""
-    line = raw.strip().replace("\n", " ")
-    if not is_plain(line.replace(_JOINT, "")):
-        line = " ".join(line.split())
-    return _JOINTS.sub(_joined, line.replace(f" {_JOINT}", f"{_JOINT} "))
+    return _JOINTS.sub(_joined, on_one_line(raw).replace(f" {_JOINT}", f"{_JOINT} "))
 
 
 def runs_of(raw: str | None) -> list[str]:

@@ -81,10 +81,6 @@ def plain(text: str) -> str:
     """Return a few words on one line, such as a heading; marks among them are resolved."""
     if "\x01" in text:
         return resolve((text,)).text
-    words = " ".join(text.split())
-    # Nearly every number and heading is ASCII: 20,000 of them in 7 MB of bills.
-    if words.isascii():
-        return words
     return unicodedata.normalize("NFC", " ".join(text.translate(INVISIBLE).split()))
 
 

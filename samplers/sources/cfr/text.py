@@ -18,7 +18,7 @@ from runner.base.records import Section
 from samplers.formats.gpo.inline import line_of, n_visible, one_line
 from samplers.formats.headings import cut
 from samplers.formats.levels import ITALIC, NO_LEAD, ROMAN, Lead, Place, lead, places
-from samplers.formats.text_writer import INVISIBLE, Outline, on_one_line
+from samplers.formats.text_writer import Outline, on_one_line, seen
 
 HEADINGS = frozenset(("HD", "HED", "HD1", "HD2", "HD3", "HD4"))
 TITLES = frozenset(("SECTNO", "SUBJECT", "HEAD", "RESERVED"))
@@ -57,7 +57,6 @@ _MAY_LEAD = re.compile(r"\s*(?:$|\(|\d{1,4}\(|[0-9A-Za-z]{1,6}\.)")
 _SET_AS_HEADING = re.compile(r"(?:\d{1,4}(?:\(\w{1,5}\))+ )?\x01[^\x01\x02]{1,200}\x02[.:]?")
 """A paragraph of an appendix that is all italic: commentaries set "Paragraph 2(b)(1)" so. Its kind is "hd6"."""
 
-_INVISIBLE = re.compile("[" + "".join(map(chr, INVISIBLE)) + "]")
 _RANK = re.compile(r"[1-6]")
 _NOTE_NUMBER = re.compile(r"(?:\d{1,4}|[a-z]|[*†‡§]{1,3})(?= )")
 _string = etree.XPath("string()", smart_strings=False)
@@ -105,9 +104,7 @@ def _inside(element: etree._Element) -> str:
 
 def visible(line: str) -> str:
     """Return a line in NFC without what cannot be seen."""
-    if not line.isascii() and not line.isprintable() and _INVISIBLE.search(line):
-        line = " ".join(line.translate(INVISIBLE).split())
-    return unicodedata.normalize("NFC", line)
+    return unicodedata.normalize("NFC", " ".join(seen(line).split()))
 
 
 def label_of(element: etree._Element) -> str:
@@ -142,8 +139,7 @@ class BlockReader:
     def _clean(self, raw: str | None) -> str:
         """Return a string of the file on one line, NFC, without what cannot be seen."""
         line = one_line(raw)
-        if not line.isprintable() and (hidden := len(_INVISIBLE.findall(line))):
-            self.left_out["soft hyphens and zero-width characters"] += hidden
+        self.left_out["soft hyphens and zero-width characters"] += len(line) - len(seen(line))
         return visible(line)
 
     def _line(self, element: etree._Element) -> str:

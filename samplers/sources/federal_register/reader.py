@@ -13,7 +13,7 @@ from runner.base.records import Document, Section
 from samplers.formats.gpo.inline import line_of, n_visible, settle, take_out
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.safe_xml import local_name, parse
-from samplers.formats.stated import bucket
+from samplers.formats.stated import bucket, stem_of
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.federal_register.text import ANNOUNCED, FederalRegisterText
 
@@ -66,7 +66,7 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     _rearrange(root)
     dated = " ".join(map(line_of, root.iterchildren("DATE"))) if is_issue else ""
     issued = _YEAR.search(dated)
-    stem = re.sub(r"\s+", "-", name.replace("\\", "/").rpartition("/")[2].removesuffix(".xml")) or "unnamed"
+    stem = stem_of(name)
     skipped: Counter[str] = Counter()
     documents: dict[str, Document] = {}
     supplied = 0
