@@ -68,27 +68,6 @@ def test_a_better_cell_that_holds_is_recommended_under_every_judge():
     assert under_judge(comparison, read)[1] == CELL
 
 
-def test_of_several_cells_that_hold_the_best_is_recommended():
-    truth = evening(3, lift=1.5, n_cells=4)
-    ideal = {
-        q: tuple(sorted(truth.runs[OTHER].hits[q], key=lambda hit: -truth.qrels[q][hit.doc_id]))
-        for q in truth.query_ids
-    }
-    best = replace(truth, runs=truth.runs | {OTHER: replace(truth.runs[OTHER], hits=ideal)})
-    cells, recommended = under_judge(best, doubles(labels_of(best.qrels, pairs_of(best)[:40])))
-    gains = {row.cell: row.gain for row in cells if row.holds}
-    assert set(gains) >= {CELL, OTHER}
-    assert recommended == max(gains, key=lambda cell: gains[cell])
-
-
-def test_a_judge_who_agrees_costs_no_second_test(monkeypatch):
-    comparison = evening(4, n_cells=3)
-    gain_ps = {cell: one.p for cell, one in comparison.gain_tests.items()}
-    monkeypatch.setattr("runner.score.comparison.gain_tests", None)
-    cells, _ = under_judge(comparison, doubles(labels_of(comparison.qrels, pairs_of(comparison)[:40])))
-    assert [row.p_gain for row in cells] == [gain_ps[cell] for cell in comparison.challengers]
-
-
 def test_further_rounds_and_labels_of_the_scored_judge_are_no_other_judge():
     comparison = evening(4, n_cells=2)
     labels = labels_of(comparison.qrels, [])
@@ -106,11 +85,6 @@ def test_the_judges_with_the_most_pairs_come_first_and_none_is_left_out():
     assert [row.judge for row in found] == ["also judge 3", *(f"judge {number}" for number in range(3, -1, -1))]
     assert [row.pairs for row in found] == [4, 4, 3, 2, 1]
     assert all([row.cell for row in second.cells] == comparison.challengers for second in found)
-
-
-def test_one_of_several_judges_who_upsets_a_cell_is_heard():
-    others = {f"judge {number}": other(CELL) for number in range(5)} | {"zoe": other(OTHER)}
-    assert judge_blockers(CELL, None, others, {}, ALPHA) == ["is not confirmed with the grades of zoe"]
 
 
 def test_an_exploratory_cell_never_holds():

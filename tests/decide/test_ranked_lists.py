@@ -51,18 +51,6 @@ def names(made, place=0):
     return [made.documents[pair.document].doc_id for pair in made.queries[place].documents]
 
 
-def test_every_hit_is_there_with_its_place_and_its_evidence_and_none_below_the_depth():
-    made = lists([run("a", "d2", "d1", "d3", "d4"), run("b", "d5")], {"q1": {}})
-    (query,) = made.queries
-    listed = names(made)
-    assert {cell: [(listed[row], start, end) for row, start, end in hits] for cell, hits in query.hits.items()} == {
-        "a": [("d2", 0, 9), ("d1", 1, 10), ("d3", 2, 11)],
-        "b": [("d5", 0, 9)],
-    }
-    assert "d4" not in [document.doc_id for document in made.documents]
-    assert (made.depth, made.texts) == (3, False)
-
-
 def test_scores_are_of_the_first_hits_of_the_cells_asked_for_and_a_file_without_any_stays_as_it_was():
     runs = [run("a", "d2", "d1", "d3"), run("b", "d5"), run("c", "d6")]
     made = lists(runs, {"q1": {}})
@@ -133,11 +121,6 @@ def test_what_a_judge_said_of_a_topic_stands_beside_each_of_its_wordings():
     assert [(query.documents[0].judge, query.documents[0].reason) for query in made.queries] == [
         ("ann", "ann 1: 2")
     ] * 2
-
-
-def test_published_judgments_have_grades_and_neither_judge_nor_reason():
-    (pair,) = lists([run("a", "d1")], {"q1": {"d1": 1}}, relevant_grade=1).queries[0].documents
-    assert (pair.grade, pair.judge, pair.reason, pair.readings) == (1, "", "", [])
 
 
 def test_a_judged_document_that_the_collection_does_not_have_is_left_out():

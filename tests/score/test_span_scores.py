@@ -85,19 +85,6 @@ def test_more_budget_never_finds_less_and_enough_of_it_finds_what_the_list_holds
     assert found[-1] == shared / sum(map(len, marked.values()))
 
 
-def test_the_last_chunk_is_cut_in_proportion_to_its_characters():
-    # 100 tokens of a, then 50 of the 200 tokens of b: a quarter of its 1,000 characters.
-    read = characters_read([chunk("a", 0, 400, 100), chunk("b", 1000, 2000, 200), chunk("c", 0, 9, 9)], 150)
-    assert read == {"a": (Span(0, 400),), "b": (Span(1000, 1250),)}
-    assert characters_read([chunk("a", 0, 3, 10)], 3) == {}
-
-
-def test_a_character_in_two_chunks_is_read_once_and_paid_for_twice():
-    overlapping = [chunk("a", 0, 100, 20), chunk("a", 50, 150, 20), chunk("b", 0, 100, 20)]
-    assert characters_read(overlapping, 40) == {"a": (Span(0, 150),)}
-    assert span_recall(overlapping, 40, {"a": (Span(40, 110),)}) == 1
-
-
 def test_a_relevant_document_without_a_mark_counts_neither_for_nor_against():
     gold = {"a": (Span(0, 10),), "b": ()}
     assert span_recall([chunk("b", 0, 500, 10), chunk("a", 0, 20, 10)], 1000, gold) == 1
