@@ -5,6 +5,7 @@ changed a window at a time: what is embedded is in the index before the next win
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import display
 from runner.base.places import DRIVER
-from runner.base.progress import say, watched
+from runner.base.progress import bars, say
 from runner.base.records import WITHOUT_VECTORS, Chunk, Document, OwnCell, parse_cell
 from runner.base.store import Store, exclusive
 from runner.decide.roster import locked_decision
@@ -120,7 +121,7 @@ def bring_up(
     if made is None:
         index.begin(now)
     windows = _windows(due, reading, now.chunker, WINDOW_TEXTS * (MANY if backend.concurrent else 1))
-    n_chunks = _carry_out(index, made or now, windows, encoder, store)
+    n_chunks = _carry_out(index, made or now, windows, encoder, backend, store, len(cards))
     return Written(len(cards), n_chunks, len(reading.cards) - len(cards), gone)
 
 
@@ -209,7 +210,7 @@ def _windows(due: Sequence[_Due], reading: Reading, chunker_name: str, most: int
     chunks_of = chunker(chunker_name)
     window: _Window = []
     n_chunks = 0
-    for each in watched(due, len(due), "embedding", "parts"):
+    for each in due:
         documents: list[_Cut] = [
             (document, chunks_of(document)) for document in map(reading.shelf.document, each.cards)
         ]
@@ -226,18 +227,27 @@ def _windows(due: Sequence[_Due], reading: Reading, chunker_name: str, most: int
 
 
 def _carry_out(
-    index: Index, made: Fingerprint, windows: Iterator[_Window], encoder: Encoder | None, store: Store
+    index: Index,
+    made: Fingerprint,
+    windows: Iterator[_Window],
+    encoder: Encoder | None,
+    backend: Backend,
+    store: Store,
+    n_documents: int,
 ) -> int:
-    """Return how many chunks were written, each window's once it is embedded."""
+    """Return how many chunks were written, each window's once it is embedded; `n_documents` are to be written."""
     facts: Mapping[str, str] | None = None
-    total = 0
+    total = done = 0
     for window in windows:
         cut = [pair for _, documents in window for pair in documents]
         texts = [chunk.reading(document) for document, chunks in cut for chunk in chunks]
+        done += len(cut)
         work = rows = None
         if encoder is not None and texts:
             work = Embeddable(store, encoder, texts, "document", parts=[len(chunks) for _, chunks in cut])
-            vectors = work.vectors()
+            label = f"to document {done:,} of {n_documents:,}:"
+            with bars() as bar:
+                vectors = work.vectors(bar(label, partial(backend.dollars, encoder.spec.name)))
             facts = facts or vectors.facts
             if facts != vectors.facts:
                 raise BackendError(
