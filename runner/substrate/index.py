@@ -35,7 +35,7 @@ def document_key(doc_id: str) -> int:
 
 
 def keys_of(bucket: int) -> tuple[int, int]:
-    """Return the least key of a bucket's documents, and the least that is above them all; both as SQLite holds them."""
+    """Return the least and the largest key that a document of the bucket can have."""
     width = 1 << (_KEY_BITS + _INDEX_BITS - 8)
     return bucket * width, (bucket + 1) * width - 1
 
@@ -150,16 +150,18 @@ def differences(index: Fingerprint, now: Fingerprint) -> list[str]:
     if index.row is not None and now.row is not None:
         pairs += [(name, getattr(index.row, name), getattr(now.row, name)) for name in _OF_ROW]
     lines = [f"{name}: {held!r} in the index, {given!r} now" for name, held, given in pairs if held != given]
-    if index.probe and now.probe:
-        held, given = np.array(index.probe), np.array(now.probe)
-        least = 1.0
-        if held.shape == given.shape:
-            lengths = np.linalg.norm(held, axis=1) * np.linalg.norm(given, axis=1)
-            least = float(((held * given).sum(axis=1) / lengths).min())
-        # Formats that are not both known to be whole precision keep fewer digits.
-        required = SAME_COSINE.get(index.dtype if index.dtype == now.dtype else "", HALF_PRECISION_COSINE)
-        if held.shape != given.shape or not least >= required:
-            lines.append(f"vectors of the probe's texts: a cosine of {least:.6f} to the index's, {required} is needed")
+    if not (index.probe and now.probe):
+        return lines
+    # A stranger's rows may have any length.
+    if [len(row) for row in index.probe] != [len(row) for row in now.probe]:
+        return [*lines, "vectors of the probe's texts: other dimensions than the index's"]
+    held, given = np.array(index.probe), np.array(now.probe)
+    lengths = np.linalg.norm(held, axis=1) * np.linalg.norm(given, axis=1)
+    cosine = float(((held * given).sum(axis=1) / lengths).min())
+    # Formats that are not both known to be whole precision keep fewer digits.
+    required = SAME_COSINE.get(index.dtype if index.dtype == now.dtype else "", HALF_PRECISION_COSINE)
+    if not cosine >= required:
+        lines.append(f"vectors of the probe's texts: a cosine of {cosine:.6f} to the index's, {required} is needed")
     return lines
 
 
