@@ -11,8 +11,12 @@ from scipy import stats
 
 from runner.base.errors import InputError, InputNeeded
 from runner.commands import main as cli
+from runner.decide.cell_results import cell_results
 from runner.decide.decide import Choice
+from runner.decide.judging import under_judge
 from runner.decide.policy import adopt_baseline
+from runner.decide.tiers import recommendation
+from runner.decide.turning import _chosen as mix_choice
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import PACKAGED_BASELINE, own_source
 from runner.eval_set.labels import load_labels
@@ -20,10 +24,15 @@ from runner.eval_set.plan import encoder_cells
 from runner.eval_set.preregistration import preregister, preregistration
 from runner.eval_set.version import load_decision, load_results, newest_version
 from runner.evening.bump import Work, plan_with, work_of
+from runner.evening.costs import Asked
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.evening.remake import verify_record
+from runner.evening.status import describe
+from runner.gate.gate import Gate
+from runner.judge.models.api import JudgeOptions
 from runner.report.summary import run_summary
+from runner.score.comparison import load_comparison
 from runner.score.gain_test import holm_bars
 from tests.support.evening_process import few_draws_in_plans, judged, run
 from tests.support.small_set import BILLS, fake_encoders, make_version, query_rows, write_plans
@@ -90,10 +99,11 @@ def test_it_begins_with_the_new_cells_the_chosen_one_as_incumbent_and_the_querie
 
 
 class Second(NamedTuple):
-    """A folder whose v2 is decided, what its first run said, and the work that was left before it and after it."""
+    """A folder whose v2 is decided, what its first run said, its dry run before, and the work left before and after."""
 
     folder: object
     said: str
+    priced: str
     expected: Work
     left: Work
 
@@ -105,11 +115,12 @@ def _second(decided, tmp_path_factory):
     open_next(make_version(folder), today=TODAY, encoders=[NEW])
     version = make_version(folder)
     expected = work_of(version, version.plan())
+    priced = "\n".join(describe(version, asked=Asked(judge=JudgeOptions()))[0])
     with pytest.raises(InputNeeded) as stop:
         Evening(version, folder / "corpus", backend=LocalBackend(fake_encoders)).run()
     left = work_of(version, version.plan())
     run(folder)
-    return Second(folder, str(stop.value), expected, left)
+    return Second(folder, str(stop.value), priced, expected, left)
 
 
 def test_new_pairs_alone_are_judged_and_their_number_is_said(v1, second):
@@ -121,6 +132,7 @@ def test_new_pairs_alone_are_judged_and_their_number_is_said(v1, second):
     assert second.left.pairs == len(fresh) > 0
     assert not fresh & known
     assert f"{len(fresh)} of {len(fresh) + len(known)} pairs to judge" in second.said
+    assert f", {second.expected.pairs} pairs (about, before 3 cells are run" in second.priced
     # Before the new cells are run: what is judged already is not counted again, and old cells need no vectors.
     assert second.left.pairs <= second.expected.pairs <= 25 * 16 - len(known)
     assert second.expected.seconds == second.left.seconds == 0, "a static encoder takes no time"
@@ -169,6 +181,19 @@ def test_what_is_said_against_the_incumbent_is_the_test_against_the_baseline_wit
         log -= (grid - moved[cell].mean() / 1e9) ** 2 / 2 / error**2
         weights = np.exp(log - log.max())
         assert over.expected.mean == pytest.approx(float((grid * weights).sum() / weights.sum()), abs=1e-6)
+
+
+@pytest.mark.parametrize("incumbent", [STRUCTURAL, WORDS])
+def test_judges_and_mixes_choose_by_the_rule_of_the_results(second, incumbent):
+    """The same grades and the same mix leave the same choice, whichever cell is in place."""
+    version = make_version(second.folder)
+    plan = version.plan().model_copy(update={"incumbent": incumbent})
+    comparison = load_comparison(version, plan, frozenset(plan.cells) - {plan.baseline})
+    rows = cell_results(comparison, Gate.over(comparison))
+    chosen = recommendation(rows, plan)[0]
+    assert chosen == {STRUCTURAL: CELLS[-1], WORDS: WORDS}[incumbent]
+    assert under_judge(comparison, [])[1] == chosen
+    assert mix_choice(comparison, [row.cell for row in rows if row.registered], comparison.mix) == chosen
 
 
 def phantom_p(differences):
