@@ -48,7 +48,7 @@ judges:
 """Whom `judge` asks: the models of the first phase's judges, which still take a temperature of 0."""
 
 EVIDENCE = "evidence: {{chars: {chars}, encoder: minilm-l6-v2}}\n"
-SWITCHING = "switching_cost: 0.02\n"
+SWITCHING = "switching_cost: 0.02 # what `recommended` asks of an expected gain; more switches less often\n"
 
 DEFAULT_PRIOR = Prior(kinds=catalog.PRIOR)
 """What is believed of challengers while fewer than four other sources have results."""
