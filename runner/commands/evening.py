@@ -180,7 +180,7 @@ def _evening(options: argparse.Namespace, command: str, *, chooses: bool = False
     # A choice moves nothing that is paid for: its grades are all there, or it stops.
     live, judge = getattr(options, "live", False), None if chooses else judge_of(options)
     with backend_of(options, version, version.work) as backend:
-        _answer(Evening(version, options.corpus_path, choice, command, backend, judge, live), options)
+        _answer(Evening(version, options.corpus_path, choice, command, backend, judge, live=live), options)
 
 
 def _version(options: argparse.Namespace) -> Version:

@@ -115,6 +115,13 @@ def test_the_readme_is_one_sitting() -> None:
     assert max(map(len, lines)) <= 200
 
 
+def test_the_documents_are_one_weekend() -> None:
+    pages = sorted((CHECKOUT / "docs").glob("*.md"))
+    words = [len(text.split()) for text in (README, CONTRIBUTING, *(page.read_text("utf-8") for page in pages))]
+    assert len(pages) <= 20
+    assert sum(words) <= 32_000
+
+
 def test_the_map_of_the_house_names_every_room() -> None:
     rooms = {path.parent.name for path in (CHECKOUT / "runner").glob("*/__init__.py")}
     assert set(re.findall(r"^\| `(\w+)` \|", CONTRIBUTING, re.MULTILINE)) >= rooms
