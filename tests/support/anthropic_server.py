@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from runner.embed.cost.prices import Usage
@@ -282,8 +281,6 @@ class AnthropicServer(Scripted):
         self.batches[batch_id] = {
             "id": batch_id,
             "processing_status": "in_progress",
-            "request_counts": {"processing": len(rows), "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0},
-            "created_at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
             "polls": 0,
         }
         with self.lock:
@@ -311,10 +308,7 @@ class AnthropicServer(Scripted):
             batch = self.batches[batch_id]
             batch["polls"] += 1
             if batch["polls"] > self.polls:
-                kinds = [row["result"]["type"] for row in self.results[batch_id]]
-                counts = {kind: kinds.count(kind) for kind in ("succeeded", "errored", "canceled", "expired")}
                 batch["processing_status"] = "ended"
-                batch["request_counts"] = {"processing": 0, **counts}
                 # An address of another host, as the API names its own behind a proxy.
                 batch["results_url"] = f"https://api.anthropic.com/v1/messages/batches/{batch_id}/results"
         return self._shown(batch_id)
