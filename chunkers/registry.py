@@ -34,6 +34,7 @@ class Row(NamedTuple):
 
 CHUNKERS: dict[str, Row] = {
     "by_heading_v1": Row(partial(by_section, rules=MARKDOWN), limit=512),
+    "fixed_path_192_20": Row(partial(fixed_path, size=192, overlap=20), limit=192),
     "fixed_path_256_25": Row(partial(fixed_path, size=256, overlap=25), limit=256),
     "fixed_path_512_50": Row(partial(fixed_path, size=512, overlap=50), limit=512),
     "fixed_token_256_25": Row(partial(fixed_token, size=256, overlap=25), limit=256),

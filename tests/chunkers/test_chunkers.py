@@ -32,7 +32,7 @@ GOLDEN: dict[str, str] = json.loads((DATA / "golden.json").read_text(encoding="u
 OVERLAPS = {"fixed_token_256_25": 25, "fixed_token_512_50": 50, "fixed_token_1024_100": 100}
 """Tokens that each window shares with the one before it, exactly."""
 
-PATHS = {"fixed_path_256_25": 25, "fixed_path_512_50": 50}
+PATHS = {"fixed_path_192_20": 20, "fixed_path_256_25": 25, "fixed_path_512_50": 50}
 """The same of windows under a path, unless fewer fit."""
 
 MAY_OVERLAP = {*OVERLAPS, *PATHS}
