@@ -12,6 +12,7 @@ from runner.base.places import CHECKOUT
 from runner.embed.cost.ledger import Budget, BudgetError, Ledger
 from runner.embed.cost.prices import price_of
 from runner.judge.models.claude_batches import (
+    DENIED_LOOKS,
     FEWEST_REQUESTS,
     ClaudeBatches,
     under_way,
@@ -174,10 +175,14 @@ def test_a_batch_of_which_nobody_says_whether_it_arrived_is_looked_up_by_a_perso
 
 
 @pytest.mark.parametrize("where", ["retrieved", "fetched"])
-def test_a_batch_that_the_service_denies_is_not_paid_again_by_itself(opened, server, tmp_path, where):
-    setattr(server, where, [wire.not_there()])
-    with pytest.raises(BackendError, match=r"console does not have message batch msgbatch_\d+ either, delete .*json"):
-        answered(opened(), asks(3))
+@pytest.mark.parametrize("denials", [DENIED_LOOKS - 1, DENIED_LOOKS])
+def test_a_batch_that_the_service_denies_is_looked_for_and_not_paid_again_by_itself(
+    opened, server, tmp_path, where, denials
+):
+    setattr(server, where, [wire.not_there()] * denials)
+    if denials == DENIED_LOOKS:
+        with pytest.raises(BackendError, match=r"does not have message batch msgbatch_\d+ either, delete .*json"):
+            answered(opened(), asks(3))
     replies = answered(opened(), asks(3))
     assert not any(reply.problem for reply in replies.values())
     assert (len(creations(server)), spent(tmp_path)) == (1, cost(replies))

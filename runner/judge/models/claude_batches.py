@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Self, TypeVar
 from urllib.parse import quote
@@ -32,6 +33,9 @@ FIRST_WAIT = 0.5
 
 LONGEST_SECONDS = 26 * 3600.0
 """A batch expires after 24 hours; one that has not ended by then is waited for no longer."""
+
+DENIED_LOOKS = 16
+"""Looks in a row, POLL_SECONDS apart, that must find nothing before a batch counts as gone."""
 
 SECONDS_BETWEEN_LINES = 600.0
 MOST_REQUESTS = 10_000
@@ -227,7 +231,10 @@ class ClaudeBatches(ClaudeMessages):
     # Requests to the service, each tried again while it is busy.
 
     def _looked(self, look: Callable[[], _Result], what: str) -> _Result:
-        """Return what a look at the service shows; looking changes nothing, and is tried again."""
+        """Return what a look at the service shows; looking changes nothing, and is tried again.
+
+        NotThere if DENIED_LOOKS looks in a row find nothing.
+        """
 
         def once() -> _Result:
             try:
@@ -237,7 +244,15 @@ class ClaudeBatches(ClaudeMessages):
                     raise
                 raise Busy(str(error)) from None
 
-        return self._patiently(once, f"{what} cannot be looked at")
+        for n_looks in count(1):
+            try:
+                return self._patiently(once, f"{what} cannot be looked at")
+            except NotThere:
+                # A service may deny for a moment what it has.
+                if n_looks == DENIED_LOOKS:
+                    raise
+            self._never.wait(self.poll_seconds)
+        raise AssertionError("counting has no end")
 
     def _patiently(self, once: Callable[[], _Result], trouble: str) -> _Result:
         """Return what `once` does; a BackendError if the service cannot be reached, or refuses."""
