@@ -171,6 +171,13 @@ def test_every_link_between_documents_resolves() -> None:
             assert not anchor or anchor in anchors(linked.read_text(encoding="utf-8")), f"{path}: {target}"
 
 
+def test_every_page_that_the_product_names_exists() -> None:
+    texts = [path.read_text("utf-8") for path in tracked_files() if path.suffix in (".py", ".j2", ".ipynb")]
+    named = {page for text in texts for page in re.findall(r"\bdocs/[a-z][\w/-]*\.md\b", text)}
+    assert len(named) > 8
+    assert {page for page in named if not (CHECKOUT / page).exists()} == set()
+
+
 def test_every_module_that_the_documents_name_exists() -> None:
     found = set()
     for path in documents():
