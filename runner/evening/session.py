@@ -45,10 +45,10 @@ class Session(ABC):
     backend: Backend = field(default_factory=LocalBackend)
     judge: "JudgeOptions | None" = None
     """How the plan's judges are asked; None if people or agents judge by file."""
-    writes_page: bool = True
-    """Whether the page is wanted, beside what it shows."""
     live: bool = False
     """Whether the live feed may be asked for documents if the version has none yet."""
+    writes_page: bool = field(default=True, kw_only=True)
+    """Whether the page is wanted, beside what it shows."""
     scored: tuple[Results, Path] | None = field(default=None, init=False)
     """What this run scored, and the folder that holds it."""
     seconds: dict[str, float] = field(default_factory=dict, init=False)
