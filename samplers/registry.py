@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from samplers.source import ImportedDecision, KnownBy, SourceSpec, query_kinds
+from samplers.source import ImportedDecision, KnownBy, SourceSpec, Unit, query_kinds
 from samplers.source_format import SourceFormat
 
 PACKAGED_BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 EXTERNAL_BASELINE = "bm25 x whole_doc"
 """What published figures of public collections are compared with."""
+
+_MEASURE = r"((?:H|S)\. ?(?:(?:J|Con)\. ?)?(?:R|Res)?\.? ?\d{1,5})"
+"""The number of a bill or resolution at the start of a line."""
 
 _OF_BILLS = query_kinds(
     topic=(5, "every bill that does something about a subject", "grants to towns that replace lead pipes"),
@@ -36,6 +39,7 @@ _ROWS = (
         elsewhere="save pages of https://www.congress.gov/crs-product/NUMBER as Markdown with a browser's extension",
         format="samplers.sources.weak:CRS",
         known_by=KnownBy(lines=(r"^\*\*Report No\.:\*\*", r"^\| \*\*CRS Product ")),
+        unit=Unit(150_000, r"(?:Report No\.|CRS Product Number): ?([A-Z]{1,3}\d{4,6})"),
         queries=query_kinds(
             topic=(7, "background on a policy question", "options for paying for harbor dredging"),
             paraphrase=(4, "the same as a constituent would ask it", "why can't the state just lower the water bill"),
@@ -54,6 +58,7 @@ _ROWS = (
         known_by=KnownBy(
             roots=("FEDREG", "RULES", "RULE", "PRORULES", "PRORULE", "NOTICES", "NOTICE", "PRESDOCS", "PRESDOCU")
         ),
+        unit=Unit(600_000, r"\[FR Doc\. (\w+-\d+) Filed"),
         queries=query_kinds(
             topic=(4, "rules on a subject", "proposed limits on noise from delivery drones"),
             citation=(5, "a docket, a RIN, a part of the CFR that changed", "amendments to 99 CFR part 12"),
@@ -73,6 +78,7 @@ _ROWS = (
             roots=("bill", "resolution", "amendment-doc", "engrossed-amendment", "engrossedAmendment"),
             identifiers=("bill",),
         ),
+        unit=Unit(340_000, rf"{_MEASURE}$"),
         queries=_OF_BILLS,
     ),
     SourceSpec(
@@ -83,6 +89,7 @@ _ROWS = (
         by_path=True,
         format="samplers.sources.us_code",
         known_by=KnownBy(roots=("uscDoc",), identifiers=("usc",)),
+        unit=Unit(220_000, r"§ ?(\d[\w-]*)\. "),
         queries=query_kinds(
             citation=(7, "a section, or what stands at a cited place", "99 U.S.C. 4321(b)(2)"),
             definition=(3, "a term of art in one title", "What counts as a small vessel for harbor fees?"),
@@ -102,6 +109,7 @@ _ROWS = (
         reuses="us_code",
         format="samplers.sources.public_laws",
         known_by=KnownBy(roots=("pLaw",), identifiers=("pl", "pvtl")),
+        unit=Unit(56_000, r"(?:SEC\.|SECTION|Sec\.) (\d[\w-]*)\. "),
         queries=query_kinds(
             citation=(7, "a law by number, or what it changed", "section 12 of Public Law 140-7"),
             topic=(4, "what was enacted on a subject", "disaster aid for orchards enacted after the spring frost"),
@@ -118,6 +126,7 @@ _ROWS = (
         evidence=7_000,
         format="samplers.sources.hearings.reader",
         known_by=KnownBy(lines=(r"\[(?:House|Senate|Joint) Hearing, \d", r"\[Senate Hearing \d", r"^ *S\. Hrg\. \d")),
+        unit=Unit(250_000, r"\[((?:House|Senate|Joint) Hearing, \d+ Congress)\]"),
         queries=query_kinds(
             attribution=(6, "what a witness or member said", "what the pilots' witness said of night work"),
             topic=(5, "hearings on a subject", "testimony on broken elevators in public housing"),
@@ -134,6 +143,7 @@ _ROWS = (
         reuses="hearing_transcripts",
         format="samplers.sources.congressional_record.reader",
         known_by=KnownBy(lines=(r"\[Congressional Record (?:Volume|Vol\.)",)),
+        unit=Unit(630_000, r"\[(Congressional Record (?:Volume \d+|: [^\]\n]{1,60}))"),
         queries=query_kinds(
             attribution=(5, "who spoke for or against something", "senators who spoke against the lighthouse sale"),
             topic=(5, "a debate or statement on a subject", "floor debate on feeding pupils over the summer"),
@@ -153,6 +163,7 @@ _ROWS = (
                 r"<title>(?:House|Senate|Conference|Executive) Report \d",
             )
         ),
+        unit=Unit(1_300_000, r"\[((?:House|Senate|Conference) Report \d+-\d+)\]"),
         queries=query_kinds(
             authority=(5, "what a committee directs an agency to do", "Who is told to report on unused buoys?"),
             topic=(5, "why a bill was reported, its need", "reasons given for moving the seed bank"),
@@ -173,6 +184,7 @@ _ROWS = (
             roots=("CFRDOC", "CFRGRANULE", "PART", "ECFR", "DLPSTEXTCLASS", *(f"DIV{n}" for n in range(1, 10))),
             identifiers=("cfr",),
         ),
+        unit=Unit(190_000, r"(?:§+ ?|PART (?=\d+—))(\d[\w.-]*)"),
         queries=query_kinds(
             citation=(6, "a section or part", "99 CFR 123.45(a)"),
             definition=(4, "a regulatory term", "What is a hard-to-reach customer for meter readings?"),
@@ -192,6 +204,7 @@ _ROWS = (
         format="samplers.sources.weak:GAO",
         known_by=KnownBy(lines=(r'"gao_id"\s*:',)),
         elsewhere="gao.gov turns programs away. Take product records from https://www.gao.gov/products by hand",
+        unit=Unit(600),
         queries=query_kinds(
             topic=(8, "what was audited and found", "audit of spare parts for icebreakers"),
             paraphrase=(5, "a finding in plain words", "a department that cannot say where its laptops are"),
@@ -214,6 +227,7 @@ _ROWS = (
             pdf_names=("(?i)cbo|cost.?estimate",),
         ),
         elsewhere="cbo.gov publishes no listing for programs. Look under https://www.cbo.gov/cost-estimates",
+        unit=Unit(0, rf"{_MEASURE}(?:, |$)"),
         queries=query_kinds(
             amount=(7, "what a bill would cost or save", "ten-year cost of free school breakfasts"),
             citation=(5, "the estimate for a bill", "cost estimate for S. 9999, 131st Congress"),
@@ -234,6 +248,7 @@ _ROWS = (
         ),
         elsewhere="whitehouse.gov removes them with each administration. Take the PDFs from "
         "https://github.com/unitedstates/statements-of-administration-policy",
+        unit=Unit(21_000, rf"{_MEASURE} ?[-–—] "),
         queries=query_kinds(
             topic=(7, "the administration's view of a subject", "White House view of selling public lighthouses"),
             citation=(5, "the statement on a bill", "statement on H.R. 9999, 131st Congress"),

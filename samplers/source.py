@@ -23,6 +23,18 @@ class KnownBy(NamedTuple):
     pdf_names: tuple[str, ...] = ()
 
 
+class Unit(NamedTuple):
+    """What a document of the source never exceeds, so that one that has swallowed others is known.
+
+    `longest` is the length in characters, rounded up, of the longest that was read from real files, 0 for none.
+    `number` is a regular expression for what only begins a document, at the start of a line: the group is its number,
+    which the title of the document itself names.
+    """
+
+    longest: int = 0
+    number: str = ""
+
+
 class QueryKind(NamedTuple):
     """A kind of query as one source gets it: `weight` of 20, what its asker wants, and an example of no real document.
 
@@ -74,6 +86,7 @@ class SourceSpec:
     format: str = ""
     reader: str = ""
     known_by: KnownBy = field(default_factory=KnownBy)
+    unit: Unit = field(default_factory=Unit)
     citation_heavy: bool = False
     by_path: bool = False
     encoders: tuple[str, ...] = ()

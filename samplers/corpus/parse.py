@@ -1,5 +1,6 @@
 """A corpus as documents, with an account of what could not be read and of what was left out."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,8 @@ from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
 from samplers.corpus.shelf import Shelf, Texts
-from samplers.registry import DOCUMENTS, source_format
+from samplers.registry import DOCUMENTS, SOURCES, source_format
+from samplers.source import Unit
 from samplers.source_format import MAX_BYTES, Card, FileContent, SourceFormat
 
 QUARANTINE_LIMIT = 0.02
@@ -43,6 +45,8 @@ class Reading:
     cards: dict[str, Card] = field(default_factory=dict)
     shelf: Shelf = field(default_factory=Shelf)
     quarantined: list[tuple[str, str]] = field(default_factory=list)
+    swallowing: dict[str, str] = field(default_factory=dict)
+    """Documents that may hold others, by id: the number of the first other one, "" if only the length tells."""
     n_files: int = 0
     """Files that the source's reader was given."""
     n_empty: int = 0
@@ -103,11 +107,13 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset(), 
         reading.n_files = len(read)
         # Of two files with one id the first place wins, so they are taken in order, whoever read them.
         places: dict[str, str] = {}
+        unit = SOURCES.get(source, DOCUMENTS).unit
         for file in watched(read, len(read), "reading", "files"):
-            _take(reading, places, file, *_read(file, source, row, options))
+            _take(reading, places, unit, file, *_read(file, source, row, options))
         cards = _newest([card for _, card in sorted(reading.cards.items())], row)
         reading.n_superseded = len(places) - len(cards)
         reading.cards = {card.doc_id: card for card in cards}
+        reading.swallowing = {name: reading.swallowing[name] for name in reading.cards if name in reading.swallowing}
     reading.quarantined.sort()
     if whole:
         _stop_if_many(reading.quarantined, len(read), path)
@@ -158,7 +164,9 @@ def _bytes_of(file: CorpusFile, max_bytes: int) -> bytes:
     raise DocumentError(file.place, f"{size / 1e6:.0f} MB, more than the limit of {max_bytes / 1e6:.0f} MB")
 
 
-def _take(reading: Reading, places: dict[str, str], file: CorpusFile, content: FileContent | str, digest: str) -> None:
+def _take(
+    reading: Reading, places: dict[str, str], unit: Unit, file: CorpusFile, content: FileContent | str, digest: str
+) -> None:
     """Add to the reading what a file holds; `places` has the file of each document that was taken so far."""
     if isinstance(content, str):
         reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else content))
@@ -176,6 +184,8 @@ def _take(reading: Reading, places: dict[str, str], file: CorpusFile, content: F
         if known is None:
             reading.cards[document.doc_id] = reading.shelf.put(document, digest)
             places[document.doc_id] = file.place
+            if (other := swallowed(document, unit)) is not None:
+                reading.swallowing[document.doc_id] = other
         elif reading.shelf.document(known).sha256 == document.sha256:
             reading.n_duplicates += 1
         else:
@@ -190,6 +200,17 @@ def fault(document: Document) -> str:
     fields = {"title": document.title, "stratum": document.stratum, "family": document.family, "url": document.url}
     long = next((name for name, value in fields.items() if _is_long(value)), "")
     return f"its {long} is longer than {MAX_FIELD} characters or a line" if long else ""
+
+
+def swallowed(document: Document, unit: Unit) -> str | None:
+    """Return the number of the first other document in one, "" if only its length tells; None within what bounds it."""
+    own = f"{document.title} {document.doc_id}"
+    # A search for a newline takes a fiftieth of one that tries `^` at every character.
+    begun = re.finditer(rf"\n{unit.number}", document.text, re.M) if unit.number else ()
+    for number in (match[1].rstrip(".") for match in begun):
+        if not re.search(rf"(?<![\w.]){re.escape(number)}(?!\w)", own):
+            return number
+    return "" if 0 < unit.longest < len(document.text) else None
 
 
 def _is_long(value: str) -> bool:

@@ -26,6 +26,7 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
         "files_quarantined": len({place for place, _ in reading.quarantined}),
         "quarantined": [list(row) for row in reading.quarantined],
         "quarantine_reasons": _by_count(reasons),
+        "swallowing": [[name, reading.cards[name].n_characters, n] for name, n in reading.swallowing.items()],
         "documents": len(documents),
         "documents_equal": reading.n_duplicates,
         "documents_superseded": reading.n_superseded,
@@ -46,12 +47,14 @@ def readiness(reading: "Reading", clusters: Mapping[str, str]) -> dict[str, Any]
 def lines(report: Mapping[str, Any]) -> list[str]:
     """Return the report for a terminal."""
     lengths = ", ".join(f"{name} {n:,}" for name, n in report["length_quantiles"].items())
+    holding = [f"{doc}: {n:,} characters" + f", {at} begins in it" * bool(at) for doc, n, at in report["swallowing"]]
     return [
         f"files: {report['files']:,} read, {report['files_empty']:,} of them empty and "
         f"{report['files_quarantined']:,} quarantined",
         *_indented(report["quarantine_reasons"]),
         f"files of other kinds: {sum(report['files_ignored'].values()):,}",
         *_indented(report["files_ignored"]),
+        *([f"documents that may hold others: {len(holding):,}", *_shown(holding)] if holding else []),
         f"documents: {report['documents']:,} in {report['families']:,} families, {report['sections']:,} sections, "
         f"{report['characters']:,} characters ({report['coverage']:.1%} of what the files say)",
         *_indented({f"characters left out: {reason}": n for reason, n in report["left_out"].items()}),
@@ -76,5 +79,9 @@ def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _indented(counts: Mapping[str, int]) -> Sequence[str]:
-    rows = [f"  {n:,} {name}" for name, n in counts.items()]
+    return _shown(f"{n:,} {name}" for name, n in counts.items())
+
+
+def _shown(each: Iterable[str]) -> Sequence[str]:
+    rows = [f"  {row}" for row in each]
     return [*rows[:N_SHOWN], f"  and {len(rows) - N_SHOWN} more"] if len(rows) > N_SHOWN else rows

@@ -7,8 +7,8 @@ import pytest
 from runner.base.errors import InputError
 from runner.base.records import Document
 from samplers.corpus import parse as reading_module
-from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus
-from samplers.registry import source_format
+from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus, swallowed
+from samplers.registry import SOURCES, source_format
 from samplers.source_format import FileContent, SourceFormat
 from tests.support.reader_goldens import fixtures
 from tests.support.small_bills import in_folder, numbered
@@ -48,6 +48,44 @@ def test_an_equal_document_is_dropped_and_another_text_of_one_id_quarantined(tmp
     assert reading.n_duplicates == 1
     expected = "its id has another text (BILLS-117hr1ih was read from bill-001.xml)"
     assert reading.quarantined == [("z/other.xml", expected)]
+
+
+SWALLOWED = {
+    "crs_reports": ("CRS R11111: Oil", "Report No.: R22222", "R22222"),
+    "federal_register": ("Rule 2031-11111", "[FR Doc. 2031-22222 Filed 5-4-31]", "2031-22222"),
+    "bills": ("H.R. 1 (117th Congress)", "H. R. 22", "H. R. 22"),
+    "us_code": ("§ 1. Oil (9 U.S.C.)", "§ 22a. Lamps", "22a"),
+    "public_laws": ("Section 1, Public Law 140-7", "SEC. 22. LAMPS.", "22"),
+    "hearing_transcripts": ("Hearing (131st Congress)", "[House Hearing, 131 Congress]", "House Hearing, 131 Congress"),
+    "congressional_record": (
+        "195 Cong. Rec.",
+        "[Congressional Record Volume 195, 1]",
+        "Congressional Record Volume 195",
+    ),
+    "committee_reports": ("House Report 131-1", "[House Report 131-22]", "House Report 131-22"),
+    # An appendix that begins its part's first section; a statement over a second measure or another than its name.
+    "ecfr_and_cfr": ("Appendix A to Part 1—Oil (91 CFR Part 1)", "§ 1.22 Lamps.", "1.22"),
+    "cbo_cost_estimates": ("CBO cost estimate: H.R. 1, Oil", "S. 22, Lamps", "S. 22"),
+    "statements_of_administration_policy": ("Statement: H.R. 1 – Oil", "H.R. 22 – Lamps", "H.R. 22"),
+}
+"""A document's title, the line in it that begins another, and the other's number."""
+
+
+@pytest.mark.parametrize("source", [name for name, spec in SOURCES.items() if spec.trigger_order])
+def test_a_document_that_holds_another_or_exceeds_its_kind_is_known(source):
+    unit = SOURCES[source].unit
+    title, line, number = SWALLOWED.get(source, ("GAO-1", "", ""))
+    held = f"Words.\n{line}\nWords."
+    within = "x" * (unit.longest or 1)
+    for name, text, expected in [
+        (title, "Words.", None),
+        (title, f"Words of {line}\nWords.", None),
+        (title, held, number or None),
+        (f"{title}; {number}", held, None),  # its own number may stand there again
+        (title, within, None),
+        (title, f"{within}x", "" if unit.longest else None),
+    ]:
+        assert swallowed(Document("d", text, name, "", "", ""), unit) == expected
 
 
 def test_up_to_two_percent_may_be_unreadable(tmp_path):

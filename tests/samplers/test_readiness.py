@@ -3,9 +3,10 @@ from collections import Counter
 
 from runner.base.records import Document, Section, Span
 from samplers.corpus.near_duplicates import near_duplicates
-from samplers.corpus.parse import Reading
+from samplers.corpus.parse import Reading, read_corpus
 from samplers.corpus.readiness import lines, readiness
 from samplers.corpus.shelf import Shelf
+from tests.support.small_bills import in_folder, numbered
 
 
 def document(n: int, text: str, stratum: str = "a", status: str = "") -> Document:
@@ -51,6 +52,19 @@ def test_near_duplicates_are_counted_beyond_the_first_of_each_cluster():
     report = report_of(documents)
     assert report["near_duplicate_rate"] == 0.3
     assert report["near_duplicate_clusters"] == 1
+
+
+def test_documents_that_may_hold_others_are_named(tmp_path):
+    files = {"a.xml": numbered(1, "x" * 340_001), "b.xml": numbered(2), "c.xml": numbered(3, "</text><text>H. R. 22")}
+    found = read_corpus(in_folder(tmp_path, files), "bills")
+    report = readiness(found, near_duplicates(found.texts))
+    (long, n_long, none), (short, n_short, other) = report["swallowing"]
+    assert (long, none, short, other) == ("BILLS-117hr1ih", "", "BILLS-117hr3ih", "H. R. 22")
+    said = "\n".join(lines(report))
+    assert (
+        f"may hold others: 2\n  {long}: {n_long:,} characters\n  {short}: {n_short:,} characters, H. R. 22 beg" in said
+    )
+    assert "may hold" not in "\n".join(lines(report_of([document(0, LONG)])))
 
 
 def test_a_report_is_plain_json_and_its_lines_say_the_same():
