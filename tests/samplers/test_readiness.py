@@ -55,7 +55,7 @@ def test_near_duplicates_are_counted_beyond_the_first_of_each_cluster():
 
 
 def test_documents_that_may_hold_others_are_named(tmp_path):
-    files = {"a.xml": numbered(1, "x" * 340_001), "b.xml": numbered(2), "c.xml": numbered(3, "</text><text>H. R. 22")}
+    files = {"a.xml": numbered(1, "x" * 340_001), "b.xml": numbered(2), "c.xml": numbered(3, "x</text><text>H. R. 22")}
     found = read_corpus(in_folder(tmp_path, files), "bills")
     report = readiness(found, near_duplicates(found.texts))
     (long, n_long, none), (short, n_short, other) = report["swallowing"]
