@@ -21,8 +21,8 @@ KINDS: dict[str, tuple[Kind, int, int]] = {
     "kills": (kills.trials, 475, 10),
     "flips": (files.flips, 2_000, 200),
     "faults": (faults.trials, 500, 25),
-    "index kills": (indexes.kills, 60, 15),
-    "index disks": (indexes.full_disks, 20, 10),
+    "index kills": (indexes.kills, 60, 5),
+    "index disks": (indexes.full_disks, 20, 5),
     **{f"mutations of {source}": (files.mutations(source), 5_000, 250) for source in READERS},
 }
 """How each kind runs, the count that a soak ends at, and how many trials share a process."""
