@@ -7,16 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from runner.base.canonical import sha256
 from runner.base.errors import DocumentError, InputError
 from runner.base.progress import watched
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
+from samplers.corpus.outcome import Outcome, outcomes
 from samplers.corpus.recognise import NOT_ITS_SOURCE, named_elsewhere
 from samplers.corpus.shelf import Shelf, Texts
 from samplers.registry import DOCUMENTS, SOURCES, source_format
 from samplers.source import Unit
-from samplers.source_format import MAX_BYTES, Card, FileContent, SourceFormat
+from samplers.source_format import MAX_BYTES, Card, SourceFormat
 
 QUARANTINE_LIMIT = 0.02
 """Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
@@ -108,8 +108,9 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset(), 
         # Of two files with one id the first place wins, so they are taken in order, whoever read them.
         places: dict[str, str] = {}
         unit = SOURCES.get(source, DOCUMENTS).unit
-        for file in watched(read, len(read), "reading", "files"):
-            _take(reading, places, unit, file, *_read(file, source, row, options))
+        held = zip(read, outcomes(source, options, read), strict=True)
+        for file, outcome in watched(held, len(read), "reading", "files"):
+            _take(reading, places, unit, file, outcome)
         cards = _newest([card for _, card in sorted(reading.cards.items())], row)
         reading.n_superseded = len(places) - len(cards)
         reading.cards = {card.doc_id: card for card in cards}
@@ -138,36 +139,9 @@ def _few(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:N_NAMED]
 
 
-def _read(file: CorpusFile, source: str, row: SourceFormat, options: frozenset[str]) -> tuple[FileContent | str, str]:
-    """Return the documents of a file and the digest of its bytes, or the reason why it cannot be read and ""."""
-    try:
-        data = _bytes_of(file, row.max_bytes)
-    except DocumentError as error:
-        return error.reason, ""
-    try:
-        return row.read(data, file.place, options), sha256(data)
-    except DocumentError as error:
-        return named_elsewhere(data, file.place, source) or error.reason, ""
-    except MemoryError:
-        return "needs more memory than there is", ""
-    except RecursionError:
-        return "nested too deep", ""
-
-
-def _bytes_of(file: CorpusFile, max_bytes: int) -> bytes:
-    """Return the file's bytes; one that declares or has more than the source allows is refused, the former unread."""
-    size = file.size
-    if size <= max_bytes:
-        data = file.load()
-        if (size := len(data)) <= max_bytes:
-            return data
-    raise DocumentError(file.place, f"{size / 1e6:.0f} MB, more than the limit of {max_bytes / 1e6:.0f} MB")
-
-
-def _take(
-    reading: Reading, places: dict[str, str], unit: Unit, file: CorpusFile, content: FileContent | str, digest: str
-) -> None:
+def _take(reading: Reading, places: dict[str, str], unit: Unit, file: CorpusFile, outcome: Outcome) -> None:
     """Add to the reading what a file holds; `places` has the file of each document that was taken so far."""
+    content = outcome.content
     if isinstance(content, str):
         reading.quarantined.append((file.place, _OUTSIDE if file.leads_out else content))
         return
@@ -182,7 +156,7 @@ def _take(
             continue
         known = reading.cards.get(document.doc_id)
         if known is None:
-            reading.cards[document.doc_id] = reading.shelf.put(document, digest)
+            reading.cards[document.doc_id] = reading.shelf.put(document, outcome.digest)
             places[document.doc_id] = file.place
             if (other := swallowed(document, unit)) is not None:
                 reading.swallowing[document.doc_id] = other

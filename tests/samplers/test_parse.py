@@ -6,6 +6,7 @@ import pytest
 
 from runner.base.errors import InputError
 from runner.base.records import Document
+from samplers.corpus import outcome
 from samplers.corpus import parse as reading_module
 from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus, swallowed
 from samplers.registry import SOURCES, source_format
@@ -159,7 +160,8 @@ def planted(monkeypatch):
 
     def plant(**fields: object) -> None:
         row = SourceFormat(lines_reader, suffixes=(".txt", ".text"), **fields)
-        monkeypatch.setattr(reading_module, "source_format", lambda _: row)
+        for module in (reading_module, outcome):
+            monkeypatch.setattr(module, "source_format", lambda _: row)
 
     return plant
 

@@ -1,0 +1,109 @@
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from multiprocessing import parent_process
+from pathlib import Path
+
+import pytest
+
+from runner.base.places import CHECKOUT
+from samplers.corpus import outcome
+from samplers.corpus.inputs import CorpusFile, corpus_files
+from samplers.corpus.outcome import Outcome
+from tests.samplers.test_inputs import in_database, in_zip
+from tests.support.reader_goldens import fixtures
+from tests.support.small_bills import in_folder
+
+in_process = outcome._all
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Bills twice, so that the second half holds duplicates, and a damaged one."""
+    files = {f"{n}-{path.name}": path.read_bytes() for n in range(2) for path in fixtures("bills")}
+    return in_folder(tmp_path / "bills", files | {"damaged.xml": b"<bill>"})
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Makes any corpus large and each file a batch."""
+    monkeypatch.setattr(outcome, "SMALL", 0)
+    monkeypatch.setattr(outcome, "BATCH", 1)
+    monkeypatch.setattr(outcome.os, "cpu_count", lambda: 2)
+    return monkeypatch
+
+
+def found(folder: Path) -> list[Outcome]:
+    with corpus_files(folder, "bills_documents") as files:
+        return list(outcome.outcomes("bills", frozenset(), files))
+
+
+def elsewhere(source: str, options: frozenset[str], files: Sequence[CorpusFile]) -> list[Outcome]:
+    assert parent_process() is not None
+    return in_process(source, options, files)
+
+
+def dies(*_: object) -> None:
+    os._exit(9)
+
+
+def dies_at_the_third(source: str, options: frozenset[str], files: Sequence[CorpusFile], seen=[]) -> list[Outcome]:  # noqa: B006  # type: ignore[no-untyped-def]
+    seen.append(files)
+    return elsewhere(source, options, files) if len(seen) < 3 else os._exit(9)
+
+
+def hangs(source: str, options: frozenset[str], files: Sequence[CorpusFile]) -> list[Outcome]:
+    if not files[0].place.startswith("0-"):
+        time.sleep(60)
+    return elsewhere(source, options, files)
+
+
+@pytest.mark.parametrize("laid_down", [lambda place, _: place / "bills", in_zip, in_database])
+@pytest.mark.parametrize("read", [elsewhere, dies, dies_at_the_third])
+def test_two_processes_find_what_one_finds_even_if_they_die(folder, tmp_path, beside, laid_down, read):
+    corpus = laid_down(tmp_path, {path.name: path.read_bytes() for path in folder.iterdir()})
+    with beside.context() as small:
+        small.setattr(outcome, "SMALL", 10**9)
+        small.setattr(outcome, "ProcessPoolExecutor", None)
+        alone = found(corpus)
+    if read is elsewhere:
+        beside.setattr(outcome, "outcome", None)
+    beside.setattr(outcome, "_all", read)
+    assert found(corpus) == alone
+
+
+def test_who_stops_does_not_wait_for_the_file_that_a_process_is_at_and_ends_it(folder, beside):
+    pools, begin = [], outcome.ProcessPoolExecutor
+    beside.setattr(outcome, "ProcessPoolExecutor", lambda *a, **b: pools.append(begin(*a, **b)) or pools[-1])
+    beside.setattr(outcome, "_all", hangs)
+    with corpus_files(folder, "bills_documents") as files:
+        outcomes = outcome.outcomes("bills", frozenset(), files)
+        next(outcomes)
+        started, began = list(pools[0]._processes), time.monotonic()
+        outcomes.close()
+    assert started
+    assert time.monotonic() - began < 5
+    for number in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
+
+
+SCRIPT = """
+from pathlib import Path
+from samplers.corpus import outcome
+from samplers.corpus.parse import read_corpus
+
+outcome.SMALL = 0
+print(len(read_corpus(Path({folder!r}), "bills", whole=False).documents))
+"""
+
+
+def test_a_script_without_a_guard_is_not_run_again_by_the_processes(folder, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(folder=str(folder)))
+    paths = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=paths, check=True)
+    assert len(done.stdout.splitlines()) == 1
+    assert [line for line in done.stderr.splitlines() if not line.startswith("reading ")] == []
