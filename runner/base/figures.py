@@ -1,10 +1,12 @@
-"""Figures as text: fixed places, signs, shares, and no finer than an interval allows."""
+"""Figures as text: fixed places, signs and shares."""
 
-import math
 import re
 
 from runner.base.canonical import JSON
 from runner.base.records import SCORE_UNIT
+
+PLACES = 3
+"""Of every score and difference, so that levels subtract to the differences beside them."""
 
 MOST_PLACES = 4
 """What thresholds compare."""
@@ -65,41 +67,25 @@ def gain_text(value: float) -> str:
 
 def texts(mean: float, low: float, high: float, bar: float) -> list[str]:
     """Return a mean and the ends of its interval, each so that it shows its side of 0 and of the bar."""
-    return [figure_beside_bar(each, bar, low, high) for each in (mean, low, high)]
+    return [figure_beside_bar(each, bar) for each in (mean, low, high)]
 
 
-def figure_beside_bar(value: float, bar: float, low: float, high: float) -> str:
-    """Return a difference with its sign, at the places that its interval allows and as many more as show its side.
+def figure_beside_bar(value: float, bar: float, fewest: int = PLACES) -> str:
+    """Return a difference with its sign, at `fewest` places and as many more as show its side.
 
     Its side of 0 and of `bar`, at no more than the four places that are compared. A value at the bar reads as the bar.
 
-    >>> [figure_beside_bar(value, 0.02, -0.03, 0.07) for value in (0.0372, 0.0194, -0.004)]
-    ['+0.04', '+0.019', '-0.004']
+    >>> [figure_beside_bar(value, 0.02) for value in (0.0372, 0.0194, 0.01996, -0.0004)]
+    ['+0.037', '+0.019', '+0.0200', '-0.0004']
     """
     sides = _sides(round4(value), bar)
-    # From as few places as the interval allows, up to the first that shows the value's own side.
-    fitting = range(places_allowed(low, high), MOST_PLACES)
-    digits = next((number for number in fitting if _sides(round(value, number), bar) == sides), MOST_PLACES)
+    digits = next((n for n in range(fewest, MOST_PLACES) if _sides(round(value, n), bar) == sides), MOST_PLACES)
     shown = round(round4(value) if digits == MOST_PLACES else value, digits)
     return f"{shown:+.{digits}f}" if shown else f"{0:.{digits}f}"
 
 
 def _sides(value: float, bar: float) -> tuple[bool, ...]:
     return value > 0, value < 0, value > bar, value < bar
-
-
-def places_allowed(low: float, high: float) -> int:
-    """Return how many places of a figure its interval allows: two digits of the half width, one if they are 36 or more.
-
-    At least one place and at most four; for an interval without width two if its ends take no more, else four.
-    """
-    half = abs(high - low) / 2
-    if half < 10.0**-MOST_PLACES:
-        return 2 if low == high == round(low, 2) else MOST_PLACES
-    # The first digit of the half width and its power of ten.
-    exponent = math.floor(math.log10(half))
-    first = half / 10.0**exponent
-    return max(1, min(MOST_PLACES, -exponent + (1 if first < 3.55 else 0)))
 
 
 WHOLE = 2.0**53
@@ -161,17 +147,3 @@ def said(sentence: str) -> str:
 def per_query(value: int) -> str:
     """Return a per-query score, an integer of 1e-9, at two places."""
     return places(value / SCORE_UNIT, 2)
-
-
-def fitting(value: float, low: float, high: float) -> str:
-    """Return a figure at the places that its interval allows.
-
-    >>> fitting(0.5234, 0.41, 0.63), fitting(0.5234, 0.52, 0.53), fitting(0.5, 0.5, 0.5), fitting(0.125, 0.125, 0.125)
-    ('0.52', '0.523', '0.50', '0.1250')
-    """
-    return places(value, places_allowed(low, high))
-
-
-def fitting_signed(value: float, low: float, high: float) -> str:
-    """Return the same as `fitting`, with the sign as text; none if it rounds to zero."""
-    return signed(value, places_allowed(low, high))

@@ -198,7 +198,7 @@ def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, 
 
 def expected_text(gain: float, cost: float) -> str:
     """Return an expected gain, which has no interval, at two places, unless the cost is nearer."""
-    return figure_beside_bar(gain, cost, gain - 0.05, gain + 0.05)
+    return figure_beside_bar(gain, cost, fewest=2)
 
 
 def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:

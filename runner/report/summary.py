@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.base.canonical import JSON
 from runner.base.errors import InputNeeded
-from runner.base.figures import figure_beside_bar, fitting, p_and_bar, texts, whole_percent
+from runner.base.figures import PLACES, figure_beside_bar, p_and_bar, texts, whole_percent
 from runner.base.places import DRIVER
 from runner.base.terminal import table, terminal_width
 from runner.decide.decide import decision_sentence
@@ -87,14 +87,14 @@ def _incumbent_table(results: Results, width: int) -> list[str]:
 def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     """Return a cell's columns beside its name; differences show their side of 0 and of the rule."""
     ndcg, recall = row.scores["ndcg@10"], row.scores["recall@10"]
-    score, recalled = (fitting(one.mean, one.low, one.high).replace("\u2212", "-") for one in (ndcg, recall))
+    score, recalled = (f"{one.mean:.{PLACES}f}" for one in (ndcg, recall))
     if row.test is None or row.recall_bound is None:
         return score, "baseline", "", recalled, row.gate.verdict
     gain, change = row.differences["ndcg@10"].mean, row.differences["recall@10"].mean
     low, high = interval_of(row.test)
     gained, least, most = texts(gain, low, high, plan.rule.min_gain)
     alone = "" if row.test.simultaneous else "*"
-    changed = figure_beside_bar(change, -plan.rule.max_recall_loss, row.recall_bound.low, row.recall_bound.high)
+    changed = figure_beside_bar(change, -plan.rule.max_recall_loss)
     p, bar = row.test.p_gain, row.test.bar
     claimed = "" if p is None or bar is None else " / ".join(p_and_bar(p, bar))
     if row.loss is not None:

@@ -202,19 +202,19 @@ def test_one_strip_a_cell_shows_the_null_that_it_fails_or_is_least_above():
     second["gate"]["verdict"] = "fail"
     shown = gate_rows(page_of(results), "Every cell against its nearest null")
     assert len(shown) == len(results["cells"])
-    assert f"; {first['gate']['nulls'][2]['name']}: +0.01 from" in text_of(shown[first["cell"]])
-    assert f"; {second['gate']['nulls'][3]['name']}: +0.5" in text_of(shown[second["cell"]])
+    assert f"; {first['gate']['nulls'][2]['name']}: +0.010 from" in text_of(shown[first["cell"]])
+    assert f"; {second['gate']['nulls'][3]['name']}: +0.500" in text_of(shown[second["cell"]])
     assert sum('class="short"' in item for item in shown.values()) == 1
 
 
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"mean": 0.12, "delta": -0.38}, "5 of 5 nulls passed; permuted qrels: −0.38 from the null's 0.12, p 0.0005"),
+        ({"mean": 0.12, "delta": -0.38}, "5 of 5 nulls passed; permuted qrels: −0.380 from the null's 0.120, p 0.0005"),
         ({"verdict": "fail", "p": 0.21}, "4 of 5 nulls passed; permuted qrels: * p 0.21; p is above 0.05"),
         (
             {"verdict": "fail", "p": 0.06, "mean": 0.52, "delta": -0.02},
-            "−0.02 from the null's 0.52, p 0.060; p is above 0.05 and less than 0.05 above the null",
+            "−0.020 from the null's 0.520, p 0.060; p is above 0.05 and less than 0.05 above the null",
         ),
         ({"verdict": "insufficient", "p": 1 / 6}, "4 of 5 * p 0.17; a clearly better engine would not pass it either"),
     ],

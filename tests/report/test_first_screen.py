@@ -3,7 +3,6 @@
 import pytest
 from lxml import html as markup
 
-from runner.base.figures import fitting
 from runner.decide.decide import UNATTENDED
 from runner.report.sentences import command, headline, lead
 from tests.support.example_results import decision
@@ -73,7 +72,7 @@ def test_each_cell_is_called_what_was_decided_of_it():
     assert headline(results, switched).startswith("Switch to ")
     assert words_of(results, switched)[candidate(results)] == "chosen"
     assert words_of(results, kept)[results.plan.baseline] == "baseline, kept"
-    assert "nobody chose, so the tool switched" in lead(
+    assert "so the tool switched, as nobody chose" in lead(
         results, decided(results, candidate(results), decided_by=UNATTENDED)
     )
     assert command(results, switched, "pse").endswith(" --confirm")
@@ -98,7 +97,7 @@ def test_every_figure_of_the_table_is_that_of_the_results():
         texts = [cell.text_content() for cell in line]
         scores = [row.scores[name] for name in ("ndcg@10", "recall@10", "mrr")]
         assert texts[:2] == [*row.cell.split(" x ")]
-        assert [texts[2], texts[5], texts[6]] == [fitting(one.mean, one.low, one.high) for one in scores]
+        assert [texts[2], texts[5], texts[6]] == [f"{one.mean:.3f}" for one in scores]
         if row.test is None:
             assert (texts[3], line.get("class")) == ("", "base")
         else:
@@ -127,8 +126,8 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
     assert set(anchors) <= {*shown(cut).xpath("//@id")}
     assert anchors[0] == "judges"
     assert "chunks" not in anchors  # the verdict says it
-    assert "The baseline never embeds 38 % of its tokens" in lead(cut, None)
-    assert "tokens" not in lead(results, None)
+    assert "never reads 38 % of its text" in lead(cut, None)
+    assert "never reads" not in lead(results, None)
     demo = results.plan.model_copy(update={"source": "demo"})
     assert "limits" in [anchor for anchor, _ in doubts(results.model_copy(update={"plan": demo}))]
     whole = truncated(results, {results.plan.baseline: 0.0, best: 0.0})
@@ -152,14 +151,14 @@ def test_cells_that_return_the_same_lists_are_named_as_one():
 @pytest.mark.parametrize(
     ("of", "words"),
     [
-        ({}, "One model (judge-model-1) graded; judge-model-2-2026 read 400 of 4,180 pairs again."),
+        ({}, "One model (judge-model-1) graded the pairs; judge-model-2-2026 read 400 of 4,180 pairs again."),
         (
             {"wrote": ["m"], "graded": ["m"], "read_again": ["m"]},
-            "One model (m) wrote the queries, graded and read again.",
+            "One model (m) wrote the queries, graded the pairs and read a share again",
         ),
         (
             {"wrote": ["m", "people"], "graded": ["m"], "read_again": []},
-            "(m) wrote queries and graded; nobody read a pair",
+            "(m) wrote queries and graded the pairs; nobody read one again.",
         ),
         ({"graded": ["people"], "read_again": [], "read_twice": 0}, "2 judges, no pair read twice."),
     ],
@@ -171,7 +170,7 @@ def test_the_first_doubt_says_whose_labels_they_are(of, words):
 
 def test_source_documents_that_the_judge_missed_are_named_and_checks_that_fail_are_said():
     results = full_results()
-    missed = "2 of 28 source documents (q03, q07) are graded below relevant; a second reader calls 1 of them relevant."
+    missed = "What q03, q07 were written from is graded not relevant; a second reader calls 1 of them relevant."
     assert doubts(results)[1][1] == missed
     second = results.judging.seconds[0].model_copy(update={"copied": 300})
     panel = results.judging.model_copy(update={"seconds": [second]})
@@ -186,4 +185,4 @@ def test_tokens_that_the_rival_never_reads_are_a_doubt_and_no_explanation():
     few = only(results, results.plan.baseline, candidate(results))
     cut = truncated(few, {results.plan.baseline: 0.0, candidate(results): 0.3})
     assert dict(doubts(cut))["chunks"].startswith("30 % of ")
-    assert "tokens" not in lead(cut, None)
+    assert "never reads" not in lead(cut, None)

@@ -32,11 +32,11 @@ def test_no_line_is_wider_than_the_terminal_it_is_made_for():
     assert max(map(len, run_summary(found).splitlines())) <= WIDTH
 
 
-def test_figures_are_no_finer_than_their_intervals_allow_and_carry_their_sign(found):
+def test_figures_have_three_places_and_carry_their_sign(found):
     _, better, *_ = table_of(found)
-    assert "0.53 " in better
-    assert "+0.03 [-0.02, +0.08]" in better
-    assert "  0.5 / 0.04  0.61 (+0.010)  pass" in better
+    assert "0.530 " in better
+    assert "+0.030 [-0.020, +0.080]" in better
+    assert "  0.5 / 0.04  0.610 (+0.010)  pass" in better
     assert "0.5300" not in better
 
 
@@ -50,7 +50,7 @@ def test_where_no_cell_has_a_p_there_is_no_column_for_it(found):
     ]
     head, better, *_ = table_of(found.model_copy(update={"cells": cells}))
     assert head.split() == ["cell", "nDCG@10", "difference", "Recall@10", "gate"]
-    assert "+0.03 [-0.02, +0.08]  0.61 (+0.010)  pass" in better
+    assert "+0.030 [-0.020, +0.080]  0.610 (+0.010)  pass" in better
 
 
 def test_an_interval_that_does_not_allow_for_the_other_cells_is_marked():
