@@ -1,5 +1,6 @@
 """Documents of the Federal Register by its API, no key: listed in slices of time, since results are capped."""
 
+import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from urllib.parse import urlencode
@@ -63,6 +64,12 @@ def documents(client: Client, request: FetchRequest, say: Say) -> list[Item]:
     items = [item for item in listed if item]
     say(f"listed {len(items):,} documents; {len(listed) - len(items):,} without a text in XML")
     return items
+
+
+def document_of(client: Client, doc_id: str) -> Item | None:
+    """Return the file of a document by its id, "FR-2013-27337"; the API is asked for the day that its address has."""
+    number = re.fullmatch(f"FR-({_NUMBER})", doc_id)
+    return listing(client, f"{_API}/{number[1]}.json?{urlencode(_FIELDS)}", _Document).item if number else None
 
 
 def _published(client: Client, types: list[str], first: date, last: date) -> Iterator[_Document]:

@@ -136,7 +136,12 @@ class Downloads:
         report = self.report
         items: dict[Item, dict[str, str]] = {}
         for doc_id, digest in sorted(request.documents.items()):
-            if item := self.feed.file_of(doc_id):
+            try:
+                item = self.feed.found(self.client, doc_id) if self.feed.found else self.feed.file_of(doc_id)
+            except Refused as error:
+                report.missing.append((doc_id, str(error)))
+                continue
+            if item:
                 items.setdefault(item, {})[doc_id] = digest
             else:
                 report.missing.append((doc_id, "its id leads to no file of the publisher"))

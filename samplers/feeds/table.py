@@ -19,14 +19,15 @@ _ALL = (*_DATES, "congress")
 class Feed(NamedTuple):
     """A way to list files, and which of since, until and congress narrow it.
 
-    `file_of` is the file that a document's id leads to, None for none. `per_file` is the documents counted on from a
-    file, a number set low.
+    `file_of` is the file that a document's id leads to, None for none; a feed whose addresses say more than ids do
+    asks the publisher, by `found`. `per_file` is the documents counted on from a file, a number set low.
     """
 
     listed: Callable[[Client, FetchRequest, Say], Iterable[Item]]
     file_of: Callable[[str], Item | None]
     takes: tuple[str, ...] = ()
     per_file: int = 1
+    found: Callable[[Client, str], Item | None] | None = None
 
 
 FEEDS: Mapping[str, Feed] = {
@@ -34,7 +35,7 @@ FEEDS: Mapping[str, Feed] = {
     "public_laws": Feed(partial(bulk, "PLAW", LAWS), partial(first_item, LAWS), ("congress",), per_file=4),
     # Titles of the Code have some 900 sections, but a sample from three titles would not be of the Code.
     "us_code": Feed(olrc.titles, olrc.title_with, per_file=30),
-    "federal_register": Feed(federal_register.documents, lambda _: None, _DATES),
+    "federal_register": Feed(federal_register.documents, lambda _: None, _DATES, found=federal_register.document_of),
     # A part of title 1 has ten sections, but a sample should come from more parts than it needs.
     "ecfr_and_cfr": Feed(ecfr.parts, ecfr.part_with, ("until",), per_file=5),
     "hearing_transcripts": Feed(partial(prints, "CHRG"), PRINT.item, _ALL),

@@ -1,6 +1,9 @@
 """Every character of a file is text or left out for a reason, with every option, for fixtures and for real files."""
 
+import random
+
 import pytest
+from lxml import etree
 
 from runner.base.errors import DocumentError
 from samplers.registry import source_format
@@ -26,6 +29,28 @@ def test_every_character_of_a_fixture_is_text_or_left_out_for_a_reason(source, p
         check(source, path)
     except DocumentError as error:
         pytest.skip(f"refused: {error.reason}")
+
+
+RENAMED = "P HD E SU FTNT FTREF SECTION SECTNO REGTEXT PART AMDPAR EXTRACT GPOTABLE ROW BOXHD SIG SUBJECT SUM RULE AUTH"
+
+REGISTER = [path for source, path in CASES if source == "federal_register" and not path.name.startswith("BILLS")]
+
+
+@pytest.mark.parametrize("path", REGISTER, ids=lambda path: path.name)
+def test_every_character_is_accounted_for_whatever_the_elements_of_the_register_are_called(path, tmp_path):
+    draw, n_read = random.Random(6), 0
+    for _ in range(40):
+        root = etree.fromstring(path.read_bytes())
+        for element in root.iterdescendants(etree.Element):
+            if draw.random() < 0.15:
+                element.tag = draw.choice(RENAMED.split())
+        (tmp_path / path.name).write_bytes(etree.tostring(root))
+        try:
+            check("federal_register", tmp_path / path.name)
+        except DocumentError:
+            continue  # refused, as where its number is gone
+        n_read += 1
+    assert n_read > 10
 
 
 @pytest.mark.shared

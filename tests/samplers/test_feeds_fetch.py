@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -59,7 +60,7 @@ def _site(monkeypatch):
         for name in NAMES:
             site.at(place(name), as_xml(content(name)))
             site.at(again_place(name), as_xml(content(name)))
-        lead({"www.govinfo.gov": site.url}, monkeypatch.setattr)
+        lead(dict.fromkeys(("www.govinfo.gov", "www.federalregister.gov"), site.url), monkeypatch.setattr)
         yield site
 
 
@@ -312,6 +313,13 @@ def test_a_run_killed_in_mid_download_is_finished_with_the_same_files(run, site,
     assert not any("json" in path for path in site.paths)
 
 
+def test_two_runs_at_once_fetch_each_file_once(run, site, tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(lambda _: run(), range(2)))
+    assert sorted((report.n_fetched, report.n_kept) for report in reports) == [(0, 5), (5, 0)]
+    assert sorted(asked(site)) == sorted(row["path"] for row in rows(tmp_path / "out")) == sorted(NAMES)
+
+
 # --- a manifest's documents -------------------------------------------------------------------------------------
 
 
@@ -332,6 +340,22 @@ def test_a_manifest_s_documents_come_again_are_verified_and_then_checked_where_t
     report = run(documents=digests(*NAMES[:3]))
     assert not site.requests
     assert (report.n_kept, report.n_fetched) == (3, 0)
+
+
+def test_documents_of_the_federal_register_come_again_by_the_day_that_its_api_tells(run, site):
+    number, data = "2031-10070", (DATA.parent / "federal_register" / "2031-10070.xml").read_bytes()
+    row = {"publication_date": "2031-06-13", "full_text_xml_url": "https://www.federalregister.gov/x.xml"}
+    for other, has_text in [(number, True), ("2031-1", False)]:
+        text = row if has_text else row | {"full_text_xml_url": None}
+        site.calls(f"/api/v1/documents/{other}.json", lambda _, o=other, t=text: as_json(t | {"document_number": o}))
+    site.at(f"/documents/full_text/xml/2031/06/13/{number}.xml", as_xml(data))
+    (document,) = source_format("federal_register").read(data, f"{number}.xml", frozenset()).documents
+    wanted = {document.doc_id: document.sha256} | dict.fromkeys(["FR-2031-1", "FR-2031-2", "no number"], "0" * 64)
+    report = run(source="federal_register", documents=wanted)
+    assert (report.same, report.changed) == ({f"FR-{number}"}, [])
+    reasons = dict(report.missing)
+    assert "HTTP 404" in reasons["FR-2031-2"]
+    assert all("leads to no file" in reasons[name] for name in ("FR-2031-1", "no number"))
 
 
 def test_documents_that_are_gone_unreadable_or_somebody_else_s_are_missing_by_name(run, site):

@@ -1,10 +1,15 @@
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.base.places import CHECKOUT
 from samplers.corpus.near_duplicates import PRICE_OF_PAIR, SHORTEST, jaccard, near_duplicates
+from tests.support.small_bills import in_folder, numbered
 
 VOCABULARY = [f"word{n}" for n in range(5_000)]
 
@@ -103,6 +108,30 @@ def test_the_order_of_documents_does_not_matter_and_every_document_is_in_one_clu
     assert near_duplicates(dict(shuffled)) == clusters
     assert list(clusters) == sorted(corpus)
     assert all(clusters[cluster] == cluster <= doc_id for doc_id, cluster in clusters.items())
+
+
+DRAW = """
+import sys
+from pathlib import Path
+from runner.eval_set.corpus import sample_of
+from runner.eval_set.shapes.plan import Sample
+from samplers.registry import SOURCES
+drawn = sample_of(SOURCES["bills"], Sample(size=7, seed=1), Path(sys.argv[1]))
+print([document.doc_id for document in drawn.documents], drawn.report)
+"""
+
+
+def test_the_hash_seed_of_the_interpreter_does_not_matter_to_a_sample(tmp_path):
+    files = {f"{n}.xml": numbered(n, " ".join(changed(words(n % 20), n % 7, n))) for n in range(1, 100)}
+    command = [sys.executable, "-c", DRAW, str(in_folder(tmp_path, files))]
+    one, other = (
+        subprocess.run(
+            command, env=os.environ | {"PYTHONHASHSEED": seed}, cwd=CHECKOUT, capture_output=True, check=True
+        )
+        for seed in ("1", "2")
+    )
+    assert one.stdout == other.stdout
+    assert one.stdout.count(b"BILLS-") == 7
 
 
 def test_a_thousand_copies_are_one_cluster():
