@@ -76,7 +76,7 @@ def figure_beside_bar(value: float, bar: float, fewest: int = PLACES) -> str:
     Its side of 0 and of `bar`, at no more than the four places that are compared. A value at the bar reads as the bar.
 
     >>> [figure_beside_bar(value, 0.02) for value in (0.0372, 0.0194, 0.01996, -0.0004)]
-    ['+0.037', '+0.019', '+0.0200', '-0.0004']
+    ['+0.037', '+0.019', '+0.020', '-0.0004']
     """
     sides = _sides(round4(value), bar)
     digits = next((n for n in range(fewest, MOST_PLACES) if _sides(round(value, n), bar) == sides), MOST_PLACES)

@@ -144,13 +144,22 @@ def spoken_of(results: Results, decision: Decision | None) -> CellResult | None:
 def unread_apart(row: CellResult, results: Results) -> float | None:
     """Return the share of the baseline's tokens that are never embedded, where that may be all of a cell's gain.
 
-    None unless the cell gains and its own share is lower by a tenth.
+    None unless the cell gains and its own share is lower by a tenth, nor where another cell of the baseline's encoder
+    that reads as much gains less than half of it: then what was unread is not what the gain is made of.
     """
-    baseline = next(each for each in results.cells if each.test is None)
-    own, other = (
-        0.0 if each.provenance.truncation is None else each.provenance.truncation.share for each in (row, baseline)
-    )
-    return other if other - own >= 0.1 and row.differences["ndcg@10"].mean > 0 else None
+    gain, baseline = row.differences["ndcg@10"].mean, next(each for each in results.cells if each.test is None)
+    unread = 0.0 if baseline.provenance.truncation is None else baseline.provenance.truncation.share
+    if gain <= 0 or not _reads_more(row, unread):
+        return None
+    encoder = baseline.cell.partition(" x ")[0]
+    peers = [each for each in results.cells if each.test and each.cell != row.cell and _reads_more(each, unread)]
+    gains = [each.differences["ndcg@10"].mean for each in peers if each.cell.partition(" x ")[0] == encoder]
+    return None if any(other < gain / 2 for other in gains) else unread
+
+
+def _reads_more(row: CellResult, unread: float) -> bool:
+    own = 0.0 if row.provenance.truncation is None else row.provenance.truncation.share
+    return unread - own >= 0.1
 
 
 def kept_in_draws(results: Results, decision: Decision | None) -> float | None:

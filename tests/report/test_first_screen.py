@@ -72,7 +72,7 @@ def test_each_cell_is_called_what_was_decided_of_it():
     assert headline(results, switched).startswith("Switch to ")
     assert words_of(results, switched)[candidate(results)] == "chosen"
     assert words_of(results, kept)[results.plan.baseline] == "baseline, kept"
-    assert "so the tool switched, as nobody chose" in lead(
+    assert "so the tool switched by itself" in lead(
         results, decided(results, candidate(results), decided_by=UNATTENDED)
     )
     assert command(results, switched, "pse").endswith(" --confirm")
@@ -125,8 +125,12 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
     assert len(anchors) == 5
     assert set(anchors) <= {*shown(cut).xpath("//@id")}
     assert anchors[0] == "judges"
-    assert "chunks" not in anchors  # the verdict says it
-    assert "never reads 38 % of its text" in lead(cut, None)
+    # Another cell of the baseline's encoder that reads all and gains little: what is unread explains nothing.
+    assert "chunks" in anchors
+    assert "never reads" not in lead(cut, None)
+    alone = only(cut, results.plan.baseline, best)
+    assert "chunks" not in [anchor for anchor, _ in doubts(alone)]
+    assert "never reads 38 % of its text" in lead(alone, None)
     assert "never reads" not in lead(results, None)
     demo = results.plan.model_copy(update={"source": "demo"})
     assert "limits" in [anchor for anchor, _ in doubts(results.model_copy(update={"plan": demo}))]
@@ -154,7 +158,7 @@ def test_cells_that_return_the_same_lists_are_named_as_one():
         ({}, "One model (judge-model-1) graded the pairs; judge-model-2-2026 read 400 of 4,180 pairs again."),
         (
             {"wrote": ["m"], "graded": ["m"], "read_again": ["m"]},
-            "One model (m) wrote the queries, graded the pairs and read a share again",
+            "One model (m) wrote the queries, graded the pairs and checked its own grades",
         ),
         (
             {"wrote": ["m", "people"], "graded": ["m"], "read_again": []},
@@ -170,8 +174,8 @@ def test_the_first_doubt_says_whose_labels_they_are(of, words):
 
 def test_source_documents_that_the_judge_missed_are_named_and_checks_that_fail_are_said():
     results = full_results()
-    missed = "What q03, q07 were written from is graded not relevant; a second reader calls 1 of them relevant."
-    assert doubts(results)[1][1] == missed
+    missed = "The documents that q03, q07 were written from are graded not relevant; a second reader calls 1 of them"
+    assert doubts(results)[1][1].startswith(missed)
     second = results.judging.seconds[0].model_copy(update={"copied": 300})
     panel = results.judging.model_copy(update={"seconds": [second]})
     sources = results.sources.model_copy(update={"tau": -0.1, "missed": []})

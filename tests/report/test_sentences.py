@@ -98,7 +98,7 @@ PROVEN = [row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)]
         (
             [row(BETTER, 0.1)],
             chosen(BETTER, "candidate", UNATTENDED),
-            "so the tool switched, as nobody chose",
+            "so the tool switched by itself",
             "Prove it",
         ),
         (
