@@ -265,10 +265,8 @@ _ROWS = (
         sample_size=500,
         corpus="eval-sets/demo/corpus",
         elsewhere="its corpus is in the repository, under eval-sets/demo/corpus",
-        weakness="Invented bills, and a plan that was changed when the grades existed: its first challenger, prior, "
-        "switching cost and test, on all of which the decision rests. One author wrote bills, queries and grades "
-        "together with a language model. The demo shows how an evaluation works, and is no evidence about "
-        "real bills.",
+        weakness="Invented bills, so this is no evidence about real ones: bills and queries were written together with "
+        "a language model, which knows the one when it writes the other. The demo shows how an evaluation works.",
         queries=_OF_BILLS,
     ),
     SourceSpec(

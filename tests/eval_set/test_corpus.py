@@ -15,7 +15,6 @@ from runner.base.errors import InputError, InputNeeded
 from runner.base.records import Document, Section, Span
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents, texts_to_show, write_archive
 from runner.eval_set.version import Version, load_corpus, newest_version
-from samplers.corpus.parse import read_corpus
 from tests.support.small_set import draw, make_version, write_corpus, write_plans
 
 
@@ -157,20 +156,6 @@ def test_a_document_that_changed_in_the_folder_is_named(version, folder):
     assert str(folder) in str(caught.value)
     assert not archive_path(version).exists()
     assert version.corpus_path.read_bytes() == before
-
-
-def test_a_status_file_that_came_later_changes_neither_a_stratum_nor_the_archive(version, folder):
-    drawn = documents(version, folder)
-    bill = drawn[0].doc_id.removeprefix("BILLS-")
-    congress, kind, number = re.match(r"(\d+)([a-z]+)(\d+)", bill).groups()
-    area = "<policyArea><name>Ferries</name></policyArea>"
-    status = f"<bill><number>{number}</number><type>{kind.upper()}</type><congress>{congress}</congress>{area}</bill>"
-    (folder / f"BILLSTATUS-{congress}{kind}{number}.xml").write_text(f"<billStatus>{status}</billStatus>")
-    read = {d.doc_id: d for d in read_corpus(folder, "bills").documents}
-    assert read[drawn[0].doc_id].stratum.endswith("/Ferries")
-    archive_path(version).unlink()
-    assert documents(version, folder) == drawn
-    assert documents(version, None) == drawn
 
 
 def test_documents_that_were_added_to_the_folder_later_are_not_taken(version, folder):
