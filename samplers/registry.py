@@ -265,8 +265,8 @@ _ROWS = (
         sample_size=500,
         corpus="eval-sets/demo/corpus",
         elsewhere="its corpus is in the repository, under eval-sets/demo/corpus",
-        weakness="Invented bills, so this is no evidence about real ones: bills and queries were written together with "
-        "a language model, which knows the one when it writes the other. The demo shows how an evaluation works.",
+        weakness="Invented bills, so this is no evidence about real ones: a language model had a part in bills and "
+        "queries alike. The demo shows how an evaluation works.",
         queries=_OF_BILLS,
     ),
     SourceSpec(

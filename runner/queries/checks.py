@@ -237,6 +237,9 @@ def _counts(rows: Sequence[QueryRow]) -> list[Finding]:
 def _spread(kinds: Sequence[QueryKind], rows: Sequence[QueryRow]) -> list[Finding]:
     """Return kinds that nobody of the source would leave out, or ask so often, and kinds that are not known."""
     wanted = expected(kinds, len(rows))
+    if any("paraphrased" in row.wordings for row in rows):
+        # A layman's words are then the other wording of a topic, and no kind of their own.
+        wanted["topic"] = wanted.get("topic", 0) + wanted.pop("paraphrase", 0)
     ids: dict[str, list[str]] = {kind: [] for kind in wanted}
     for row in rows:
         ids.setdefault(row.kind, []).append(row.id)

@@ -173,6 +173,15 @@ def test_what_is_too_few_or_of_one_kind_only_is_told(version):
     assert not any("at least 25" in message for message in said)
 
 
+def test_topics_in_two_wordings_are_the_share_of_paraphrases_too(version):
+    version.queries_path.unlink()
+    words = [{"plain": f"ferry{n} harbor{n}", "paraphrased": f"boat{n} dock{n}"} for n in range(25)]
+    report = checked(version, *[row(id=f"x{n}", **both) for n, both in enumerate(words)])
+    said = [one.message for one in report.findings if one.rule == "spread"]
+    assert "25 queries are of the kind topic; the source's share is 11." in said
+    assert not any("paraphrase" in message for message in said)
+
+
 def test_a_file_that_is_no_queries_is_named_with_every_wrong_field(version, tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text("schema_version: 1\nqueries:\n  - {id: 'a b', text: '', kind: topic, origin: a guess}\n")
