@@ -188,5 +188,5 @@ def test_tokens_that_the_rival_never_reads_are_a_doubt_and_no_explanation():
     results = full_results()
     few = only(results, results.plan.baseline, candidate(results))
     cut = truncated(few, {results.plan.baseline: 0.0, candidate(results): 0.3})
-    assert dict(doubts(cut))["chunks"].startswith("30 % of ")
+    assert dict(doubts(cut))["chunks"].startswith("Never embedded: 30 % of ")
     assert "never reads" not in lead(cut, None)
