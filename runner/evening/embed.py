@@ -6,6 +6,7 @@ changed a window at a time: what is embedded is in the index before the next win
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, islice, tee
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError, InputError
 from runner.base.given_files import display
 from runner.base.places import DRIVER
+from runner.base.processes import in_processes
 from runner.base.progress import bars, say
 from runner.base.records import WITHOUT_VECTORS, Chunk, Document, OwnCell, parse_cell
 from runner.base.store import Store, exclusive
@@ -46,6 +48,9 @@ from samplers.source_format import Card
 WINDOW_TEXTS = 4096
 """A window ends with the bucket that reaches this; where containers work at once, MANY times as many."""
 MANY = 4
+
+CUT_AT_ONCE = 16
+"""Documents that are handed to a process at once."""
 
 
 class _Due(NamedTuple):
@@ -120,7 +125,8 @@ def bring_up(
         refuse_other(made or now, now, to)
     if made is None:
         index.begin(now)
-    windows = _windows(due, reading, now.chunker, WINDOW_TEXTS * (MANY if backend.concurrent else 1))
+    most = WINDOW_TEXTS * (MANY if backend.concurrent else 1)
+    windows = _windows(due, reading, now.chunker, most, beside=backend.concurrent)
     n_chunks = _carry_out(index, made or now, windows, encoder, backend, store, len(cards))
     return Written(len(cards), n_chunks, len(reading.cards) - len(cards), gone)
 
@@ -205,15 +211,19 @@ _Cut = tuple[Document, Sequence[Chunk]]
 _Window = list[tuple[_Due, list[_Cut]]]
 
 
-def _windows(due: Sequence[_Due], reading: Reading, chunker_name: str, most: int) -> Iterator[_Window]:
-    """Yield what is due with its documents cut, as many buckets at once as reach `most` chunks."""
-    chunks_of = chunker(chunker_name)
+def _windows(due: Sequence[_Due], reading: Reading, chunker_name: str, most: int, *, beside: bool) -> Iterator[_Window]:
+    """Yield what is due with its documents cut, as many buckets at once as reach `most` chunks.
+
+    `beside` cuts in processes of their own, since an encoder that runs elsewhere would wait for them.
+    """
+    read, again = tee(reading.shelf.document(card) for each in due for card in each.cards)
+    cut = partial(_cut, chunker_name)
+    parts = iter(lambda: list(islice(again, CUT_AT_ONCE)), [])
+    done = zip(read, chain.from_iterable(in_processes(cut, parts) if beside else map(cut, parts)), strict=True)
     window: _Window = []
     n_chunks = 0
     for each in due:
-        documents: list[_Cut] = [
-            (document, chunks_of(document)) for document in map(reading.shelf.document, each.cards)
-        ]
+        documents: list[_Cut] = list(islice(done, len(each.cards)))
         for document, chunks in documents:
             n_chunks += len(chunks)
             if len(chunks) > MOST_CHUNKS:
@@ -224,6 +234,10 @@ def _windows(due: Sequence[_Due], reading: Reading, chunker_name: str, most: int
             window, n_chunks = [], 0
     if window:
         yield window
+
+
+def _cut(chunker_name: str, documents: Sequence[Document]) -> list[Sequence[Chunk]]:
+    return list(map(chunker(chunker_name), documents))
 
 
 def _carry_out(

@@ -37,8 +37,24 @@ def demo_copy(folder):
     version = open_version(*workspace, SOURCES["demo"])
     if not version.labels_path.exists():
         preregister(version)
-        shutil.copyfile(source / "labels.jsonl", version.labels_path)
+        version.labels_path.write_text(
+            complete((source / "labels.jsonl").read_text(encoding="utf-8")), encoding="utf-8"
+        )
     return version
+
+
+def complete(labels):
+    """The labels, and a 0 for every other pair: a planted encoder finds what nobody pooled."""
+    rows = [json.loads(line) for line in labels.splitlines()]
+    judged = {(row["query_id"], row["doc_id"]) for row in rows}
+    of_document = {row["doc_id"]: row for row in rows}
+    others = [
+        row | {"query_id": query_id, "grade": 0, "spans": []}
+        for query_id in sorted({query_id for query_id, _ in judged})
+        for doc_id, row in sorted(of_document.items())
+        if (query_id, doc_id) not in judged
+    ]
+    return labels + "".join(json.dumps(row) + "\n" for row in others)
 
 
 class Words(SmallEncoder):
@@ -89,7 +105,7 @@ def _version(healthy, tmp_path):
 @pytest.mark.slow
 def test_without_a_defect_every_cell_and_every_control_behaves(healthy):
     found = results(demo_copy(healthy))
-    assert found["outcome"]["tier"] in ("confirmed", "candidate", "baseline kept")
+    assert found["outcome"]["tier"] in ("confirmed by one model's grades", "candidate", "baseline kept")
     assert [row["cell"] for row in found["cells"] if row["diagnosis"] or row["gate"]["verdict"] != "pass"] == []
     assert all(control["behaves"] for control in found["controls"])
     assert [control["name"] for control in found["controls"]] == [

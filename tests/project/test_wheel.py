@@ -98,7 +98,7 @@ def test_the_demo_is_decided_checked_and_shown_in_an_empty_folder(installed: Ins
 
 def test_what_only_reads_writes_nothing_and_knows_the_demo(installed: Installed) -> None:
     assert installed("--source=demo", "--dry-run", code=1).splitlines()[-1].startswith("undecided: ")
-    assert "30 queries" in (said := installed("next", "demo"))
+    assert "62 queries" in (said := installed("next", "demo"))
     assert re.findall(r"per-source-eval .*", said)[0] == "per-source-eval run demo"
     installed("sources")
     installed("--help")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.base import processes
 from runner.base.places import CHECKOUT
 from samplers.corpus import outcome
 from samplers.corpus.inputs import CorpusFile, corpus_files
@@ -66,7 +67,7 @@ def test_two_processes_find_what_one_finds_even_if_they_die(folder, tmp_path, be
     corpus = laid_down(tmp_path, {path.name: path.read_bytes() for path in folder.iterdir()})
     with beside.context() as small:
         small.setattr(outcome, "SMALL", 10**9)
-        small.setattr(outcome, "ProcessPoolExecutor", None)
+        small.setattr(processes, "ProcessPoolExecutor", None)
         alone = found(corpus)
     if read is elsewhere:
         beside.setattr(outcome, "outcome", None)
@@ -75,8 +76,8 @@ def test_two_processes_find_what_one_finds_even_if_they_die(folder, tmp_path, be
 
 
 def test_who_stops_does_not_wait_for_the_file_that_a_process_is_at_and_ends_it(folder, beside):
-    pools, begin = [], outcome.ProcessPoolExecutor
-    beside.setattr(outcome, "ProcessPoolExecutor", lambda *a, **b: pools.append(begin(*a, **b)) or pools[-1])
+    pools, begin = [], processes.ProcessPoolExecutor
+    beside.setattr(processes, "ProcessPoolExecutor", lambda *a, **b: pools.append(begin(*a, **b)) or pools[-1])
     beside.setattr(outcome, "_all", hangs)
     with corpus_files(folder, "bills_documents") as files:
         outcomes = outcome.outcomes("bills", frozenset(), files)
