@@ -13,7 +13,7 @@ from runner.base.errors import BackendError, InputError
 from runner.base.given_files import display, printable
 from runner.base.schema import checked
 from runner.substrate.database import BUSY_MS, Bindings, input_errors, load_vec0
-from runner.substrate.index import MOST_CHUNKS, Change, Embedded, Fingerprint, Held, document_key, keys_of
+from runner.substrate.index import Change, Embedded, Fingerprint, Held, document_key, keys_of
 from runner.substrate.tables import TOKENIZER, table_names
 
 SCHEMA = """
@@ -21,6 +21,7 @@ CREATE TABLE {chunks} (
     chunk_id INTEGER PRIMARY KEY, document_id TEXT NOT NULL, chunk_index INTEGER NOT NULL, char_start INTEGER NOT NULL,
     char_end INTEGER NOT NULL, context TEXT NOT NULL, text TEXT NOT NULL, embedded_model_id TEXT,
     embedded_model_version TEXT, embedded_at TEXT);
+CREATE INDEX {chunks}_of_document ON {chunks}(document_id);
 CREATE VIRTUAL TABLE {fts} USING fts5(
     context, text, content='{chunks}', content_rowid='chunk_id', tokenize='{tokenizer}');
 CREATE TABLE {documents} (
@@ -41,6 +42,10 @@ CREATE TABLE IF NOT EXISTS {jobs} (
     PRIMARY KEY (chunk_table, chunk_id, model_id, model_version));
 CREATE TABLE IF NOT EXISTS {meta} (key TEXT PRIMARY KEY, value TEXT);
 """
+
+
+MOST_ROWS = 2**31 - 1
+"""Chunks of a source: sqlite-vec compares the ids of `chunk_id IN (...)` as 32-bit numbers, and loses larger ones."""
 
 
 class SqliteIndex:
@@ -109,24 +114,24 @@ class SqliteIndex:
 
     def _remove(self, connection: apsw.Connection, key: int) -> None:
         """Remove what there is of a document."""
-        bounds = {"first": key, "last": key + MOST_CHUNKS - 1}
-        if not list(self._rows("SELECT 1 FROM {documents} WHERE document_key = :first", bounds)):
+        named = list(self._rows("SELECT document_id FROM {documents} WHERE document_key = ?", (key,)))
+        if not named:
             return
         assert self._made is not None
-        ids = list(self._rows("SELECT chunk_id FROM {chunks} WHERE chunk_id BETWEEN :first AND :last", bounds))
+        ids = list(self._rows("SELECT chunk_id FROM {chunks} WHERE document_id = ?", named[0]))
         # An index of another table's content has to be told what it held.
         indexed = [("fts", "chunks", "chunk_id")]
         indexed += [("documents_fts", "documents", "document_key")] if self._made.reads_documents else []
         for fts, table, column in indexed:
             told = self._sql(
                 f"INSERT INTO {{{fts}}}({{{fts}}}, rowid, context, text) SELECT 'delete', {column}, context, text "
-                f"FROM {{{table}}} WHERE {column} BETWEEN :first AND :last"
+                f"FROM {{{table}}} WHERE document_id = ?"
             )
-            connection.execute(told, bounds)
+            connection.execute(told, named[0])
         if self._made.dim:
             connection.executemany(self._sql("DELETE FROM {vectors} WHERE chunk_id = ?"), ids)
-        connection.execute(self._sql("DELETE FROM {chunks} WHERE chunk_id BETWEEN :first AND :last"), bounds)
-        connection.execute(self._sql("DELETE FROM {documents} WHERE document_key = :first"), bounds)
+        connection.execute(self._sql("DELETE FROM {chunks} WHERE document_id = ?"), named[0])
+        connection.execute(self._sql("DELETE FROM {documents} WHERE document_key = ?"), (key,))
 
     def _add(self, connection: apsw.Connection, embedded: Embedded) -> None:
         """Add a document that is not there."""
@@ -134,9 +139,12 @@ class SqliteIndex:
         assert made is not None
         key, spec = document_key(document.doc_id), made.row
         model = (None, None, None) if spec is None else (spec.model, spec.revision, self.day)
+        (last,) = next(self._rows("SELECT coalesce(max(chunk_id), 0) FROM {chunks}"))
+        if last + len(embedded.chunks) > MOST_ROWS:
+            raise InputError(f"{display(self.path)} has no ids left for chunks. Make the index anew, in another file.")
         chunks = [
-            (key + chunk.index, document.doc_id, chunk.index, chunk.span.start, chunk.span.end, chunk.context, text)
-            for chunk in embedded.chunks
+            (last + 1 + number, document.doc_id, chunk.index, chunk.span.start, chunk.span.end, chunk.context, text)
+            for number, chunk in enumerate(embedded.chunks)
             for text in [document.text[chunk.span.start : chunk.span.end]]
         ]
         connection.executemany(

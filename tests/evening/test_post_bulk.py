@@ -134,7 +134,7 @@ def test_a_healthy_substrate_has_no_fault_and_scores_as_the_record_does_query_by
     assert rows[EXACT].scores["ndcg@10"].per_query == recorded["scores"]["ndcg@10"]["per_query"]
     assert [recall.mean for recall in found.quantisation.recall] == [1, 1]
     assert bytes_below(decided.folder) == before
-    document = (CHECKOUT / "docs" / "embed.md").read_text(encoding="utf-8")
+    document = (CHECKOUT / "docs" / "tools.md").read_text(encoding="utf-8")
     names = [finding.name for finding in found.findings]
     assert len(names) == len(set(names)) > 10
     assert [name for name in names if f"`{name}`" not in document] == [], "the operator's document says what to do"

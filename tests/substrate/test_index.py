@@ -76,10 +76,17 @@ def test_both_stores_hold_every_chunk_as_it_is_cut_and_embedded(tmp_path):
     }
     for name in NAMES:
         assert fill(tmp_path / name, BILLS) == (30, len(chunks), 0, 0)
-    rows = rows_of(
-        tmp_path / NAMES[0], "SELECT chunk_id, document_id, char_start, char_end, context, text FROM bills_chunks"
-    )
-    assert {number: tuple(row) for number, *row in rows} == expected
+    said = "SELECT chunk_id, chunk_index, document_id, char_start, char_end, context, text FROM bills_chunks"
+    rows = rows_of(tmp_path / NAMES[0], said)
+    keys = {number: document_key(row[0]) + index for number, index, *row in rows}
+    assert {keys[number]: tuple(row) for number, _, *row in rows} == expected
+    # sqlite-vec compares ids as 32-bit numbers where a search is held to some.
+    assert sorted(keys) == list(range(1, len(rows) + 1))
+    within = "SELECT count(*) FROM bills_chunks_vec0 WHERE embedding MATCH ? AND k = 4096 AND chunk_id IN ({})"
+    connection = writing_connection(tmp_path / NAMES[0])
+    query = encoder.encode(["a bill"], "query")[0].astype("<f4").tobytes()
+    (found,) = connection.execute(within.format("SELECT chunk_id FROM bills_chunks"), (query,))
+    assert found == (len(rows),)
     frame = pandas.read_parquet(tmp_path / NAMES[1])
     shown = zip(frame["document"], frame["start"], frame["end"], frame["context"], frame["text_sha256"], strict=True)
     digests = {number: (*row[:4], sha256(row[4])) for number, row in expected.items()}
@@ -93,7 +100,9 @@ def test_both_stores_hold_every_chunk_as_it_is_cut_and_embedded(tmp_path):
     }
     assert max(np.abs(stored[number] - row).max() for number, row in ours.items()) < 1e-6
     in_database = dict(rows_of(tmp_path / NAMES[0], "SELECT chunk_id, embedding FROM bills_chunks_vec0"))
-    assert in_database == {number: row.astype("<f4").tobytes() for number, row in stored.items()}
+    assert {keys[number]: row for number, row in in_database.items()} == {
+        number: row.astype("<f4").tobytes() for number, row in stored.items()
+    }
 
 
 STORED = {
@@ -164,15 +173,17 @@ def test_three_clients_find_the_same_ten_neighbours(tmp_path):
     shards = pyarrow.dataset.dataset(tmp_path / NAMES[1]).to_table()
     table = lancedb.connect(tmp_path / "store").create_table("bills", shards)
     connection = writing_connection(tmp_path / NAMES[0])
+    rows = connection.execute("SELECT chunk_id, document_id, chunk_index FROM bills_chunks")
+    keys = {number: document_key(document) + index for number, document, index in rows}
     for query in queries:
         by_pandas = ids[np.argsort(-(matrix @ query), kind="stable")[:10]].tolist()
         found = table.search(query).distance_type("cosine").limit(10).to_list()
         nearest = "SELECT chunk_id FROM bills_chunks_vec0 WHERE embedding MATCH ? AND k = 10 ORDER BY distance"
         assert [row["id"] for row in found] == by_pandas
-        assert [number for (number,) in connection.execute(nearest, (query.tobytes(),))] == by_pandas
+        assert [keys[number] for (number,) in connection.execute(nearest, (query.tobytes(),))] == by_pandas
     # Words as FTS5 finds them: of one document alone, by its number.
     (found,) = rows_of(tmp_path / NAMES[0], "SELECT rowid FROM bills_fts('\"Section 77\"')")
-    assert frame["document"][frame["id"] == found[0]].to_list() == [bills(120)[76].doc_id]
+    assert frame["document"][frame["id"] == keys[found[0]]].to_list() == [bills(120)[76].doc_id]
 
 
 # A further run

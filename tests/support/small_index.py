@@ -72,18 +72,24 @@ def fill(
 
 
 def content(to: Path) -> object:
-    """All that an index holds, but for the day of `embedded_at`; its full-text tables are held to their content."""
+    """All that an index holds, but for the day of `embedded_at` and a database's ids of chunks, which are of its own.
+
+    Full-text tables are held to their content.
+    """
     if to.is_dir():
         return {path.name: path.read_bytes() for path in to.iterdir() if path.is_file()}
     connection = writing_connection(to)
-    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE%'")]
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     found = {}
+    chunk = dict(connection.execute(f"SELECT chunk_id, document_id || chunk_index FROM {SOURCE}_chunks"))
     for name in tables:
         if name.endswith("_fts"):
             connection.execute(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")
         if name.startswith("sqlite_") or any(part in name for part in ("_vec0_", "_fts")):
             continue  # the modules' own tables, whose layout depends on the order of writing
         rows = [row[:9] if name == f"{SOURCE}_chunks" else row for row in connection.execute(f"SELECT * FROM {name}")]
+        if name.startswith(f"{SOURCE}_chunks"):
+            rows = [(chunk[number], *row) for number, *row in rows]
         found[name] = sorted(rows, key=repr)
     connection.close()
     return found
