@@ -135,18 +135,15 @@ class InProcessEncoder(Encoder):
     def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
         """Yield one answer per batch, in order; whatever `encode` raises is the error of that batch."""
         for batch in batches:
-            yield self.answer(batch)
-
-    def answer(self, batch: Batch) -> Answer:
-        """Return the rows of a batch, or what was wrong with it."""
-        try:
-            parts = [self.encode(texts, batch.side) for texts in batch.forward_texts()]
-            rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        except EvalError:
-            raise
-        except Exception as error:  # noqa: BLE001  # any library's; the engine names the shard and ends with it
-            return Answer(batch.batch_id, error=f"{type(error).__name__}: {error}", facts=self.facts)
-        return Answer(batch.batch_id, rows, facts=self.facts)
+            try:
+                parts = [self.encode(texts, batch.side) for texts in batch.forward_texts()]
+                rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+            except EvalError:
+                raise
+            except Exception as error:  # noqa: BLE001  # any library's; the engine names the shard and ends with it
+                yield Answer(batch.batch_id, error=f"{type(error).__name__}: {error}", facts=self.facts)
+            else:
+                yield Answer(batch.batch_id, rows, facts=self.facts)
 
 
 class PlugInEncoder(InProcessEncoder):

@@ -5,8 +5,7 @@ In float32 on a CPU; inside a Modal container sentence-transformers runs every m
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, PackageMissing
 from runner.base.records import PromptSide
-from runner.embed.encoder import Answer, Batch, Encoder, InProcessEncoder, Matrix, PlugInEncoder
+from runner.embed.encoder import Encoder, InProcessEncoder, Matrix, PlugInEncoder
 from runner.embed.onnx_bert import States, bert
 from runner.embed.vectors import unit
 from runner.embed.weights import (
@@ -308,13 +307,6 @@ class OnnxEncoder(TransformerEncoder):
     takes_half = False
     libraries = ("onnxruntime", "tokenizers")
     _padding = 0
-
-    def embed(self, batches: Sequence[Batch]) -> Generator[Answer, None, None]:
-        """Yield one answer per batch, in order, from OMP_NUM_THREADS batches at a time or one per core."""
-        self._bert  # noqa: B018  # loaded before several threads ask for it
-        # Whoever stops here waits for the batches under way: the engine aborts a process that ends beneath it.
-        with ThreadPoolExecutor(int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)) as pool:
-            yield from pool.map(self.answer, batches)
 
     def encode(self, texts: Sequence[str], side: PromptSide) -> Matrix:
         """Return unit rows of one batch: states that no padding has a part in, summed and scaled to length 1."""

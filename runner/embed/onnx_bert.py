@@ -26,16 +26,17 @@ _IR_VERSION, _OPSET = 9, 17
 
 
 def bert(folder: Path) -> States:
-    """Return the model in a folder of the hub's layout, in float32; each thread that calls it has its own core."""
+    """Return the model in a folder of the hub's layout, in float32, with OMP_NUM_THREADS threads or one per core."""
     # Read once, at the import: without it the wheels name this machine in a file and report every session to Microsoft.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     weights = (folder / WEIGHTS).resolve()
     options = onnxruntime.SessionOptions()
-    # Threads inside a small batch wait for one another at every operator: side by side, batches end a quarter sooner.
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights.parent))
+    # Threads that wait must not take the core from another process.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     graph = _model(json.loads((folder / CONFIG).read_bytes()), weights)
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 

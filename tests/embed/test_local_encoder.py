@@ -15,7 +15,6 @@ from runner.base.store import Store
 from runner.embed import packaged_weights, weights
 from runner.embed.backends import LocalBackend
 from runner.embed.embed_chunks import embed
-from runner.embed.encoder import Batch
 from runner.embed.local_encoder import OnnxEncoder, StaticEncoder, TransformerEncoder, encoder_for
 from runner.embed.probe import probed
 from runner.embed.weights import is_here, verified_folder
@@ -100,30 +99,9 @@ def test_the_static_encoder_gives_the_rows_of_sentence_transformers():
 @pytest.mark.slow
 @pytest.mark.model
 def test_rows_do_not_depend_on_the_number_of_threads(minilm, monkeypatch):
-    batches = [Batch("document", (text, text[:40]), (1, 1)) for text in TEXTS * 3]
-    answers = []
-    for n_threads in ("1", "3"):
-        monkeypatch.setenv("OMP_NUM_THREADS", n_threads)
-        answers.append([(each.batch_id, each.rows.tobytes()) for each in minilm.embed(batches)])
-    assert answers[0] == answers[1]
-    assert [batch_id for batch_id, _ in answers[0]] == [batch.batch_id for batch in batches]
-
-
-@pytest.mark.model
-def test_whoever_stops_waits_for_batches_under_way_and_begins_no_other(minilm, monkeypatch):
-    begun, ended = [], []
-
-    def answer(batch):
-        begun.append(batch)
-        made = OnnxEncoder.answer(minilm, batch)
-        ended.append(batch)
-        return made
-
-    monkeypatch.setattr(minilm, "answer", answer)
-    answers = minilm.embed([Batch("document", (TEXTS[2] + str(n),), (1,)) for n in range(50)])
-    next(answers)
-    answers.close()
-    assert len(begun) == len(ended) < 50
+    one = minilm.encode(TEXTS, "document")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert encoder_for("minilm-l6-v2").encode(TEXTS, "document").tobytes() == one.tobytes()
 
 
 @pytest.mark.model
