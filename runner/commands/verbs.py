@@ -479,10 +479,10 @@ GROUPS["Governance"] = (
         "tripwire",
         "Fires when a change makes golden queries worse than their committed snapshot",
         "tools:tripwire",
-        "tripwire check GOLDEN.yaml --run RUN.tsv --snapshot SNAPSHOT.json",
+        "tripwire check GOLDEN.yaml --run RUN.tsv.bz2 --snapshot SNAPSHOT.json",
         """check|update   compare, or write the snapshot
         GOLDEN   golden queries, YAML
-        --run FILE!   a cell's run (runs/CELL.tsv) or a TREC run
+        --run FILE!   a cell's run (runs/CELL.tsv.bz2) or a TREC run
         --snapshot FILE!   the committed snapshot, JSON
         --k N=5   Hit@K's cutoff (default 5)
         --limit N=10   documents kept a query, over which MRR runs (10)

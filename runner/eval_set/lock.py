@@ -26,7 +26,7 @@ from runner.eval_set.plan import plan_digest, read_plan
 from runner.eval_set.shapes.lock import Lock
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
 
-_CELL_FILES = (("runs", ".tsv"), ("runs", ".chunks.tsv"), ("runs", ".arms.tsv"), ("cells", ".json"))
+_CELL_FILES = (*(("runs", f"{kind}.tsv.bz2") for kind in ("", ".chunks", ".arms")), ("cells", ".json"))
 _FILES = (
     *("corpus.jsonl", "decision.json", "labels.jsonl", "lists.json", "opened.json", "plan.yaml"),
     *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
@@ -189,7 +189,7 @@ def _claims(record: Path, files: Mapping[str, str], results: JSON) -> Iterator[C
             yield holder, record.parents[1] / "results.json", _at(report, "results_sha256")
             yield holder, record.parents[1] / LOCK_NAME, _at(report, "lock_sha256")
             for row in _at(report, "arms") or ():
-                yield holder, record / "runs" / f"{slug(str(_at(row, 'arm')))}.tsv", _at(row, "run_sha256")
+                yield holder, record / "runs" / f"{slug(str(_at(row, 'arm')))}.tsv.bz2", _at(row, "run_sha256")
         elif holder == "opened.json":
             opened = read_json(record / holder)
             before, root = (
@@ -204,9 +204,9 @@ def _of_cell(holder: str, record: Path, provenance: JSON, cell: str) -> Iterator
     """Yield what a cell's file, or its provenance in results.json, says of what was searched and of its runs."""
     yield holder, _home(record) / "queries.yaml", _at(provenance, "queries_sha256")
     yield holder, _home(record) / "corpus.jsonl", _at(provenance, "corpus_sha256")
-    yield holder, record / f"runs/{cell}.tsv", _at(provenance, "run_sha256")
-    yield holder, record / f"runs/{cell}.chunks.tsv", _at(provenance, "chunk_run_sha256")
-    yield holder, record / f"runs/{cell}.arms.tsv", _at(provenance, "arms_sha256")
+    yield holder, record / f"runs/{cell}.tsv.bz2", _at(provenance, "run_sha256")
+    yield holder, record / f"runs/{cell}.chunks.tsv.bz2", _at(provenance, "chunk_run_sha256")
+    yield holder, record / f"runs/{cell}.arms.tsv.bz2", _at(provenance, "arms_sha256")
 
 
 def _of_results(holder: str, record: Path, results: JSON) -> Iterator[Claim]:

@@ -1,5 +1,9 @@
-"""Runs and reading lists as tab-separated files of the record, written and strictly read."""
+"""Runs and reading lists as files of the record: tab-separated text under bzip2, written and strictly read.
 
+bzip2, since its bytes are the same on every machine: the record names them by their digests.
+"""
+
+import bz2
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +20,10 @@ ARMS_HEADER = "query_id\trank\tdoc_id" + "".join(
 )
 READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
 
+MAX_BYTES = 1 << 29
+"""What one file may hold unpacked: 100 documents each of a million queries need less."""
+
+_PACKED = b"BZh"
 _WAY_OUT = "Restore the file, or remove it and retrieve again."
 _VALUE = re.compile(r"0\.\d{9}|1\.0{9}")
 _SCORE = re.compile(r"-?\d+\.\d{5}(?:\d{4})?")
@@ -23,7 +31,7 @@ _Entry = TypeVar("_Entry")
 
 
 def run_bytes(run: Run) -> bytes:
-    """Return runs/<cell>.tsv: a header, then a line a hit, queries in the run's order, ranks from 1.
+    """Return runs/<cell>.tsv.bz2: a header, then a line a hit, queries in the run's order, ranks from 1.
 
     Scores have 5 places, or 9 throughout a run whose scores need them (reciprocal ranks). A query without a hit has
     no line. `read_run` gives the same run back.
@@ -36,11 +44,11 @@ def run_bytes(run: Run) -> bytes:
             f"{query_id}\t{rank}\t{hit.doc_id}\t{hit.score:.{places}f}\t{hit.span.start}\t{hit.span.end}"
             for rank, hit in enumerate(hits, start=1)
         ]
-    return ("\n".join(lines) + "\n").encode()
+    return _packed(lines)
 
 
 def reading_bytes(reading: Reading) -> bytes:
-    """Return runs/<cell>.chunks.tsv: the chunks read down each ranking, with their tokens and the running sum."""
+    """Return runs/<cell>.chunks.tsv.bz2: the chunks read down each ranking, with their tokens and the running sum."""
     lines = [READING_HEADER]
     for query_id, chunks in reading.items():
         cumulative = 0
@@ -48,11 +56,11 @@ def reading_bytes(reading: Reading) -> bytes:
             cumulative += chunk.n_tokens
             location = f"{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}"
             lines.append(f"{query_id}\t{rank}\t{location}\t{chunk.n_tokens}\t{cumulative}")
-    return ("\n".join(lines) + "\n").encode()
+    return _packed(lines)
 
 
 def arms_bytes(lists: ArmLists) -> bytes:
-    """Return runs/<cell>.arms.tsv: both arms' documents of a sum in its order; "-" for an arm that lacks one.
+    """Return runs/<cell>.arms.tsv.bz2: both arms' documents of a sum in its order; "-" for an arm that lacks one.
 
     `read_arms` gives the same lists back.
     """
@@ -68,7 +76,7 @@ def arms_bytes(lists: ArmLists) -> bytes:
             f"{query_id}\t{rank}\t{arms.doc_id}\t{columns(arms.words)}\t{columns(arms.meaning)}"
             for rank, arms in enumerate(documents, start=1)
         ]
-    return ("\n".join(lines) + "\n").encode()
+    return _packed(lines)
 
 
 def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
@@ -101,12 +109,16 @@ def _half_of(columns: Sequence[str]) -> Half | None:
     return Half(int(rank), float(value), Span(int(start), int(end)))
 
 
-def read_run(path: Path, cell: str, query_ids: Sequence[str]) -> Run:
+def read_run(path: Path, cell: str, query_ids: Sequence[str] | None = None) -> Run:
     """Return the run in a file, for exactly these queries in this order; one without a line has no hits.
+
+    Without `query_ids` it is for those that the file names. A file that is not packed is read as well.
 
     Raises InputError with file and line on a query that the set does not have, a rank that does not follow, a
     document twice, a score out of order, or anything that is not a number where one belongs.
     """
+    if query_ids is None:
+        query_ids = [line.partition("\t")[0] for line in _lines(path, RUN_HEADER)]
     lists: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
     seen: set[tuple[str, str]] = set()
 
@@ -161,17 +173,9 @@ def _read_lists(
     path: Path, header: str, lists: Mapping[str, list[_Entry]], entry: Callable[[str, str, Sequence[str]], _Entry]
 ) -> None:
     """Put what `entry` makes of query, document and further columns of each line at the end of the query's list."""
-    try:
-        first, *lines = read_bytes(held(path)).decode().split("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error}). {_WAY_OUT}") from error
-    if first != header or lines[-1:] != [""]:
-        raise InputError(
-            f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
-        )
     # Each line: columns, a known query, the rank that is due, then what `entry` checks of the rest.
     n_columns = header.count("\t") + 1
-    for number, line in enumerate(lines[:-1], start=2):
+    for number, line in enumerate(_lines(path, header), start=2):
         try:
             columns = line.split("\t")
             if len(columns) != n_columns:
@@ -186,3 +190,31 @@ def _read_lists(
             lists[query_id].append(entry(query_id, doc_id, others))
         except ValueError as error:
             raise InputError(f"{path}:{number}: {error}. {_WAY_OUT}") from error
+
+
+def _packed(lines: Sequence[str]) -> bytes:
+    return bz2.compress(("\n".join(lines) + "\n").encode())
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a file begins as a run of ours does, packed or not, and not as TREC's."""
+    return read_bytes(path).startswith((_PACKED, RUN_HEADER.encode()))
+
+
+def _lines(path: Path, header: str) -> list[str]:
+    """Return the lines below the header; InputError for a file that is not whole."""
+    content = read_bytes(held(path))
+    try:
+        if content.startswith(_PACKED):
+            unpacking = bz2.BZ2Decompressor()
+            content = unpacking.decompress(content, MAX_BYTES)
+            if not unpacking.eof or unpacking.unused_data:
+                raise InputError(f"{path}: cut short, too large, or more than one file. {_WAY_OUT}")
+        first, *lines = content.decode().split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not bzip2, or not UTF-8 in it ({error}). {_WAY_OUT}") from error
+    if first != header or lines[-1:] != [""]:
+        raise InputError(
+            f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
+        )
+    return lines[:-1]

@@ -146,16 +146,16 @@ class Version:
         return (self.folder / "rehearsal" if rehearsal else self.folder) / "plan.yaml"
 
     def run_path(self, cell: str) -> Path:
-        """Return runs/<cell>.tsv."""
-        return self.record / "runs" / f"{slug(cell)}.tsv"
+        """Return runs/<cell>.tsv.bz2."""
+        return self.record / "runs" / f"{slug(cell)}.tsv.bz2"
 
     def chunk_run_path(self, cell: str) -> Path:
-        """Return runs/<cell>.chunks.tsv."""
-        return self.record / "runs" / f"{slug(cell)}.chunks.tsv"
+        """Return runs/<cell>.chunks.tsv.bz2."""
+        return self.record / "runs" / f"{slug(cell)}.chunks.tsv.bz2"
 
     def arms_path(self, cell: str) -> Path:
-        """Return runs/<cell>.arms.tsv, which sums have."""
-        return self.record / "runs" / f"{slug(cell)}.arms.tsv"
+        """Return runs/<cell>.arms.tsv.bz2, which sums have."""
+        return self.record / "runs" / f"{slug(cell)}.arms.tsv.bz2"
 
     def cell_path(self, cell: str) -> Path:
         """Return cells/<cell>.json, written after the cell's runs: where it exists, they are whole."""

@@ -62,7 +62,7 @@ def _write(folder: Path, outcome: Measured) -> None:
     used = {name: metadata.version(name) for name in LIBRARIES}
     receipt = receipt.model_copy(update={"libraries": receipt.libraries | used})
     for arm, run in outcome.runs.items():
-        write_atomic(folder / "runs" / f"{slug(arm)}.tsv", run_bytes(run))
+        write_atomic(folder / "runs" / f"{slug(arm)}.tsv.bz2", run_bytes(run))
     write_atomic(folder / "post_bulk.json", json_bytes(outcome.report.model_dump()))
     write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
     write_atomic(folder / PAGE, post_bulk_page(outcome.report, receipt))

@@ -43,7 +43,7 @@ from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.retrieve.sums import sum_run
 from runner.retrieve.variants import CANDIDATES, variant_run
 
-FORMAT = 9
+FORMAT = 10
 """Raised when a run of the same inputs, or the file that describes it, would come out otherwise; part of its key."""
 
 SPARSE_CHUNKER = "whole_doc"
@@ -172,13 +172,13 @@ class CellRuns:
         for each in wanted:
             folder = self._made(each)
             # The cell's file comes last: if it exists, the others are there.
-            write_atomic(self.version.chunk_run_path(each.name), (folder / "chunks.tsv").read_bytes())
-            arms, made = self.version.arms_path(each.name), folder / "arms.tsv"
+            write_atomic(self.version.chunk_run_path(each.name), (folder / "chunks.tsv.bz2").read_bytes())
+            arms, made = self.version.arms_path(each.name), folder / "arms.tsv.bz2"
             if made.exists():
                 write_atomic(arms, made.read_bytes())
             else:
                 arms.unlink(missing_ok=True)  # of an A/A run whose baseline was a sum
-            write_atomic(self.version.run_path(each.name), (folder / "run.tsv").read_bytes())
+            write_atomic(self.version.run_path(each.name), (folder / "run.tsv.bz2").read_bytes())
             write_atomic(self.version.cell_path(each.name), (folder / "cell.json").read_bytes())
 
     def make(self, wanted: Iterable[Wanted]) -> None:
@@ -257,9 +257,9 @@ class CellRuns:
             if retrieved.arms is not None:
                 retrieved = retrieved._replace(arms=without_own(retrieved.arms, self.own))
         measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
-        files = {"run.tsv": run_bytes(retrieved.run), "chunks.tsv": reading_bytes(retrieved.reading)}
+        files = {"run.tsv.bz2": run_bytes(retrieved.run), "chunks.tsv.bz2": reading_bytes(retrieved.reading)}
         if retrieved.arms is not None:
-            files["arms.tsv"] = arms_bytes(retrieved.arms)
+            files["arms.tsv.bz2"] = arms_bytes(retrieved.arms)
         for name, content in files.items():
             write_atomic(folder / name, content)
         facts = self._facts(cell, vectors, {name: sha256(content) for name, content in files.items()}, retrieved)
@@ -333,9 +333,9 @@ class CellRuns:
             cell=str(cell),
             queries_sha256=self.queries_sha256,
             corpus_sha256=self.corpus_sha256,
-            run_sha256=digests["run.tsv"],
-            chunk_run_sha256=digests["chunks.tsv"],
-            arms_sha256=digests.get("arms.tsv"),
+            run_sha256=digests["run.tsv.bz2"],
+            chunk_run_sha256=digests["chunks.tsv.bz2"],
+            arms_sha256=digests.get("arms.tsv.bz2"),
             chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker)),
             chunkers_sha256=chunkers_sha256(cell.chunker),
             index_bytes=retrieved.index_bytes,

@@ -14,13 +14,13 @@ from pydantic import Field
 
 from runner.base.canonical import JSON, json_bytes, read_json, write_atomic
 from runner.base.errors import InputError
-from runner.base.given_files import LONGEST_LINE, STDIN, decoded, display, numbered_lines, printable, quoted
+from runner.base.given_files import LONGEST_LINE, STDIN, display, printable, quoted
 from runner.base.plain_yaml import read_yaml
 from runner.base.records import SCORE_UNIT
 from runner.base.schema import FrozenModel, Share, checked
 from runner.base.store import disk_errors
 from runner.eval_set.lock import verify_lock
-from runner.eval_set.runs import RUN_HEADER, read_run
+from runner.eval_set.runs import is_run, read_run
 from runner.eval_set.trec import read_trec_run
 
 DEFAULT_TOLERANCE = 0.02
@@ -227,14 +227,12 @@ def read_rankings(path: Path, golden: Sequence[GoldenQuery], limit: int) -> dict
     """
     if str(path) == STDIN:
         raise InputError("A run is read from a file, not from standard input.")
-    # Our own runs begin with their header; whatever does not is read as TREC.
-    if next(numbered_lines(path), (0, b""))[1] != RUN_HEADER.encode():
+    if not is_run(path):
         run = read_trec_run(path, depth=limit).run
     else:
         if path.absolute().parent.name == "runs":
             verify_lock(path.absolute().parent.parent)
-        lines = (decoded(line, f"{display(path)}:{number}") for number, line in numbered_lines(path) if number > 1)
-        run = read_run(path, display(path), list(dict.fromkeys(line.partition("\t")[0] for line in lines)))
+        run = read_run(path, display(path))
     if absent := [query.name for query in golden if query.name not in run.hits]:
         raise InputError(
             f"{display(path)} has no query {', '.join(map(printable, absent))}. A golden query's name is the query's "

@@ -1,3 +1,4 @@
+import bz2
 import json
 import random
 import re
@@ -33,8 +34,8 @@ LOCKED = sorted(
         *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "lists.json", "plan.yaml"),
         *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
         *(f"cells/{cell}.json" for cell in (*CELLS, "aa")),
-        *(f"runs/{cell}{ending}.tsv" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
-        *(f"runs/{cell}.arms.tsv" for cell in CELLS if cell.startswith("sum-")),
+        *(f"runs/{cell}{ending}.tsv.bz2" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
+        *(f"runs/{cell}.arms.tsv.bz2" for cell in CELLS if cell.startswith("sum-")),
     ]
 )
 """Every file of a record whose plan is the default one."""
@@ -151,7 +152,14 @@ def test_files_outside_the_lock_may_come_change_and_go(record, command):
 
 
 def test_verify_names_the_files_of_a_version_that_no_lock_holds(record, command, capsys):
-    for name in ("results.htm", "runs/new.tsv", "notes/one.txt", "rehearsal/plan.yaml", ".hidden/one", "post-bulk/x"):
+    for name in (
+        "results.htm",
+        "runs/new.tsv.bz2",
+        "notes/one.txt",
+        "rehearsal/plan.yaml",
+        ".hidden/one",
+        "post-bulk/x",
+    ):
         (record / name).parent.mkdir(exist_ok=True, parents=True)
         (record / name).write_text("new")
     assert command("verify") == 0
@@ -182,12 +190,12 @@ def test_a_record_is_locked_once(version):
 
 def test_a_lock_takes_in_no_stranger_and_no_run_of_a_cell_that_left_the_plan(version):
     (version.record / "notes.txt").write_text("mine")
-    for name in ("runs/bm25-x-whole_doc.tsv", "runs/bm25-x-recursive_v1.tsv"):
+    for name in ("runs/bm25-x-whole_doc.tsv.bz2", "runs/bm25-x-recursive_v1.tsv.bz2"):
         (version.record / name).parent.mkdir(exist_ok=True)
         (version.record / name).write_text("a run")
     files = write_lock(version.record).files
-    assert "runs/bm25-x-whole_doc.tsv" in files
-    assert not {"notes.txt", "runs/bm25-x-recursive_v1.tsv"} & set(files)
+    assert "runs/bm25-x-whole_doc.tsv.bz2" in files
+    assert not {"notes.txt", "runs/bm25-x-recursive_v1.tsv.bz2"} & set(files)
 
 
 def _rehearse(record):
@@ -313,19 +321,21 @@ def relock(record):
 
 
 def edit(path, old, new):
-    content = path.read_bytes()
+    content, packed = path.read_bytes(), path.suffix == ".bz2"
+    content = bz2.decompress(content) if packed else content
     assert old in content
-    path.write_bytes(content.replace(old, new, 1))
+    content = content.replace(old, new, 1)
+    path.write_bytes(bz2.compress(content) if packed else content)
 
 
 SUMMED = slug("sum(bm25,minilm-l6-v2) x section_aware_bills_v1")
 FORGED = {
     "results.json": ("results.json", b'"mean": 0.', b'"mean": 0.9'),
     "lists.json": ("lists.json", b'"depth": 10', b'"depth": 11'),
-    "runs/bm25-x-whole_doc.tsv": ("runs/bm25-x-whole_doc.tsv", b"\t1\t", b"\t2\t"),
-    "runs/aa.tsv": ("runs/aa.tsv", b"\t1\t", b"\t2\t"),
-    "runs/aa.chunks.tsv": ("runs/aa.chunks.tsv", b"\t1\t", b"\t2\t"),
-    f"runs/{SUMMED}.arms.tsv": (f"runs/{SUMMED}.arms.tsv", b"\t1\t", b"\t2\t"),
+    "runs/bm25-x-whole_doc.tsv.bz2": ("runs/bm25-x-whole_doc.tsv.bz2", b"\t1\t", b"\t2\t"),
+    "runs/aa.tsv.bz2": ("runs/aa.tsv.bz2", b"\t1\t", b"\t2\t"),
+    "runs/aa.chunks.tsv.bz2": ("runs/aa.chunks.tsv.bz2", b"\t1\t", b"\t2\t"),
+    f"runs/{SUMMED}.arms.tsv.bz2": (f"runs/{SUMMED}.arms.tsv.bz2", b"\t1\t", b"\t2\t"),
     "labels.jsonl": ("labels.jsonl", b'"grade": 3', b'"grade": 2'),
     "queries.yaml": ("queries.yaml", b"loans", b"gifts"),
     "corpus.jsonl": ("corpus.jsonl", b'"n_read": 1', b'"n_read": 2'),
@@ -388,7 +398,7 @@ def test_a_rehearsal_is_made_anew_from_the_labels_that_it_was_scored_with(tmp_pa
     assert verify_record(version, deep=True)[-1] == before
 
 
-@pytest.mark.parametrize("name", ["results.json", "runs/bm25-x-whole_doc.tsv", "lock.json", "cells"])
+@pytest.mark.parametrize("name", ["results.json", "runs/bm25-x-whole_doc.tsv.bz2", "lock.json", "cells"])
 def test_a_link_in_the_place_of_a_locked_file_is_found(record, tmp_path, name):
     (record / name).rename(tmp_path / "moved")
     (record / name).symlink_to(tmp_path / "moved")
@@ -409,9 +419,9 @@ READERS = {
     "plan.yaml": lambda version: version.plan(),
     "preregistration.json": verified_preregistration,
     "cells/aa.json": lambda version: load_cell_file(version.cell_path("aa")),
-    "runs/aa.tsv": lambda version: read_run(version.run_path("aa"), "aa", []),
-    "runs/aa.chunks.tsv": lambda version: read_reading(version.chunk_run_path("aa"), []),
-    f"runs/{SUMMED}.arms.tsv": lambda version: read_arms(version.record / f"runs/{SUMMED}.arms.tsv", []),
+    "runs/aa.tsv.bz2": lambda version: read_run(version.run_path("aa"), "aa", []),
+    "runs/aa.chunks.tsv.bz2": lambda version: read_reading(version.chunk_run_path("aa"), []),
+    f"runs/{SUMMED}.arms.tsv.bz2": lambda version: read_arms(version.record / f"runs/{SUMMED}.arms.tsv.bz2", []),
 }
 
 

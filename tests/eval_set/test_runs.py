@@ -1,17 +1,24 @@
+import bz2
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Arms, ChunkHit, Half, Hit, Run, Span
+from runner.eval_set import runs as runs_module
 from runner.eval_set.runs import arms_bytes, read_arms, read_reading, read_run, reading_bytes, run_bytes
 
 CELL = "bm25>minilm-l6-v2 x whole_doc"
 HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend\n"
 FIRST = "q1\t1\tb\t0.50000\t0\t7\n"
 READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\n"
-ARMS_HEADER = arms_bytes({}).decode()
+ARMS_HEADER = bz2.decompress(arms_bytes({})).decode()
 READ_FIRST = "q1\t1\tb\t0\t7\t100\t100\n"
+
+
+def unpacked(content):
+    return bz2.decompress(content).decode()
 
 
 def run_of(path, query_ids):
@@ -79,11 +86,11 @@ def test_a_file_of_arms_gives_the_same_lists_and_the_same_bytes_back(tmp_path_fa
 
 def test_the_form_of_a_run_file():
     run = Run(CELL, {"q1": (Hit("hr1", 0.5, Span(0, 7)), Hit("hr2", -0.25, Span(3, 9))), "q2": ()})
-    assert run_bytes(run).decode() == (
+    assert unpacked(run_bytes(run)) == (
         "query_id\trank\tdoc_id\tscore\tstart\tend\nq1\t1\thr1\t0.50000\t0\t7\nq1\t2\thr2\t-0.25000\t3\t9\n"
     )
     fused = Run(CELL, {"q1": (Hit("hr1", 0.032786885, Span(0, 7)), Hit("hr2", 0.03125, Span(3, 9)))})
-    assert [line.split("\t")[3] for line in run_bytes(fused).decode().splitlines()[1:]] == [
+    assert [line.split("\t")[3] for line in unpacked(run_bytes(fused)).splitlines()[1:]] == [
         "0.032786885",
         "0.031250000",
     ]
@@ -91,7 +98,7 @@ def test_the_form_of_a_run_file():
 
 def test_the_form_of_a_reading_list():
     reading = {"q1": (ChunkHit("hr1", Span(0, 7), 100), ChunkHit("hr1", Span(7, 9), 20)), "q2": ()}
-    assert reading_bytes(reading).decode() == (
+    assert unpacked(reading_bytes(reading)) == (
         "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\nq1\t1\thr1\t0\t7\t100\t100\nq1\t2\thr1\t7\t9\t20\t120\n"
     )
 
@@ -180,3 +187,22 @@ def test_a_query_without_a_line_has_no_hits_and_reads_nothing(tmp_path):
     assert run_of(path, ["q0", "q1"]) == Run(CELL, {"q0": (), "q1": (Hit("b", 0.5, Span(0, 7)),)})
     path.write_bytes((READING_HEADER + READ_FIRST).encode())
     assert read_reading(path, ["q0", "q1"]) == {"q0": (), "q1": (ChunkHit("b", Span(0, 7), 100),)}
+
+
+def test_a_run_is_read_for_the_queries_that_it_names(tmp_path):
+    path = tmp_path / "run.tsv.bz2"
+    path.write_bytes(bz2.compress((HEADER + FIRST.replace("q1", "q2") + FIRST).encode()))
+    assert list(read_run(path, CELL).hits) == ["q2", "q1"]
+
+
+def test_a_packed_file_that_is_not_one_whole_packed_file_is_refused(tmp_path, monkeypatch):
+    path, whole = tmp_path / "run.tsv.bz2", bz2.compress((HEADER + FIRST).encode())
+    middle = bytes([whole[20] ^ 1])
+    for data in (whole[:-1], whole + b"x", whole * 2, whole[:20] + middle + whole[21:], b"BZh", b"BZhat"):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match="Restore the file"):
+            read_run(path, CELL, ["q1"])
+    monkeypatch.setattr(runs_module, "MAX_BYTES", len(HEADER))
+    path.write_bytes(whole)
+    with pytest.raises(InputError, match="too large"):
+        read_run(path, CELL, ["q1"])

@@ -94,7 +94,7 @@ def test_it_begins_with_the_new_cells_the_chosen_one_as_incumbent_and_the_querie
     assert plan.first == [cell for cell in CELLS if "section_aware" in cell]
     alike = {"version": 2, "cells": plan.cells, "first": plan.first, "incumbent": STRUCTURAL}
     assert before.model_copy(update=alike).model_dump() == plan.model_dump()
-    for name in ("queries.yaml", "corpus.jsonl", "runs/bm25-x-whole_doc.tsv"):
+    for name in ("queries.yaml", "corpus.jsonl", "runs/bm25-x-whole_doc.tsv.bz2"):
         assert (v2.folder / name).read_bytes() == (v1.folder / name).read_bytes()
 
 

@@ -13,7 +13,8 @@ from runner.commands.main import called
 from runner.decide.sample_size import too_few
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
-from runner.eval_set.version import Version, load_results
+from runner.eval_set.runs import read_run
+from runner.eval_set.version import Version, load_queries, load_results
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
 from runner.judge.answers import Importer
@@ -126,14 +127,17 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
     assert all(timed[cell]["index_bytes"] > 0 for cell in rows), "also where a run was taken from the record"
     assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
-    assert rows[both]["provenance"]["arms_sha256"] == file_sha256(results.parent / f"runs/{slug(both)}.arms.tsv")
+    assert rows[both]["provenance"]["arms_sha256"] == file_sha256(results.parent / f"runs/{slug(both)}.arms.tsv.bz2")
     assert rows[cross]["provenance"]["encoder"]["model"] == "cross-encoder/ms-marco-MiniLM-L6-v2"
     assert rows[cross]["provenance"]["truncation"]["tokens"] > 0
-    paths = [results.parent / f"runs/{slug(name)}.tsv" for name in ("bm25 x recursive_v1", cross)]
-    hits = [[line.split("\t") for line in path.read_text().splitlines()[1:]] for path in paths]
-    evidence = [sorted((query, document, *span) for query, _, document, _, *span in rows) for rows in hits]
+    paths = [results.parent / f"runs/{slug(name)}.tsv.bz2" for name in ("bm25 x recursive_v1", cross)]
+    ids = [query.id for query in load_queries(version.queries_path)]
+    runs = [read_run(path, "", ids).hits for path in paths]
+    evidence = [
+        sorted((query, hit.doc_id, hit.span.start) for query, hits in run.items() for hit in hits) for run in runs
+    ]
     assert evidence[0] == evidence[1]
-    assert hits[0] != hits[1]
+    assert runs[0] != runs[1]
     assert rows["minilm-l6-v2 x fixed_token_512_50"]["role"] == "baseline"
     assert all(low <= high for low, high in (row["bounds"] for row in rows.values()))
 
@@ -156,7 +160,7 @@ def test_a_run_that_was_edited_or_exchanged_stops_scoring_and_locking(decided):
     (version.record / "lock.json").unlink()
 
     version.chunk_run_path(cell).write_bytes(whole[Version.chunk_run_path] + b"x\n")
-    with pytest.raises(IntegrityError, match=r"chunks\.tsv is not the run of bm25 x whole_doc"):
+    with pytest.raises(IntegrityError, match=r"chunks\.tsv\.bz2 is not the run of bm25 x whole_doc"):
         evening(version).run()
 
     (version.record / "decision.json").unlink()

@@ -56,7 +56,7 @@ def test_sparse_cells_embed_nothing_where_the_record_holds_the_baseline(version)
     assert set(rows) == {"bm25-okapi x recursive_v1", BASELINE}
     assert encoders.texts == {}
     assert not (version.cache / "vectors").exists()
-    assert not list(version.work.glob("explorations/*/runs/aa.tsv"))
+    assert not list(version.work.glob("explorations/*/runs/aa.tsv.bz2"))
 
 
 def test_a_dense_cell_embeds_with_its_own_encoder_alone_and_makes_no_a_a_run(version):
@@ -64,7 +64,7 @@ def test_a_dense_cell_embeds_with_its_own_encoder_alone_and_makes_no_a_a_run(ver
     explore(version, "minilm-static-384 x recursive_v1", encoders=encoders)
     assert set(encoders.texts) == {"minilm-static-384"}
     made = sorted(path.name for path in version.work.glob("explorations/*/runs/*") if ".chunks." not in path.name)
-    assert made == ["minilm-l6-v2-x-fixed_token_512_50.tsv", "minilm-static-384-x-recursive_v1.tsv"]
+    assert made == ["minilm-l6-v2-x-fixed_token_512_50.tsv.bz2", "minilm-static-384-x-recursive_v1.tsv.bz2"]
     keys = [json.loads(path.read_text())["inputs"] for path in version.cache.glob("vectors/*/manifest.json")]
     assert {key["order"] for key in keys} == {"forward"}
     before = dict(encoders.texts)
@@ -84,7 +84,7 @@ def test_what_production_stores_is_scored_from_vectors_that_are_embedded_once(ve
     n = files[full]["chunks"]["count"]
     assert [files[cell]["index_bytes"] for cell in (full, *stored)] == [n * 192, n * 96, n * 48, n * 198]
     assert len({files[cell]["method"] for cell in (full, *stored)}) == 4
-    runs = [(folder / "runs" / f"{slug(cell)}.tsv").read_bytes() for cell in (full, stored[2])]
+    runs = [(folder / "runs" / f"{slug(cell)}.tsv.bz2").read_bytes() for cell in (full, stored[2])]
     assert runs[0] == runs[1], "with fewer chunks than candidates bits lose nothing"
 
 

@@ -64,11 +64,11 @@ USUAL = ("corpus.jsonl", "labels.jsonl", "lock.json")
 SELDOM = (
     "plan.yaml",
     "preregistration.json",
-    "aa.tsv",
+    "aa.tsv.bz2",
     "results.json",
     "corpus.tar.zst",
     "manifest.json",
-    "bm25-x-whole_doc.tsv",
+    "bm25-x-whole_doc.tsv.bz2",
     "bm25-x-whole_doc.json",
 )
 SELDOM += ("batch-0001.jsonl", "receipt.json", "results.html", "decision.json")

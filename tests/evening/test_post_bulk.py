@@ -142,7 +142,7 @@ def test_a_healthy_substrate_has_no_fault_and_scores_as_the_record_does_query_by
     first, second = reports(decided)
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", first.name)
     assert second.name == f"{first.name}-2"
-    for name in ("post_bulk.json", *(f"runs/{slug(arm)}.tsv" for arm in ARMS)):
+    for name in ("post_bulk.json", *(f"runs/{slug(arm)}.tsv.bz2" for arm in ARMS)):
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
 
@@ -170,14 +170,14 @@ def test_a_report_is_whole_and_locked_and_its_runs_are_those_it_names(decided, f
     post_bulk(decided, substrate(tmp_path, filling), encoders=fake_encoders)
     (folder,) = reports(decided)
     found = report(decided)
-    runs = {f"runs/{slug(row.arm)}.tsv": row.run_sha256 for row in found.arms}
+    runs = {f"runs/{slug(row.arm)}.tsv.bz2": row.run_sha256 for row in found.arms}
     assert {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} == {
         *("lock.json", "post_bulk.json", "post-bulk.html", "receipt.json"),
         *runs,
     }
     lock = verify_lock(folder)
     assert {name: lock.files[name] for name in runs} == runs
-    read_run(folder / "runs" / f"{slug(EXACT)}.tsv", EXACT, found.queries)
+    read_run(folder / "runs" / f"{slug(EXACT)}.tsv.bz2", EXACT, found.queries)
     receipt = Receipt.model_validate(read_json(folder / "receipt.json"))
     assert {"apsw", "sqlite-vec"} <= set(receipt.libraries)
     assert (folder / "post-bulk.html").read_bytes() == post_bulk_page(found, receipt)
@@ -308,7 +308,7 @@ def test_a_run_that_dies_at_any_file_leaves_nothing_half_written(decided, fillin
     class Killed(BaseException):
         pass
 
-    for name in (f"{slug(KEYWORD)}.tsv", "post_bulk.json", "receipt.json", "post-bulk.html", "lock.json"):
+    for name in (f"{slug(KEYWORD)}.tsv.bz2", "post_bulk.json", "receipt.json", "post-bulk.html", "lock.json"):
 
         def dying(self, target, name=name):
             if Path(target).name == name:

@@ -22,7 +22,7 @@ NO_VERSION = {
 """Verbs that read no version that is named on the command line, and why."""
 
 ONE_FILE = {
-    "tripwire": ("runs/bm25-x-whole_doc.tsv", "tripwire check {golden} --run {file} --snapshot none.json"),
+    "tripwire": ("runs/bm25-x-whole_doc.tsv.bz2", "tripwire check {golden} --run {file} --snapshot none.json"),
     "fetch": ("corpus.jsonl", "fetch demo --to fetched --again {file}"),
     "pooled": ("results.json", "pooled {version}"),
 }
