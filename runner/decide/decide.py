@@ -17,7 +17,7 @@ from runner.eval_set.shapes.results import CellResult, Results
 AUTOMATIC = "criterion 6"
 """Who decides if no cell is a candidate."""
 
-UNATTENDED = "choose recommended (unattended)"
+UNATTENDED = "choose recommended (nobody signed)"
 """Who decided if `recommended` was chosen and nobody signed."""
 
 RECOMMENDED = "recommended"

@@ -192,12 +192,12 @@ def recommendation(cells: Sequence[CellResult], plan: ScoredPlan) -> tuple[str, 
     if not gains:
         return chosen, "no other cell is a candidate that passes the null gate with every hit judged"
     over, more = " over the incumbent" if plan.incumbent else "", "more" if chosen in gains else "no more"
-    told = expected_text(gains[chosen].mean if chosen in gains else max(gain.mean for gain in gains.values()), cost)
+    told = figure_beside_bar(gains[chosen].mean if chosen in gains else max(gain.mean for gain in gains.values()), cost)
     return chosen, f"the expected {told}{over} is {more} than the {cost:g} that a switch costs"
 
 
 def expected_text(gain: float, cost: float) -> str:
-    """Return an expected gain, which has no interval, at two places, unless the cost is nearer."""
+    """Return an expected gain as a sentence says it, at two places, unless the cost is nearer."""
     return figure_beside_bar(gain, cost, fewest=2)
 
 
