@@ -31,6 +31,9 @@ from samplers.source import QueryKind
 EASY_WORDS = 3
 """Rare words of its document in a single wording, from which a first place by BM25 says nothing of a retriever."""
 
+TELLING_WORDS = 2
+"""Rare words of its document in a paraphrased wording. One is often a household word, such as "census" or "dam"."""
+
 MOST_HOLDERS = 8
 """Sampled documents that may hold all words of a query: of eight sources' topical ones four have more, 10 to 51."""
 
@@ -194,8 +197,8 @@ def _beside(query: CheckedQuery, document: Document | None) -> Iterator[tuple[st
     elif not wording and len(query.rare) >= EASY_WORDS and query.rank == 1:
         what = f"has {len(query.rare)} rare words of {doc_id} ({rare}), which BM25 ranks first"
         yield "too easy", f"{what}; keep it as plain, and write a paraphrased wording beside it"
-    elif not is_first and rare:
-        yield "rare words", f"has rare words of {doc_id} ({rare}); say them otherwise"
+    elif not is_first and len(query.rare) >= TELLING_WORDS:
+        yield "rare words", f"has rare words of {doc_id} ({rare}); leave names, numbers and terms to the plain wording"
     if (run := longest_run(text, document.text)) >= COPIED_WORDS:
         yield "copied", f"has {run} words in a row from {doc_id}"
     # Words that leave nothing to find it by.
