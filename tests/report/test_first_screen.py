@@ -72,7 +72,7 @@ def test_each_cell_is_called_what_was_decided_of_it():
     assert headline(results, switched).startswith("Switch to ")
     assert words_of(results, switched)[candidate(results)] == "chosen"
     assert words_of(results, kept)[results.plan.baseline] == "baseline, kept"
-    assert "so the tool switched by itself" in lead(
+    assert "so the tool chose it by itself" in lead(
         results, decided(results, candidate(results), decided_by=UNATTENDED)
     )
     assert command(results, switched, "pse").endswith(" --confirm")

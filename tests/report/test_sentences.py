@@ -98,7 +98,7 @@ PROVEN = [row(SPARSE, 0.2), row(BETTER, 0.1, **GOOD)]
         (
             [row(BETTER, 0.1)],
             chosen(BETTER, "candidate", UNATTENDED),
-            "so the tool switched by itself",
+            "so the tool chose it by itself",
             "Prove it",
         ),
         (
