@@ -55,7 +55,7 @@ def short(update):
             found,
             "Expect about +0.06 on other queries; that is above the cost of a switch, 0.02",
         ),
-        ([row(BETTER, 0.1, believed=0.01)], {}, found, "so the tool keeps the baseline unless you choose"),
+        ([row(BETTER, 0.1, believed=0.01)], {}, found, "so the tool recommends the baseline"),
         ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, next_step, "Look at the labels"),
