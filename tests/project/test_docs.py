@@ -12,13 +12,20 @@ import jsonschema
 import pytest
 import yaml
 
-from runner.base.places import CHECKOUT
+from runner.base.places import CHECKOUT, EVAL_SETS
+from runner.base.plain_yaml import read_yaml
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
+from runner.eval_set import catalog
+from runner.eval_set.plan import read_plan
+from runner.eval_set.shapes.plan import Prior
 from tests.support.parsers import parser_of, runnable
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
+ANEW = ("federal_register",)
+"""Sources that are asked and judged anew."""
+
 FOREIGN_FLAGS = {
     "--files",
     "--no-index",
@@ -97,6 +104,16 @@ def test_every_committed_eval_set_keeps_to_the_schemas() -> None:
         for name, value in rows_of(path):
             problem = jsonschema.exceptions.best_match(validators[name].iter_errors(value))
             assert problem is None, f"{path} as {name}: {problem.json_path} {problem.message}"
+
+
+def test_rehearsals_that_are_judged_anew_share_the_prior_of_one_file() -> None:
+    """It was made of other sources alone, and production plans have the catalog's."""
+    prior = Prior.model_validate(read_yaml(EVAL_SETS / "prior.yaml")["prior"])
+    plans = {path.parts[-4]: read_plan(path) for path in EVAL_SETS.glob("*/v1/rehearsal/plan.yaml")}
+    anew = {source for source, plan in plans.items() if plan.prior == prior}
+    assert anew == set(ANEW)
+    for source in anew:
+        assert read_plan(EVAL_SETS / source / "v1" / "plan.yaml").prior.kinds == catalog.PRIOR
 
 
 def test_a_source_takes_at_most_seven_megabytes() -> None:
