@@ -21,7 +21,7 @@ LONGEST_LINE = 4096
 LARGEST_GRADE = (1 << 15) - 1
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}(?:\.0+)?", re.ASCII)
 
-_GZIP_MARK = b"\x1f\x8b"
+_PACKED_MARKS = (b"\x1f\x8b", b"BZh")
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -104,8 +104,8 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
             raise InputError(f"{name}:{number}: a line of more than {MAX_LINE:,} bytes. Write one row a line.")
         if number == 1:
             # The first bytes tell the kinds of file that people hand in by mistake.
-            if line.startswith(_GZIP_MARK):
-                raise InputError(f"{name} is compressed (gzip). Unpack it first.")
+            if line.startswith(_PACKED_MARKS):
+                raise InputError(f"{name} is compressed. Unpack it first.")
             if line.startswith(_WIDE_MARKS):
                 raise InputError(f"{name}: this is UTF-16, as PowerShell's > writes it. Save the file as UTF-8.")
             line = line.removeprefix(codecs.BOM_UTF8)

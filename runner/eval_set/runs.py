@@ -5,12 +5,13 @@ bzip2, since its bytes are the same on every machine: the record names them by t
 
 import bz2
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from runner.base.canonical import read_bytes
+from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
+from runner.base.given_files import numbered_lines
 from runner.base.records import READ_TOKENS, RUN_DEPTH, ArmLists, Arms, ChunkHit, Half, Hit, Reading, Run, Span
 from runner.eval_set.door import held
 
@@ -20,10 +21,8 @@ ARMS_HEADER = "query_id\trank\tdoc_id" + "".join(
 )
 READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
 
-MAX_BYTES = 1 << 29
-"""What one file may hold unpacked: 100 documents each of a million queries need less."""
-
 _PACKED = b"BZh"
+_LONGEST_LINE = 1 << 16
 _WAY_OUT = "Restore the file, or remove it and retrieve again."
 _VALUE = re.compile(r"0\.\d{9}|1\.0{9}")
 _SCORE = re.compile(r"-?\d+\.\d{5}(?:\d{4})?")
@@ -118,7 +117,7 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str] | None = None) -> R
     document twice, a score out of order, or anything that is not a number where one belongs.
     """
     if query_ids is None:
-        query_ids = [line.partition("\t")[0] for line in _lines(path, RUN_HEADER)]
+        query_ids = list(dict.fromkeys(line.partition("\t")[0] for line in _lines(path, RUN_HEADER)))
     lists: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
     seen: set[tuple[str, str]] = set()
 
@@ -198,23 +197,37 @@ def _packed(lines: Sequence[str]) -> bytes:
 
 def is_run(path: Path) -> bool:
     """Return whether a file begins as a run of ours does, packed or not, and not as TREC's."""
-    return read_bytes(path).startswith((_PACKED, RUN_HEADER.encode()))
+    return _is_packed(path) or next(numbered_lines(path), (0, b""))[1] == RUN_HEADER.encode()
 
 
-def _lines(path: Path, header: str) -> list[str]:
-    """Return the lines below the header; InputError for a file that is not whole."""
-    content = read_bytes(held(path))
+def _is_packed(path: Path) -> bool:
+    refuse_special(path)
     try:
-        if content.startswith(_PACKED):
-            unpacking = bz2.BZ2Decompressor()
-            content = unpacking.decompress(content, MAX_BYTES)
-            if not unpacking.eof or unpacking.unused_data:
-                raise InputError(f"{path}: cut short, too large, or more than one file. {_WAY_OUT}")
-        first, *lines = content.decode().split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not bzip2, or not UTF-8 in it ({error}). {_WAY_OUT}") from error
-    if first != header or lines[-1:] != [""]:
-        raise InputError(
-            f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
-        )
-    return lines[:-1]
+        with path.open("rb") as file:
+            return file.read(len(_PACKED)) == _PACKED
+    except OSError:  # whoever reads it says why
+        return False
+
+
+def _lines(path: Path, header: str) -> Iterator[str]:
+    """Yield the lines below the header, one at a time: InputError where the file is not whole."""
+    where = held(path)
+    refuse_special(where)
+    try:
+        with (bz2.open if _is_packed(where) else open)(where, "rb") as file:
+            line, is_first = b"\n", True
+            while line := file.readline(_LONGEST_LINE):
+                if not line.endswith(b"\n") or (is_first and line != f"{header}\n".encode()):
+                    break
+                if not is_first:
+                    yield line[:-1].decode()
+                is_first = False
+            if line or is_first:
+                raise InputError(
+                    f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. "
+                    f"{_WAY_OUT}"
+                )
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist. {_WAY_OUT}") from error
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not whole, or not UTF-8 ({error}). {_WAY_OUT}") from error

@@ -25,7 +25,7 @@ TEMPLATE = """\
 # of its own; `queries add` puts it into the version. draft-queries.md beside this says how to write.
 # origin: who wrote it, "person" or the name of the language model; "traffic" for one of a log. source_document: the
 # doc_id (index.jsonl has them) of the document that was being read; it is judged like any other. note is free.
-# plain: as people type it, names and numbers included. paraphrased: the same need without the document's rare words.
+# plain: as people type it, names and numbers included. paraphrased: the same need in household words.
 # A citation, quote or attribution has text in their place.
 # kind is one of these, with the number that this source's share of {n_queries} would be:
 {kinds}schema_version: 1

@@ -146,8 +146,8 @@ HELD = PLAN.model_copy(update={"incumbent": BETTER})
     [
         ([over(HYBRID, 0.0201), INCUMBENT], HYBRID, "over the incumbent is more than the 0.02"),
         ([over(HYBRID, 0.02), INCUMBENT], BETTER, "over the incumbent is no more than the 0.02"),
-        ([over(HYBRID, 0.0), INCUMBENT], BETTER, "the expected 0.00 over the incumbent is no more"),
-        ([over(HYBRID, 0.03), over(SPARSE, 0.04), INCUMBENT], SPARSE, "+0.04 over the incumbent"),
+        ([over(HYBRID, 0.0), INCUMBENT], BETTER, "the expected 0.000 over the incumbent is no more"),
+        ([over(HYBRID, 0.03), over(SPARSE, 0.04), INCUMBENT], SPARSE, "+0.040 over the incumbent"),
         ([INCUMBENT], BETTER, "no other cell is a candidate"),
         ([row(SPARSE, 0.3, role="exploratory"), INCUMBENT], BETTER, "no other cell is a candidate"),
         # An incumbent that is no candidate any more is still what runs, and criterion 6 holds where nothing is one.

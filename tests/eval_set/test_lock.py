@@ -164,7 +164,7 @@ def test_verify_names_the_files_of_a_version_that_no_lock_holds(record, command,
         (record / name).write_text("new")
     assert command("verify") == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "demo v1 record: 4 files that no lock holds: notes/one.txt, post-bulk/x, results.htm, runs/new.tsv"
+        "demo v1 record: 4 files that no lock holds: notes/one.txt, post-bulk/x, results.htm, runs/new.tsv.bz2"
     ]
 
 

@@ -211,7 +211,7 @@ def test_a_cell_that_is_no_better_leaves_the_incumbent_in_place(tmp_path):
     decision, results = load_decision(v2), load_results(v2)
     assert decision.chosen.cell == results.outcome.recommended == WORDS
     assert {CELLS[-1], WORDS} <= {*results.candidates}
-    assert "the tool keeps the incumbent unless you choose another cell" in " ".join(run_summary(results).split())
+    assert "the tool recommends the incumbent" in " ".join(run_summary(results).split())
     page = (v2.folder / "results.html").read_text()
     assert "Against the incumbent" in page
 

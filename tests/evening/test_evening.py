@@ -134,7 +134,7 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     ids = [query.id for query in load_queries(version.queries_path)]
     runs = [read_run(path, "", ids).hits for path in paths]
     evidence = [
-        sorted((query, hit.doc_id, hit.span.start) for query, hits in run.items() for hit in hits) for run in runs
+        sorted((query, hit.doc_id, str(hit.span)) for query, hits in run.items() for hit in hits) for run in runs
     ]
     assert evidence[0] == evidence[1]
     assert runs[0] != runs[1]

@@ -13,6 +13,7 @@ from runner.eval_set.version import load_results
 from runner.report.sentences import found, weaknesses
 from tests.conftest import called
 from tests.support.outline import Outline
+from tests.support.packed import unpacked
 from tests.support.small_collection import CELLS, documents, evaluate, external_version, qrels, write_collection
 
 TREC_NAMES = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "recall@100": "recall_100", "mrr": "recip_rank"}
@@ -59,7 +60,7 @@ def test_a_query_s_own_document_is_left_out_of_its_list_and_said(shared, tmp_pat
     assert results.collection.own_documents == 30
     assert results.cells[0].scores["ndcg@10"].mean == pytest.approx(0.910, abs=0.0005)
     for row in results.cells:
-        listed = (line.split("\t") for line in version.run_path(row.cell).read_text().splitlines()[1:])
+        listed = (line.split("\t") for line in unpacked(version.run_path(row.cell)).splitlines()[1:])
         assert all(query_id != doc_id for query_id, _, doc_id, *_ in listed)
     # Another system's run is cut in the same way, and it is said.
     deep = tmp_path / "deep.run"
@@ -71,7 +72,7 @@ def test_a_query_s_own_document_is_left_out_of_its_list_and_said(shared, tmp_pat
     evaluate(version, collection, deep)
     said = capsys.readouterr().err
     assert "1 queries have themselves as a document" in said
-    assert "a00\t1\ta01\t" in version.run_path("trec:deep").read_text()
+    assert "a00\t1\ta01\t" in unpacked(version.run_path("trec:deep"))
 
 
 def test_importing_the_exported_runs_reproduces_every_figure(evaluated, tmp_path):

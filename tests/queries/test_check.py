@@ -97,6 +97,8 @@ WATERS = [document(f"W{n}", f"Grants for clean water in towns, number{n}.", f"Wa
         (["riddle"], "town, metal", {"text": "the town metal that makes people ill"}),
         (["riddle"], "town, metal", {"plain": "the town metal that makes people ill", "paraphrased": "old metal"}),
         (["rare words"], "fenwick, pipes", {"plain": "Fenwick pipes", "paraphrased": "Fenwick with its old pipes"}),
+        # One rare word may be a household word.
+        ([], "lead", {"plain": "Fenwick pipes", "paraphrased": "who takes the lead out of our water?"}),
         (["too easy"], "lead, pipes, fenwick", {"text": "lead pipes in Fenwick"}),
         (["exact title"], "Fenwick Safe Pipes Act", {"text": "what is in the Fenwick Safe Pipes Act"}),
         (["unbounded", "riddle"], "grants, water, towns", {"text": "grants for water in towns"}),

@@ -12,6 +12,7 @@ from runner.base.errors import InputError, IntegrityError
 from runner.eval_set.runs import read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_queries
 from runner.retrieve.imported_runs import import_runs, imported_cells
+from tests.support.packed import repack
 from tests.support.small_collection import CELLS, documents, evaluate, external_version, qrels, write_collection
 
 IDS = [row["_id"] for row in documents()]
@@ -161,7 +162,7 @@ def test_an_imported_run_is_on_the_page_with_its_test(version, tmp_path):
 def test_an_edited_run_is_found(version, tmp_path):
     import_runs(version, [write_run(tmp_path / "run", everywhere([(IDS[0], 2.0), (IDS[1], 1.0)]))])
     path = version.run_path("trec:mine")
-    path.write_text(path.read_text().replace(IDS[0], IDS[2]))
+    repack(path, IDS[0], IDS[2])
     with pytest.raises(IntegrityError, match="import the run again"):
         evaluate(version, None)
 
@@ -178,4 +179,4 @@ def test_what_is_no_file_of_text_is_refused_with_a_way_out(version, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert "is not a regular file" in refused(version, tmp_path / "pipe"), "before it is read"
     (tmp_path / "run.gz").write_bytes(gzip.compress(b"q1 Q0 d101-1 1 1.0 mine\n"))
-    assert "is compressed (gzip). Unpack it first." in refused(version, tmp_path / "run.gz")
+    assert "is compressed. Unpack it first." in refused(version, tmp_path / "run.gz")

@@ -16,6 +16,7 @@ from runner.embed.backends import LocalBackend
 from runner.eval_set.corpus import archive_path
 from runner.tools.replay import moved, replay
 from tests.support.fake_encoder import TOPICS, direction
+from tests.support.packed import repack, unpacked
 from tests.support.small_set import SmallEncoder, _words, fake_encoders, make_version
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -141,7 +142,7 @@ def test_other_weights_limits_and_prompts_do_not_hold(version, read):
     assert not found.holds
     assert not dense.holds
     assert dense.score_shift > dense.rounding
-    assert dense.worst_query in {query.split("\t")[0] for query in version.run_path(BASELINE).read_text().split("\n")}
+    assert dense.worst_query in {query.split("\t")[0] for query in unpacked(version.run_path(BASELINE)).split("\n")}
     assert "other weights, prompts or limits" in dense.note
     assert cells(found)["bm25 x whole_doc"].holds
 
@@ -170,7 +171,7 @@ def test_an_interrupted_replay_keeps_what_it_embedded_and_goes_on(version, at_ho
 
 def test_a_changed_record_is_refused_before_anything_is_embedded(version):
     path = version.run_path(BASELINE)
-    path.write_text(path.read_text().replace("\t1\t", "\t01\t", 1))
+    repack(path, "\t1\t", "\t01\t")
     with pytest.raises(IntegrityError, match="A frozen eval set changed"):
         replay(version, LocalBackend(fake_encoders))
     assert not (version.work / "replay").exists()
@@ -206,7 +207,7 @@ def test_a_rehearsal_is_replayed_without_a_lock_and_held_to_the_runs_that_its_re
     difference = next(row["difference"] for row in said["cells"] if row["cell"] == BASELINE)
     assert difference["low"] <= difference["mean"] <= difference["high"]
     path = rehearsal.run_path(BASELINE)
-    path.write_text(path.read_text().replace("\t1\t", "\t01\t", 1))
+    repack(path, "\t1\t", "\t01\t")
     with pytest.raises(IntegrityError, match=r"is not what .*results\.json was scored from"):
         replay(rehearsal, LocalBackend(fake_encoders))
 

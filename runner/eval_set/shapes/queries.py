@@ -11,7 +11,7 @@ Wording = Literal["", "plain", "paraphrased"]
 """How a topic is asked: in its one wording, or in one of two."""
 
 WORDINGS: tuple[Wording, ...] = ("plain", "paraphrased")
-"""Of a topic in two: as people type it, and without the rare words of its document."""
+"""Of a topic in two: as people type it, and in household words, without names, numbers and terms of the trade."""
 
 LITERAL_KINDS = frozenset({"citation", "quote", "attribution"})
 """Kinds whose askers know words of the document, and so have one wording."""
