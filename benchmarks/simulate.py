@@ -212,10 +212,11 @@ def power_rows(runs: int) -> list[Row]:
         ("structural chunks, the other one, +.05", REHEARSED_BASELINE.split()[0], 0.05),
         ("any other cell, BM25 re-ranked, +.10", "bm25>", 0.1),
     ):
-        found = averaged([found_in(each, each.place(opening), gain, 2, runs) for each in defaults])
+        able = [each for each in defaults if each.has(opening)]
+        found = averaged([found_in(each, each.place(opening), gain, 2, runs) for each in able])
         rows.append((f"power, default plan: {what}", found, ""))
     real = all_rehearsals()
-    place, part, what = real.place("rrf("), (1 - FIRST_SHARE) / (len(real.cells) - 1), "any other cell, hybrid +.10"
+    place, part, what = real.place("hybrid"), (1 - FIRST_SHARE) / (len(real.cells) - 1), "any other cell, hybrid +.10"
     rows.append((f"power: {what}", found_in(real, place, 0.1, 1, runs), ">= 20 / 52 / 90"))
     rows.append((f"power: {what}, as said beforehand", said_of(real, place, 0.1, part), ""))
     return rows

@@ -67,6 +67,10 @@ class World(NamedTuple):
             cells=[self.cells[row] for row in rows], gains=self.gains[rows], recalls=self.recalls[rows]
         )
 
+    def has(self, opening: str) -> bool:
+        """Return whether the name of a cell opens so."""
+        return any(cell.startswith(opening) for cell in self.cells)
+
     def place(self, opening: str) -> int:
         """Return the place of the first cell whose name opens so."""
         return next(place for place, cell in enumerate(self.cells) if cell.startswith(opening))
@@ -128,7 +132,7 @@ def as_default(real: World) -> World:
     The sum takes the differences of the rank fusion if the record has none, and no change of Recall@10; cells that
     equal the baseline fill it up.
     """
-    summed = next((place for place, cell in enumerate(real.cells) if cell.startswith("sum(")), real.place("rrf("))
+    summed = real.place(next(opening for opening in ("sum(", "rrf(", "hybrid") if real.has(opening)))
     rows = [summed, *(row for row in range(len(real.cells)) if row != summed)]
     cells = [real.cells[row].replace("rrf(", "sum(") if row == summed else real.cells[row] for row in rows]
     recalls = np.vstack([level(real.recalls[rows[:1]]), real.recalls[rows[1:]]])
@@ -143,6 +147,8 @@ def as_default(real: World) -> World:
 
 def _role(cell: str) -> str:
     model, _, chunker = cell.partition(" x ")
+    # Sources that are judged anew have sums, the others rank fusion.
+    model = "hybrid" if model.startswith(("sum(", "rrf(")) else model
     common = ("fixed_token", "recursive", "whole_doc")
     return cell if chunker.startswith(common) else f"{model} x structural{'_256' if '_256_' in chunker else ''}"
 

@@ -37,6 +37,7 @@ from runner.substrate.search import ARMS, BINARY, EXACT, KEYWORD, SUM
 from runner.substrate.shapes import ArmResult, FindingResult, IndexRecallResult, PostBulk, Quantisation
 from tests.support.evening_process import run
 from tests.support.outline import Outline
+from tests.support.packed import unpacked
 from tests.support.small_set import fake_encoders, make_version
 from tests.support.substrate_builder import MODEL, Build, build, edit
 
@@ -234,7 +235,8 @@ def test_planted_faults_are_named_by_the_verdict_and_by_the_page_and_by_no_passa
     (folder,) = reports(decided)
     assert str(folder / "post-bulk.html") in str(raised.value)
     assert bytes_below(decided.folder) == before
-    written = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file()).decode()
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    written = "".join(unpacked(path) if path.suffix == ".bz2" else path.read_text() for path in files)
     for document in filling.documents:
         words = document.text.split()
         for start in range(0, len(words) - 5, 5):

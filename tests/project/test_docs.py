@@ -23,7 +23,7 @@ from tests.support.parsers import parser_of, runnable
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
-ANEW = ("federal_register",)
+ANEW = ("bills", "federal_register")
 """Sources that are asked and judged anew."""
 
 FOREIGN_FLAGS = {
@@ -116,14 +116,14 @@ def test_rehearsals_that_are_judged_anew_share_the_prior_of_one_file() -> None:
         assert read_plan(EVAL_SETS / source / "v1" / "plan.yaml").prior.kinds == catalog.PRIOR
 
 
-def test_a_source_takes_at_most_seven_megabytes() -> None:
+def test_a_source_takes_at_most_eight_megabytes() -> None:
     sizes: Counter[str] = Counter()
     for path in tracked_files():
         room, name, *_ = (*path.relative_to(CHECKOUT).parts, "")
         if room == "eval-sets":
             sizes[name] += path.stat().st_size
     assert len(sizes) > 12
-    assert {name: size for name, size in sizes.items() if size > 7_000_000} == {}
+    assert {name: size for name, size in sizes.items() if size > 8_000_000} == {}
 
 
 def test_the_readme_is_one_sitting() -> None:
