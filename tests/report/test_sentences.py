@@ -53,7 +53,7 @@ def short(update):
             [row(BETTER, 0.1, believed=0.06)],
             {},
             found,
-            "Expect about +0.06 on other queries; that is above the cost of a switch, 0.02",
+            "Expect about +0.06 on other queries; that is more than the 0.02 that makes a switch worthwhile",
         ),
         ([row(BETTER, 0.1, believed=0.01)], {}, found, "so the tool recommends the baseline"),
         ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
