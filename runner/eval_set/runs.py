@@ -215,18 +215,14 @@ def _lines(path: Path, header: str) -> Iterator[str]:
     refuse_special(where)
     try:
         with (bz2.open if _is_packed(where) else open)(where, "rb") as file:
-            line, is_first = b"\n", True
-            while line := file.readline(_LONGEST_LINE):
-                if not line.endswith(b"\n") or (is_first and line != f"{header}\n".encode()):
-                    break
-                if not is_first:
+            if (line := file.readline(_LONGEST_LINE)) == f"{header}\n".encode():
+                while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
                     yield line[:-1].decode()
-                is_first = False
-            if line or is_first:
-                raise InputError(
-                    f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. "
-                    f"{_WAY_OUT}"
-                )
+                if not line:
+                    return
+            raise InputError(
+                f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
+            )
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist. {_WAY_OUT}") from error
     except (OSError, EOFError, UnicodeDecodeError) as error:
