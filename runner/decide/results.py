@@ -20,7 +20,7 @@ from runner.decide.turning import turnings
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, scored, version_labels
-from runner.eval_set.runs import read_arms, read_reading, read_run
+from runner.eval_set.runs import packed, read_arms, read_reading, read_run
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
@@ -48,7 +48,7 @@ from runner.score.span_scores import span_scores
 
 
 class Scored(NamedTuple):
-    """results.json, and lists.json beside it, whose digest it has."""
+    """results.json, and lists.json.bz2 beside it, whose digest it has."""
 
     results: Results
     lists: RankedLists
@@ -90,7 +90,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
         kind=kind,
         plan=part(ScoredPlan, plan),
         digests={path.name: file_sha256(path) for path in made_from}
-        | {"lists.json": sha256(json_bytes(lists.model_dump()))},
+        | {"lists.json.bz2": sha256(packed(json_bytes(lists.model_dump())))},
         queries=[*comparison.queries],
         collection=facts,
         corpus=CorpusFacts(

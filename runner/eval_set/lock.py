@@ -28,7 +28,7 @@ from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
 
 _CELL_FILES = (*(("runs", f"{kind}.tsv.bz2") for kind in ("", ".chunks", ".arms")), ("cells", ".json"))
 _FILES = (
-    *("corpus.jsonl", "decision.json", "labels.jsonl", "lists.json", "opened.json", "plan.yaml"),
+    *("corpus.jsonl", "decision.json", "labels.jsonl", "lists.json.bz2", "opened.json", "plan.yaml"),
     *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
 )
 
@@ -213,7 +213,7 @@ def _of_results(holder: str, record: Path, results: JSON) -> Iterator[Claim]:
     """Yield what results say of files by name, of each cell's runs, and of the version before."""
     home, digests = _home(record), _at(results, "digests")
     for name, stated in digests.items() if isinstance(digests, dict) else ():
-        yield holder, (record if name == "lists.json" else home) / Path(name).name, stated
+        yield holder, (record if name == "lists.json.bz2" else home) / Path(name).name, stated
     for row in _at(results, "cells") or ():
         yield from _of_cell(holder, record, _at(row, "provenance"), slug(str(_at(row, "cell"))))
     before = home.with_name(f"v{_at(results, 'previous', 'version')}") / record.relative_to(home)

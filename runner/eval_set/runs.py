@@ -1,4 +1,4 @@
-"""Runs and reading lists as files of the record: tab-separated text under bzip2, written and strictly read.
+"""Runs, reading lists and what the page lists as files of the record under bzip2, written and strictly read.
 
 bzip2, since its bytes are the same on every machine: the record names them by their digests.
 """
@@ -6,14 +6,17 @@ bzip2, since its bytes are the same on every machine: the record names them by t
 import bz2
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
-from runner.base.given_files import numbered_lines
+from runner.base.given_files import numbered_lines, parsed
 from runner.base.records import READ_TOKENS, RUN_DEPTH, ArmLists, Arms, ChunkHit, Half, Hit, Reading, Run, Span
+from runner.base.schema import checked
 from runner.eval_set.door import held
+from runner.eval_set.shapes.lists import RankedLists
 
 RUN_HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend"
 ARMS_HEADER = "query_id\trank\tdoc_id" + "".join(
@@ -23,7 +26,10 @@ READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
 
 _PACKED = b"BZh"
 _LONGEST_LINE = 1 << 16
-_WAY_OUT = "Restore the file, or remove it and retrieve again."
+_LISTS_ROOM, _LISTS_ROOM_A_BYTE = 1 << 24, 100
+"""Bytes that lists may always unpack to, and those a packed byte; the lists of a source have about ten a byte."""
+
+_WAY_OUT = "Restore the file, or remove it and run again."
 _VALUE = re.compile(r"0\.\d{9}|1\.0{9}")
 _SCORE = re.compile(r"-?\d+\.\d{5}(?:\d{4})?")
 _Entry = TypeVar("_Entry")
@@ -43,7 +49,7 @@ def run_bytes(run: Run) -> bytes:
             f"{query_id}\t{rank}\t{hit.doc_id}\t{hit.score:.{places}f}\t{hit.span.start}\t{hit.span.end}"
             for rank, hit in enumerate(hits, start=1)
         ]
-    return _packed(lines)
+    return _packed_lines(lines)
 
 
 def reading_bytes(reading: Reading) -> bytes:
@@ -55,7 +61,7 @@ def reading_bytes(reading: Reading) -> bytes:
             cumulative += chunk.n_tokens
             location = f"{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}"
             lines.append(f"{query_id}\t{rank}\t{location}\t{chunk.n_tokens}\t{cumulative}")
-    return _packed(lines)
+    return _packed_lines(lines)
 
 
 def arms_bytes(lists: ArmLists) -> bytes:
@@ -75,7 +81,7 @@ def arms_bytes(lists: ArmLists) -> bytes:
             f"{query_id}\t{rank}\t{arms.doc_id}\t{columns(arms.words)}\t{columns(arms.meaning)}"
             for rank, arms in enumerate(documents, start=1)
         ]
-    return _packed(lines)
+    return _packed_lines(lines)
 
 
 def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
@@ -91,7 +97,7 @@ def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
             raise ValueError(f"query {query_id} has {doc_id} in neither arm")
         return Arms(doc_id, words, meaning)
 
-    _read_lists(path, ARMS_HEADER, lists, arms_of)
+    _read_rows(path, ARMS_HEADER, lists, arms_of)
     return {query_id: tuple(documents) for query_id, documents in lists.items()}
 
 
@@ -140,7 +146,7 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str] | None = None) -> R
         seen.add((query_id, doc_id))
         return hit
 
-    _read_lists(path, RUN_HEADER, lists, hit_of)
+    _read_rows(path, RUN_HEADER, lists, hit_of)
     return Run(cell, {query_id: tuple(hits) for query_id, hits in lists.items()})
 
 
@@ -164,11 +170,22 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
         read[query_id] = cumulative
         return ChunkHit(doc_id, Span(start, end), n_tokens)
 
-    _read_lists(path, READING_HEADER, lists, chunk_of)
+    _read_rows(path, READING_HEADER, lists, chunk_of)
     return {query_id: tuple(chunks) for query_id, chunks in lists.items()}
 
 
-def _read_lists(
+def read_lists(path: Path) -> RankedLists:
+    """Return what a lists.json.bz2 holds; InputError if it is not whole, or unpacks to more than lists ever do."""
+    with _opened(path) as file:
+        most = max(_LISTS_ROOM, _LISTS_ROOM_A_BYTE * path.stat().st_size)
+        content = file.read(most + 1)
+        if len(content) > most:
+            raise InputError(f"{path}: more than {most:,} bytes unpacked, which no lists of its size are. {_WAY_OUT}")
+        text = content.decode()
+    return checked(RankedLists, parsed(text, str(path), _WAY_OUT), path)
+
+
+def _read_rows(
     path: Path, header: str, lists: Mapping[str, list[_Entry]], entry: Callable[[str, str, Sequence[str]], _Entry]
 ) -> None:
     """Put what `entry` makes of query, document and further columns of each line at the end of the query's list."""
@@ -191,8 +208,13 @@ def _read_lists(
             raise InputError(f"{path}:{number}: {error}. {_WAY_OUT}") from error
 
 
-def _packed(lines: Sequence[str]) -> bytes:
-    return bz2.compress(("\n".join(lines) + "\n").encode())
+def packed(content: bytes) -> bytes:
+    """Return a file of the record under bzip2."""
+    return bz2.compress(content)
+
+
+def _packed_lines(lines: Sequence[str]) -> bytes:
+    return packed(("\n".join(lines) + "\n").encode())
 
 
 def is_run(path: Path) -> bool:
@@ -209,21 +231,28 @@ def _is_packed(path: Path) -> bool:
         return False
 
 
-def _lines(path: Path, header: str) -> Iterator[str]:
-    """Yield the lines below the header, one at a time: InputError where the file is not whole."""
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that may be packed: InputError where it is not whole."""
     where = held(path)
     refuse_special(where)
     try:
         with (bz2.open if _is_packed(where) else open)(where, "rb") as file:
-            if (line := file.readline(_LONGEST_LINE)) == f"{header}\n".encode():
-                while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
-                    yield line[:-1].decode()
-                if not line:
-                    return
-            raise InputError(
-                f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
-            )
+            yield file
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist. {_WAY_OUT}") from error
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not whole, or not UTF-8 ({error}). {_WAY_OUT}") from error
+
+
+def _lines(path: Path, header: str) -> Iterator[str]:
+    """Yield the lines below the header, one at a time: InputError where the file is not whole."""
+    with _opened(path) as file:
+        if (line := file.readline(_LONGEST_LINE)) == f"{header}\n".encode():
+            while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
+                yield line[:-1].decode()
+            if not line:
+                return
+        raise InputError(
+            f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
+        )

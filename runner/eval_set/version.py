@@ -28,6 +28,7 @@ from runner.eval_set.catalog import SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.mix import mix_problems
 from runner.eval_set.plan import load_plan
+from runner.eval_set.runs import read_lists
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.corpus import CorpusHeader, CorpusRow
 from runner.eval_set.shapes.decision import Decision, Receipt
@@ -77,7 +78,7 @@ class Version:
     qrels_path = _File("qrels.txt")
     preregistration_path = _File("preregistration.json")
     results_path = _File("results.json", of_view=True)
-    lists_path = _File("lists.json", of_view=True)
+    lists_path = _File("lists.json.bz2", of_view=True)
 
     @property
     def record(self) -> Path:
@@ -460,8 +461,8 @@ def load_results(version: Version) -> Results:
 
 
 def load_lists(version: Version) -> RankedLists:
-    """Return lists.json of the version's record."""
-    return _checked_file(RankedLists, version.lists_path)
+    """Return lists.json.bz2 of the version's record."""
+    return read_lists(version.lists_path)
 
 
 def load_receipt(path: Path) -> Receipt:

@@ -19,6 +19,7 @@ from runner.eval_set.door import LOCK_NAME, way_out
 from runner.eval_set.lock import report_folders, unlocked, verify_lock, verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import registered_cells, verified_preregistration
+from runner.eval_set.runs import packed
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind
 from runner.eval_set.version import Version, load_decision, load_receipt
@@ -72,12 +73,12 @@ def results_of(version: Version, plan: Plan, frozen: Preregistration, runs: Mapp
 
 
 def files_of(version: Version, scored: Scored) -> dict[str, bytes]:
-    """Return results.json, lists.json, page and decision.json by name, as scores and a person make them."""
+    """Return results.json, lists.json.bz2, page and decision.json by name, as scores and a person make them."""
     decision = remade(load_decision(version), scored.results)
     results, lists = (json_bytes(each.model_dump()) for each in scored)
     return {
         "results.json": results,
-        "lists.json": lists,
+        "lists.json.bz2": packed(lists),
         "results.html": page(results, lists, load_receipt(version.record / "receipt.json"), decision),
         "decision.json": json_bytes(decision.model_dump()),
     }

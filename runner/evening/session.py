@@ -18,6 +18,7 @@ from runner.decide.results import Scored
 from runner.embed.backends import Backend, LocalBackend
 from runner.embed.cost.ledger import SPEND, spend_receipt
 from runner.eval_set.corpus import corpus_documents, fetched_corpus
+from runner.eval_set.runs import packed
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.results import Results
@@ -117,7 +118,7 @@ class Session(ABC):
     def write(
         self, scored: Scored, folder: Path, decision: Decision | None = None, content: bytes | None = None
     ) -> None:
-        """Put lists.json, results.json, receipt.json, decision.json if there is one and, last, the page there.
+        """Put lists.json.bz2, results.json, receipt.json, decision.json if there is one and, last, the page there.
 
         `content` is results.json, if the caller has made it.
         """
@@ -130,7 +131,7 @@ class Session(ABC):
         own = {cell: times.get(cell, {}) | sizes.get(cell, {}) for cell in cells if cell in times or cell in sizes}
         spend = spend_receipt(version.work / SPEND)
         receipt = make_receipt(own, self.seconds, embedded_by(version, cells), spend)
-        write_atomic(folder / "lists.json", lists)
+        write_atomic(folder / "lists.json.bz2", packed(lists))
         write_atomic(folder / "results.json", content)
         write_atomic(folder / "receipt.json", json_bytes(receipt.model_dump()))
         if decision is not None:

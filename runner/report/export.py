@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Row = dict[str, JSON]
 
 TABLES = ("cells", "scores", "hits", "queries", "mix")
-"""What results.json and lists.json hold."""
+"""What results.json and lists.json.bz2 hold."""
 
 GRADES = "grades"
 """The table of what judges said, which is a version's own."""

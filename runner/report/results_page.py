@@ -37,8 +37,8 @@ def page(
 ) -> bytes:
     """Return UTF-8 HTML without network or clock: the same bytes for the same inputs; whole without its script, too.
 
-    `written` is results.json, `listed` lists.json. Text from documents, queries and labels is shown, never interpreted.
-    A `local_copy` has passages of documents that are not ours, and says so.
+    `written` is results.json, `listed` what lists.json.bz2 holds. Text from documents, queries and labels is shown,
+    never interpreted. A `local_copy` has passages of documents that are not ours, and says so.
     """
     results = inert(Results.model_validate_json(written))
     measured = None if receipt is None else inert(Receipt.model_validate(rounded(receipt.model_dump())))

@@ -12,6 +12,7 @@ from runner.base.records import Document
 from runner.decide import passages
 from runner.decide.passages import LONGEST, SEEN, densest, marked, query_terms, terms_of, with_passages, words_with
 from runner.eval_set.corpus import archive_path, archived_documents, corpus_documents
+from runner.eval_set.runs import packed
 from runner.eval_set.shapes.lists import FurtherReading, ListedDocument, PairShown, QueryLists, RankedLists
 from runner.eval_set.version import load_lists
 from runner.report.local_copy import NAME, write_local_copy
@@ -246,8 +247,9 @@ def _scored(version):
     ]
     made = results.model_copy(update={"digests": results.digests | {"corpus.jsonl": file_sha256(version.corpus_path)}})
     own = lists.model_copy(update={"documents": listed})
-    for name, value in (("results", made), ("lists", own), ("receipt", full_receipt(results))):
+    for name, value in (("results", made), ("receipt", full_receipt(results))):
         (version.record / f"{name}.json").write_bytes(json_bytes(value.model_dump()))
+    version.lists_path.write_bytes(packed(json_bytes(own.model_dump())))
     return version
 
 

@@ -19,7 +19,7 @@ from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import locked_files, verify_lock, verify_version, write_lock
 from runner.eval_set.plan import default_cells
 from runner.eval_set.preregistration import preregister, verified_preregistration
-from runner.eval_set.runs import read_arms, read_reading, read_run
+from runner.eval_set.runs import read_arms, read_lists, read_reading, read_run
 from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
 from runner.evening.remake import verify_record
 from runner.tools.matrix import runs_of
@@ -31,7 +31,7 @@ from tests.support.small_set import begin, make_version
 CELLS = [slug(cell) for cell in default_cells(SOURCES["demo"], rehearsal=False)]
 LOCKED = sorted(
     [
-        *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "lists.json", "plan.yaml"),
+        *("corpus.jsonl", "decision.json", "judge-v1.md", "labels.jsonl", "lists.json.bz2", "plan.yaml"),
         *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
         *(f"cells/{cell}.json" for cell in (*CELLS, "aa")),
         *(f"runs/{cell}{ending}.tsv.bz2" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
@@ -202,7 +202,7 @@ def _rehearse(record):
     """A locked rehearsal with the record's runs and results."""
     for name in ("runs", "cells"):
         shutil.copytree(record / name, record / "rehearsal" / name)
-    for name in ("results.json", "lists.json"):
+    for name in ("results.json", "lists.json.bz2"):
         shutil.copy(record / name, record / "rehearsal")
     write_lock(record / "rehearsal")
 
@@ -331,7 +331,7 @@ def edit(path, old, new):
 SUMMED = slug("sum(bm25,minilm-l6-v2) x section_aware_bills_v1")
 FORGED = {
     "results.json": ("results.json", b'"mean": 0.', b'"mean": 0.9'),
-    "lists.json": ("lists.json", b'"depth": 10', b'"depth": 11'),
+    "lists.json.bz2": ("lists.json.bz2", b'"depth": 10', b'"depth": 11'),
     "runs/bm25-x-whole_doc.tsv.bz2": ("runs/bm25-x-whole_doc.tsv.bz2", b"\t1\t", b"\t2\t"),
     "runs/aa.tsv.bz2": ("runs/aa.tsv.bz2", b"\t1\t", b"\t2\t"),
     "runs/aa.chunks.tsv.bz2": ("runs/aa.chunks.tsv.bz2", b"\t1\t", b"\t2\t"),
@@ -377,7 +377,8 @@ def forge(record):
 @pytest.mark.slow
 def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, command, capsys):
     assert command("verify", "--deep") == 0
-    assert "results.json, lists.json, results.html, decision.json made anew byte for byte" in capsys.readouterr().out
+    said = "results.json, lists.json.bz2, results.html, decision.json made anew byte for byte"
+    assert said in capsys.readouterr().out
     forge(record)
     assert command("verify") == 0
     assert command("verify", "--deep") == 4
@@ -419,6 +420,7 @@ READERS = {
     "plan.yaml": lambda version: version.plan(),
     "preregistration.json": verified_preregistration,
     "cells/aa.json": lambda version: load_cell_file(version.cell_path("aa")),
+    "lists.json.bz2": lambda version: read_lists(version.lists_path),
     "runs/aa.tsv.bz2": lambda version: read_run(version.run_path("aa"), "aa", []),
     "runs/aa.chunks.tsv.bz2": lambda version: read_reading(version.chunk_run_path("aa"), []),
     f"runs/{SUMMED}.arms.tsv.bz2": lambda version: read_arms(version.record / f"runs/{SUMMED}.arms.tsv.bz2", []),

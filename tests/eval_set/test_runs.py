@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runner.base.errors import InputError
 from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Arms, ChunkHit, Half, Hit, Run, Span
-from runner.eval_set.runs import arms_bytes, read_arms, read_reading, read_run, reading_bytes, run_bytes
+from runner.eval_set.runs import arms_bytes, read_arms, read_lists, read_reading, read_run, reading_bytes, run_bytes
 
 CELL = "bm25>minilm-l6-v2 x whole_doc"
 HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend\n"
@@ -202,3 +202,19 @@ def test_a_packed_file_that_is_not_whole_is_refused(tmp_path):
         path.write_bytes(data)
         with pytest.raises(InputError, match="Restore the file"):
             read_run(path, CELL, ["q1"])
+
+
+def test_packed_lists_that_are_not_whole_or_unpack_to_more_than_lists_do_are_refused(tmp_path):
+    whole = b'{"depth": 10, "documents": [], "queries": [], "schema_version": 1, "texts": false}'
+    path, small = tmp_path / "lists.json.bz2", bz2.compress(whole)
+    bombs = [bz2.compress(filler * (1 << 25)) for filler in (b"\n", b"[]")]
+    path.write_bytes(small)
+    assert read_lists(path).depth == 10
+    for data, why in [
+        *((part, "not whole") for part in (small[:-1], small[:20] + bytes([small[20] ^ 1]) + small[21:], b"BZh")),
+        *((bz2.compress(text), "not JSON") for text in (b"", whole * 2, b"[" * 100_000)),
+        *((bomb, "more than 16,777,216 bytes unpacked") for bomb in bombs),
+    ]:
+        path.write_bytes(data)
+        with pytest.raises(InputError, match=rf"lists\.json\.bz2: {why}.* Restore the file"):
+            read_lists(path)

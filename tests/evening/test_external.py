@@ -100,7 +100,7 @@ def test_nothing_is_decided(evaluated):
     assert "nothing is decided" in found(results)
     assert not (version.folder / "decision.json").exists()
     assert all(row.test.p_adjusted is not None for row in results.cells if row.role == "compared")
-    assert set(results.digests) == {"corpus.jsonl", "lists.json", "queries.yaml"}
+    assert set(results.digests) == {"corpus.jsonl", "lists.json.bz2", "queries.yaml"}
     for row in results.cells:
         assert (row.meets_criterion_5, row.confirmed, row.short_of) == (False, False, [])
     page = (version.folder / "results.html").read_text()

@@ -9,6 +9,7 @@ from runner.base.records import SCORE_UNIT
 from runner.eval_set.given import given_queries
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import write_lock
+from runner.eval_set.runs import packed
 from runner.eval_set.version import load_queries
 from runner.judge.answers import _csv_answers
 from runner.queries.query_file import read_queries
@@ -23,7 +24,7 @@ FOUND, LISTS = big_scored(3, 4, 5)
 @pytest.fixture(name="scored")
 def _scored(version):
     (version.record / "results.json").write_bytes(json_bytes(FOUND.model_dump()))
-    (version.record / "lists.json").write_bytes(json_bytes(LISTS.model_dump()))
+    version.lists_path.write_bytes(packed(json_bytes(LISTS.model_dump())))
     return version
 
 

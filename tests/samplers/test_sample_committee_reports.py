@@ -5,6 +5,7 @@ import pytest
 from runner.base.records import Document, Section
 from samplers.source_format import FileContent
 from samplers.sources.committee_reports.contents import Contents, listed_ranks
+from samplers.sources.committee_reports.parts import LONGEST
 from samplers.sources.committee_reports.reader import FORMAT
 from samplers.sources.committee_reports.tables import tables
 
@@ -121,3 +122,39 @@ def test_the_heads_of_columns_that_span_others_stand_above_them() -> None:
 def test_one_long_line_of_contents_is_read(filling: str) -> None:
     line = filling * (100_000 // len(filling))
     assert "Words." in document(f"{centred('CONTENTS')}\n\nTitle I....... 1\n{line}\n{line}x\n\n    Words.\n").text
+
+
+def test_a_long_report_is_divided_where_agencies_and_accounts_begin() -> None:
+    words = f"    The Committee recommends paint.\n\n    Lanterns.—{'Oil is dear. ' * (LONGEST // 30)}\n\n"
+    headings = ["TITLE I", "DEPARTMENT OF BRIDGES", "Office of the Surveyor", "Bureau of Paint"]
+    body = centred(headings[0]) + "".join(f"\n\n{centred(heading)}\n\n{words}" for heading in headings[1:])
+    divided = content(f"    By way of preface.\n\n{body}").documents
+    assert [(each.doc_id, each.title.partition(": ")[2]) for each in divided] == [
+        ("CRPT-116hrpt7.001", "A TITLE"),
+        ("CRPT-116hrpt7.002", "DEPARTMENT OF BRIDGES"),
+        ("CRPT-116hrpt7.003", "DEPARTMENT OF BRIDGES > Office of the Surveyor"),
+        ("CRPT-116hrpt7.004", "DEPARTMENT OF BRIDGES > Bureau of Paint"),
+    ]
+    # A heading without words opens what follows it, and directives stay with their account.
+    assert divided[1].text.startswith("TITLE I\n\nDEPARTMENT OF BRIDGES\n\nThe Committee")
+    assert [(each.level, each.label, divided[1].text[each.span.start :][:9]) for each in divided[1].sections] == [
+        (1, "TITLE I", "TITLE I\n\n"),
+        (2, "DEPARTMENT OF BRIDGES", "DEPARTMEN"),
+        (3, "Lanterns", "Lanterns."),
+    ]
+    assert {each.sections[-1].span.end - len(each.text) for each in divided} == {0}
+
+
+def test_a_long_report_without_headings_is_one_document() -> None:
+    (whole,) = content("    Words of no office at all.\n\n" * (LONGEST // 20)).documents
+    assert whole.doc_id == "CRPT-116hrpt7"
+    assert len(whole.text) > LONGEST
+
+
+def test_dividing_loses_no_word() -> None:
+    body = "".join(f"{centred(f'Office {n}')}\n\n    {'Words. ' * (n * 97 % 4_000)}\n\n" for n in range(60))
+    divided = content(body).documents
+    assert len(divided) > 9
+    printed = " ".join(" ".join(each.text for each in divided).split())
+    assert printed.endswith(" ".join(body.split()))
+    assert all(len(each.text) < LONGEST for each in divided)

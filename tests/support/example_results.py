@@ -24,7 +24,7 @@ from runner.score.gain_test import GainTest
 PLAN = part(ScoredPlan, Plan.model_validate(yaml.safe_load(default_plan_text(SOURCES["demo"], rehearsal=False))))
 RULE = PLAN.rule
 SHA = "ab" * 32
-FILES = ("corpus.jsonl", "judge-v1.md", "preregistration.json", "queries.yaml", "lists.json")
+FILES = ("corpus.jsonl", "judge-v1.md", "preregistration.json", "queries.yaml", "lists.json.bz2")
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
 BETTER = "minilm-l6-v2 x section_aware_bills_v1"
 SPARSE = "bm25 x whole_doc"

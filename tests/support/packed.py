@@ -1,4 +1,4 @@
-"""Runs of a record as text, for tests that look into them or edit them."""
+"""Packed files of a record as text, for tests that look into them or edit them."""
 
 import bz2
 from pathlib import Path

@@ -61,7 +61,7 @@ def test_the_figures_are_those_of_the_command_over_the_same_collection(found, tm
         assert own.model_copy(update={"provenance": None}) == other.model_copy(update={"provenance": None})
     assert found.results.plan == theirs.plan
     assert found.results.labels.sha256 == theirs.labels.sha256
-    for name in ("corpus.jsonl", "lists.json"):
+    for name in ("corpus.jsonl", "lists.json.bz2"):
         assert found.results.digests[name] == theirs.digests[name]
 
 

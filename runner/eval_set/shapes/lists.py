@@ -1,4 +1,4 @@
-"""The shape of lists.json: ranked lists with their judgments."""
+"""The shape of lists.json.bz2: ranked lists with their judgments."""
 
 from typing import Annotated, Literal
 
@@ -83,7 +83,7 @@ class QueryLists(Sparse):
 
 
 class RankedLists(FrozenModel):
-    """lists.json: every query's lists down to `depth`; `texts` says whether titles and passages are with them."""
+    """lists.json.bz2: every query's lists down to `depth`; `texts` says whether titles and passages are with them."""
 
     schema_version: Literal[1] = 1
     depth: Annotated[int, Field(ge=1)]

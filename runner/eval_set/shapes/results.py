@@ -165,8 +165,8 @@ class Results(Sparse):
 
     External collections have `collection` facts, and neither preregistration nor judge; `labels` are their qrels.
     `spans` is null if no reading lists are kept; `digests` are the SHA-256 of the files that it was made from, and of
-    lists.json, by file name; `previous` compares with the version before, null for a first one. `sources` is null if no
-    query names the document that it was written from.
+    lists.json.bz2, by file name; `previous` compares with the version before, null for a first one. `sources` is null
+    if no query names the document that it was written from.
     `unanswered` are the queries without a relevant document, which count in no mean. `weights` are what each query
     counts, in the order of `queries`; if they are left out, all count alike.
     """

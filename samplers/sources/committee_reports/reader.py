@@ -1,21 +1,23 @@
-"""Committee reports (House, Senate, executive) as govinfo serves their text: one document a report."""
+"""Committee reports (House, Senate, executive) as govinfo serves their text, a long one by its parts."""
 
 import re
+from collections.abc import Iterator
 
 from runner.base.errors import DocumentError
-from runner.base.records import Document
+from runner.base.records import Document, Span
 from samplers.formats.headings import TITLE_LENGTH, cut
 from samplers.formats.printed.text import read_page
 from samplers.formats.stated import bucket, stem_of
 from samplers.formats.text_writer import Outline, visible
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.committee_reports.contents import find_contents
+from samplers.sources.committee_reports.parts import LONGEST, pieces, within
 from samplers.sources.committee_reports.text import written
 
-LENGTH_BUCKETS = ((20_000, "short"), (100_000, "medium"), (400_000, "long"))
+LENGTH_BUCKETS = ((2_000, "short"), (10_000, "medium"), (LONGEST, "long"))
 
 SHORT = 600
-"""Characters below which no query should be written from a report."""
+"""Characters below which no query should be written from a report or a part of one."""
 
 COVER_LENGTH = 6_000
 """Characters in which a cover ends; the longest of 10 measured ends at 858."""
@@ -29,6 +31,7 @@ _SMALL_RULE = re.compile(r"^ {4,}_{4,}$", re.M)
 _MEASURE = re.compile(r"\[To accompany ([^\]]{1,120})\]")
 _COMMITTEE = re.compile(r"from\s+the\s+([Cc]ommittee\s+(?:on|of)\s+[^\n]{1,80}(?:\n[^\n]{1,80})?),\s+submitted")
 _ROMAN = ("0", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+_BARE = re.compile(r"TITLE [IVXLC\d]{1,7}")
 _ON_THE = re.compile(r"^[Cc]ommittee on (?:the )?")
 _SERIES = {"srpt": "S. Rept.", "hrpt": "H. Rept.", "erpt": "S. Exec. Rept."}
 
@@ -53,14 +56,14 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
     outline = written(body, contents, left_out)
     if not outline.length:
         raise DocumentError(name, "no text after the cover")
-    return FileContent((_document(number, head, end, outline, name),), left_out)
+    return FileContent(tuple(_documents(number, head, end, outline, name)), left_out)
 
 
 FORMAT = SourceFormat(_read, suffixes=(".htm", ".html"))
 
 
-def _document(number: re.Match[str], cover: str, end: int, outline: Outline, name: str) -> Document:
-    """Return the document of a report whose cover says its number and ends, before the title, at `end`."""
+def _documents(number: re.Match[str], cover: str, end: int, outline: Outline, name: str) -> Iterator[Document]:
+    """Yield the documents of a report whose cover says its number and ends, before the title, at `end`."""
     committee, measure = (
         " ".join(stated[1].split()) if (stated := pattern.search(cover)) else "" for pattern in (_COMMITTEE, _MEASURE)
     )
@@ -74,21 +77,31 @@ def _document(number: re.Match[str], cover: str, end: int, outline: Outline, nam
     citation = f"{_SERIES[series]} {number['congress']}-{number['number']}" + (f", Part {part}" if part else "")
     details = ", ".join(filter(None, (_ON_THE.sub("", committee), measure and f"on {measure}")))
     head = f"{citation} ({details})" if details else citation
-    words = cut(title, TITLE_LENGTH - len(head) - 2)
     # A stratum names the committee, of "A, B, and C" the first word alone, and what sort of report it is.
     named = re.sub(r"committee (?:on|of) (?:the )?", "", committee.lower())
     by = "-".join(re.findall(r"[a-z]+", named.partition(",")[0] if named.count(",") > 2 else named))
     sort = "executive" if series == "erpt" else "conference" if by == "conference" else "report"
     if sort == "report" and title.upper().startswith("PROVIDING FOR CONSIDERATION"):
         sort = "rule"
-    length = bucket(outline.length, LENGTH_BUCKETS)
-    return Document(
-        doc_id=doc_id,
-        text=outline.text,
-        title=f"{head}: {words}" if words else head,
-        stratum="/".join((number["chamber"].lower(), by or "unknown", sort, length)),
-        family=doc_id,
-        url=f"https://www.govinfo.gov/app/details/{doc_id}",
-        sections=outline.sections(),
-        status="short" if outline.length < SHORT else "",
-    )
+    # A part is titled by its headings, without numbers of titles; ids count the parts.
+    report, sections = outline.text, outline.sections()
+    found = list(pieces(report, sections))
+    for n, (span, path) in enumerate(found, 1):
+        text = report[span.start : span.end].rstrip()
+        parts = within(sections, Span(span.start, span.start + len(text)))
+        headings = [label for label in path if not _BARE.fullmatch(label)]
+        if path and not headings:
+            # Under the number of a title stands its name, as a heading that holds all the rest.
+            headings = [part.label for part in parts[1:2] if part.span.end == len(text)] or list(path)
+        words = cut(" > ".join(headings) or title, TITLE_LENGTH - len(head) - 2)
+        part_id = doc_id if len(found) == 1 else f"{doc_id}.{n:03}"
+        yield Document(
+            doc_id=part_id,
+            text=text,
+            title=f"{head}: {words}" if words else head,
+            stratum="/".join((number["chamber"].lower(), by or "unknown", sort, bucket(len(text), LENGTH_BUCKETS))),
+            family=part_id,
+            url=f"https://www.govinfo.gov/app/details/{doc_id}",
+            sections=parts,
+            status="short" if len(text) < SHORT else "",
+        )
