@@ -24,7 +24,7 @@ from tests.support.parsers import parser_of, runnable
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
-ANEW = ("bills", "federal_register")
+ANEW = ("bills", "federal_register", "us_code", "hearing_transcripts")
 """Sources that are asked and judged anew."""
 
 FOREIGN_FLAGS = {
