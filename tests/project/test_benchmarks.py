@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from runner.base.places import CHECKOUT
-from tests.support.small_collection import write_collection
 
 FOLDER = CHECKOUT / "benchmarks"
 SHARED_PARTS = {"measuring.py", "run.py", "worlds.py"}
@@ -42,19 +41,12 @@ def parameters() -> list[object]:
 
 @pytest.mark.parametrize("name", parameters())
 def test_a_benchmark_runs_to_its_end_and_prints_a_table(tmp_path: Path, name: str) -> None:
-    write_collection(tmp_path / "shared" / "bench" / "scifact")
     done = run(tmp_path, name)
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows, done.stdout
     if not name.startswith("simulate"):
         assert {row.count("|") for row in rows} == {6}
-
-
-def test_a_benchmark_without_its_collection_ends_well_and_says_so(tmp_path: Path) -> None:
-    done = run(tmp_path, "external.py")
-    assert done.returncode == 0, done.stderr
-    assert "not measured" in done.stdout
 
 
 def test_make_bench_runs_every_benchmark_and_no_simulation() -> None:
