@@ -28,7 +28,7 @@ from runner.evening.status import describe
 from runner.report import sentences
 from runner.report.summary import ranking_table, recorded_json
 from runner.tools.compare import compare, comparison_lines, read_baselines, read_scores
-from runner.tools.grade.grade import DEFAULT_REL, TAU, TRIALS, Bench, Item, grade_bench
+from runner.tools.grade.grade import DEFAULT_REL, SEED, TAU, TRIALS, Bench, Item, grade_bench
 
 INSTRUCTIONS = (
     "Grades retrievers against null systems, compares runs query by query, and tells which embedding model and chunker "
@@ -70,7 +70,7 @@ def make_server(root: Path) -> MCPServer[Any]:
         strata: Items | None = None,
         n_trials: Annotated[int, Field(ge=1, le=10_000, description="Draws of each null")] = TRIALS,
         tau: Annotated[float, Field(ge=0, le=1, description="Least difference from a null that counts")] = TAU,
-        seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 2026,
+        seed: Annotated[int, Field(ge=0, lt=1 << 63)] = SEED,
     ) -> CallToolResult:
         """Tell whether a retriever's rankings beat four null systems.
 
