@@ -11,6 +11,7 @@ from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.terminal import MARKS
 from runner.commands.console import answer, tell
+from runner.gate.nulls import SINGLE_GOLD
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
@@ -98,18 +99,15 @@ def _check_trials(options: argparse.Namespace, most: int) -> None:
         raise InputError(f"{n_trials:,} draws of each null would not fit into memory; give --n-trials {most} or fewer.")
 
 
-_NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D": "marginal-matched gold"}
-
-
 def bench_lines(result: Mapping[str, Any]) -> list[str]:
     """Return a result of grade_bench in lines: the mean, the nulls, warnings, the verdict and its reasons."""
     lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", ""]
     lines.append(_row("null", "mean", "Δ", "95 % interval of Δ", "p"))
-    for letter, name in _NULLS.items():
+    for letter, null in SINGLE_GOLD.items():
         interval = result["intervals"][letter]
         spread = " to ".join(signed(end, 4) for end in interval) if interval else "one query has none"
         numbers = (result["null_means"][letter], result["deltas"][letter], spread, result["p_values"][letter])
-        lines.append(_null_row(f"{letter} {name}", numbers, result["verdicts"][letter]))
+        lines.append(_null_row(f"{letter} {null.name}", numbers, result["verdicts"][letter]))
     return [*lines, "", *_closing(result)]
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -92,13 +93,17 @@ def gate(bench, name, **more):
     return four_null_gate(rows, golds, rel, name, item_pool=POOL, strata=strata, **more)
 
 
-@given(tiny_benches(), st.sampled_from(MEASURES))
-def test_expectations_and_p_are_those_of_every_draw_there_is(bench, name):
-    found, n = gate(bench, name, n_trials=400), len(bench[0])
+@given(tiny_benches(), st.sampled_from(MEASURES), st.booleans())
+def test_expectations_and_p_are_those_of_every_draw_there_is(bench, name, by_name):
+    metric = name if by_name else partial(value, name=name)
+    found, n = gate(bench, metric, k=int(name.split("@")[1]), n_trials=400), len(bench[0])
     total = found["real_mean"] * n
     for null in NULLS:
         law = null_law(bench, name, null)
-        assert found["null_means"][null] * n == pytest.approx(sum(t * p for t, p in law.items()), abs=1e-7)
+        mean = sum(reached * chance for reached, chance in law.items())
+        # Of a function the mean of the draws alone is known.
+        variance = 0 if by_name else sum((reached - mean) ** 2 * chance for reached, chance in law.items())
+        assert found["null_means"][null] * n == pytest.approx(mean, abs=1e-7 + 5.5 * math.sqrt(variance / 400))
         exact = sum(chance for reached, chance in law.items() if reached >= total - 1e-7)
         error = 5.5 * math.sqrt(max(exact * (1 - exact), 0) / 400)
         assert abs(found["p_values"][null] - max(exact, 1 / 401)) <= error + 0.01
