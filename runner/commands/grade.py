@@ -11,6 +11,7 @@ from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.terminal import MARKS
 from runner.commands.console import answer, tell
+from runner.gate.nulls import SINGLE_GOLD
 
 _MOST_TRIALS = 1_000_000
 _MOST_DRAWS = 20_000_000
@@ -98,19 +99,21 @@ def _check_trials(options: argparse.Namespace, most: int) -> None:
         raise InputError(f"{n_trials:,} draws of each null would not fit into memory; give --n-trials {most} or fewer.")
 
 
-_NULLS = {"A": "permuted gold", "B": "uniform gold", "C": "random retrieval", "D": "marginal-matched gold"}
-
-
 def bench_lines(result: Mapping[str, Any]) -> list[str]:
     """Return a result of grade_bench in lines: the mean, the nulls, warnings, the verdict and its reasons."""
-    lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", "", *_single_gold(result)]
+    lines = [f"{result['metric']} of {_count(result)}: {result['real_mean']:.4f}", ""]
+    lines.append(_row("null", "mean", "Δ", "95 % interval of Δ", "p"))
+    for letter, null in SINGLE_GOLD.items():
+        interval = result["intervals"][letter]
+        spread = " to ".join(signed(end, 4) for end in interval) if interval else "one query has none"
+        numbers = (result["null_means"][letter], result["deltas"][letter], spread, result["p_values"][letter])
+        lines.append(_null_row(f"{letter} {null.name}", numbers, result["verdicts"][letter]))
     return [*lines, "", *_closing(result)]
 
 
 def run_lines(result: Mapping[str, Any]) -> list[str]:
-    """Return a result of grade_run in lines: means, both gates, warnings, the verdict and its reasons."""
+    """Return a result of grade_run in lines: means, the nulls, warnings, the verdict and its reasons."""
     low, high = result["interval"]
-    gate, single = result["gate"], result["single_gold"]
     means = ", ".join(f"{measure} {mean:.4f}" for measure, mean in result["scores"].items())
     lines = [
         f"{_count(result)}, {result['pool_size']:,} documents: {means}",
@@ -118,27 +121,15 @@ def run_lines(result: Mapping[str, Any]) -> list[str]:
         "",
         _row("null", "mean", "Δ", "95 % of draws", "p"),
     ]
-    for null in gate["nulls"]:
+    for null in result["gate"]["nulls"]:
         numbers = (null["mean"], null["delta"], f"{null['low']:.4f} to {null['high']:.4f}", null["p"])
         lines.append(_null_row(null["name"], numbers, null["verdict"]))
-    lines += ["  (a TREC file knows no lengths, so 'length sorted' is a list by id)", ""]
-    if single is None:
-        lines.append("single gold: nothing to test, no relevant document or fewer than ten documents")
-    else:
-        shown = f"{single['metric']} {single['real_mean']:.4f} of {_count(single)}"
-        lines += [f"for comparison, the highest-graded document as the only right one: {shown}"]
-        lines += _single_gold(single)
-    return [*lines, "", *_closing(result)]
-
-
-def _single_gold(result: Mapping[str, Any]) -> list[str]:
-    lines = [_row("null", "mean", "Δ", "95 % interval of Δ", "p")]
-    for letter, name in _NULLS.items():
-        interval = result["intervals"][letter]
-        spread = " to ".join(signed(end, 4) for end in interval) if interval else "one query has none"
-        numbers = (result["null_means"][letter], result["deltas"][letter], spread, result["p_values"][letter])
-        lines.append(_null_row(f"{letter} {name}", numbers, result["verdicts"][letter]))
-    return lines
+    return [
+        *lines,
+        "  (a TREC file knows no lengths, so 'length sorted' is a list by id)",
+        "",
+        *_closing(result),
+    ]
 
 
 def _null_row(name: str, numbers: tuple[float, float, str, float], verdict: str) -> str:

@@ -35,7 +35,7 @@ def sources(options: argparse.Namespace) -> None:
     standings = [row for row in roster(changed=changed) if options.source in ("", row.source.name)]
     own = [row for row in own_standings(changed) if options.source in ("", row.source.name)]
     if is_page:
-        answer(write_data_status(standings, own, check=options.check))
+        answer(write_data_status(standings, check=options.check))
     elif options.stale:
         stale = {row.source.name: changes for row in (*standings, *own) if (changes := moved_on(row))}
         if options.json or not stale:

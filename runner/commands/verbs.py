@@ -362,8 +362,7 @@ GROUPS["Tools"] = (
         --tau X   least distance to each null, 0.05
         --seed N   of the draws, 2026
         --json   one JSON object and nothing else""",
-        """Answers are exchanged within a row's optional "stratum". A run's verdict is on nDCG@10 with graded qrels;
-        beside it stands that on Recall@10 with each query's highest-graded document as the only right one.
+        """Answers are exchanged within a row's optional "stratum". A run's verdict is on nDCG@10 with graded qrels.
         exit codes: 0 the gate is passed, or done; 1 it is not (fail or insufficient), 2 usage or input, 5 disk""",
     ),
     Verb(

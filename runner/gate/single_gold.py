@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
-from numbers import Number, Real
+from numbers import Real
 from statistics import NormalDist
 from typing import Any, cast
 
@@ -78,8 +78,7 @@ def four_null_gate(
     names = _checked_strata(strata, len(golds))
     given = _Given(rows, golds, rels, pool, metric_fn, depth, n_trials, float(tau), seed)
     whole = _graded(given, names, alpha)
-    if not whole["real_mean"]:
-        _check_types(golds, rows)
+    warnings += _foreign(given, whole["real_mean"])
     return {
         **whole,
         "metric": metric_fn if isinstance(metric_fn, str) else getattr(metric_fn, "__name__", type(metric_fn).__name__),
@@ -88,7 +87,7 @@ def four_null_gate(
         "tau": float(tau),
         "alpha": float(alpha),
         "seed": seed,
-        "warnings": [*warnings, *_foreign(rows, pool), *_doubts(given, whole, alpha)],
+        "warnings": [*warnings, *_doubts(given, whole, alpha)],
     }
 
 
@@ -345,18 +344,22 @@ def _whole(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def _distinct(items: Iterable[Hashable], where: str) -> list[Hashable]:
+    """Return ids, each once, in their order; ValueError for what cannot be one."""
+    try:
+        return list(dict.fromkeys(items))
+    except TypeError as error:
+        raise ValueError(
+            f"{where} holds something that cannot be an id ({error}); judgments of several documents are for the "
+            "graded gate"
+        ) from error
+
+
 def _checked_golds(gold_list: Sequence[Hashable]) -> list[Hashable]:
-    for position, label in enumerate(gold_list):
-        try:
-            hash(label)
-        except TypeError as error:
-            raise ValueError(
-                f"the gold of query {position} is a {type(label).__name__}, which cannot be an id: one label a query "
-                "is expected; judgments of several documents are for the graded gate"
-            ) from error
-        if label != label:  # NaN
-            raise ValueError(f"the gold of query {position} is {label!r}, which equals no id")
-    return list(gold_list)
+    golds = list(gold_list)
+    if any(label != label for label in _distinct(golds, "gold_list")):
+        raise ValueError("gold_list holds NaN, which equals no id")
+    return golds
 
 
 def _checked_pool(
@@ -371,10 +374,7 @@ def _checked_pool(
         raise ValueError("item_pool is a string; a list of ids is expected")
     # A set of strings has another order in every process; what is drawn from it must not.
     items = _sorted(item_pool) if isinstance(item_pool, Set) else list(item_pool)
-    try:
-        pool = list(dict.fromkeys(items))
-    except TypeError as error:
-        raise ValueError(f"item_pool holds something that cannot be an id ({error})") from error
+    pool = _distinct(items, "item_pool")
     if len(pool) < len(items):
         warnings.append(f"item_pool holds {len(items)} entries but {len(pool)} different ids; each counts once")
     if not pool:
@@ -422,10 +422,7 @@ def _checked_rows(retrieved_lists: Sequence[Row], warnings: list[str]) -> list[R
         is_array = isinstance(row, np.ndarray) and row.ndim == 1
         if not (is_array or (isinstance(row, Sequence) and not isinstance(row, str | bytes | bytearray))):
             raise ValueError(f"retrieved_lists[{position}] is {_short(row)}; a list of ids, best first, is expected")
-        try:
-            rows.append(list(dict.fromkeys(row.tolist() if isinstance(row, np.ndarray) else row)))
-        except TypeError as error:
-            raise ValueError(f"retrieved_lists[{position}] holds something that cannot be an id ({error})") from error
+        rows.append(_distinct(row.tolist() if isinstance(row, np.ndarray) else row, f"retrieved_lists[{position}]"))
     if repeats := sum(len(row) < len(given) for row, given in zip(rows, retrieved_lists, strict=True)):
         warnings.append(f"{repeats} row(s) hold an id more than once; it counts once, at its first place")
     if empty := sum(not row for row in rows):
@@ -433,9 +430,16 @@ def _checked_rows(retrieved_lists: Sequence[Row], warnings: list[str]) -> list[R
     return rows
 
 
-def _foreign(rows: Sequence[Row], pool: Sequence[Hashable]) -> Iterable[str]:
-    known = set(pool)
-    if foreign := [item for item in chain.from_iterable(rows) if item not in known]:
+def _foreign(given: _Given, real_mean: float) -> Iterable[str]:
+    """Yield a warning of retrieved ids that the pool lacks; ValueError if it lacks all, and every score is 0."""
+    known, places = set(given.pool), list(chain.from_iterable(given.rows))
+    foreign = [item for item in places if item not in known]
+    if foreign and len(foreign) == len(places) and not real_mean:
+        raise ValueError(
+            f"every score is 0, and no retrieved id is in item_pool: the first is {_short(foreign[0])}, and the first "
+            f"gold label is {_short(given.golds[0])}; convert one side if they mean the same"
+        )
+    if foreign:
         yield (
             f"{len(foreign)} place(s) hold an id that is not in item_pool, the first of them {_short(foreign[0])}: "
             "null C draws from another collection than the engine retrieves from"
@@ -451,22 +455,6 @@ def _checked_strata(strata: Sequence[str] | None, n_queries: int) -> list[str]:
         if not (isinstance(name, str) and name):
             raise ValueError(f"strata[{position}] is {_short(name)}; a stratum's name is expected")
     return list(strata)
-
-
-def _check_types(golds: Iterable[Hashable], rows: Iterable[Row]) -> None:
-    """Raise ValueError if no retrieved id could equal a gold for its type; for benches in which every score is 0."""
-    labels, items = ({type(item) for item in items} for items in (golds, chain.from_iterable(rows)))
-    if items and not {_kind(of) for of in labels} & {_kind(of) for of in items}:
-        mine, theirs = (" and ".join(sorted(of.__name__ for of in types)) for types in (labels, items))
-        raise ValueError(
-            f"every score is 0, and gold labels are {mine} where retrieved ids are {theirs}: "
-            "no id can equal a label; convert one side"
-        )
-
-
-def _kind(of: type) -> type:
-    """Return one type for all that can be equal: numbers of any width, strings of any library."""
-    return next((kind for kind in (Number, str, bytes, tuple) if issubclass(of, kind)), of)
 
 
 def _short(value: object) -> str:

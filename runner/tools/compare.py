@@ -5,18 +5,21 @@ data and as text. It must not know the plan or the gate: it compares what it is 
 those of ruflo's significance script, to the last digit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
+from runner.base.canonical import JSON
 from runner.base.errors import InputError
 from runner.base.figures import signed
 from runner.base.given_files import decoded, display, numbered_lines, parsed, printable, quoted
 from runner.base.records import SCORE_UNIT, Interval
-from runner.base.schema import checked
+from runner.base.schema import FrozenModel, Share, checked
 from runner.eval_set.door import held
 from runner.eval_set.lock import verified
 from runner.eval_set.shapes.plan import Bootstrap
@@ -24,7 +27,8 @@ from runner.eval_set.shapes.results import Results
 from runner.score import mulberry32
 from runner.score.bootstrap import RESAMPLES
 from runner.score.comparison import less, measured, planned_intervals
-from runner.score.sign_flip import EXACT_UP_TO, Side, left_out, paired_tests
+from runner.score.sign_flip import EXACT_UP_TO, Side, paired_tests
+from runner.tools.grade.grade import Item
 
 Rng = Literal["default", "mulberry32"]
 
@@ -50,9 +54,6 @@ FEW = 10
 
 MOST_BASELINES = 250
 """Published means for which a bootstrap interval of all at once still ends within its resamples."""
-
-MAX_QUERIES = 100_000
-MAX_NAME = 1_000
 
 NDCG = "ndcg@10"
 """The measure of run files and of published means; a row of a run file names it without "@"."""
@@ -81,6 +82,30 @@ class QueryScores:
         return {query: round(value * SCORE_UNIT) for query, value in self.values.items()}
 
 
+class _Query(FrozenModel):
+    """A row of a run file; further fields are passed over, here and below."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    qid: Item
+    ndcg10: Share
+
+
+class _Means(FrozenModel):
+    """Published means of nDCG@10 by name."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    baselines: dict[Item, Share] = Field(default_factory=dict, max_length=MOST_BASELINES)
+
+
+class _RunFile(_Means):
+    """A run of ruflo's form."""
+
+    per_query: Annotated[list[_Query], Field(min_length=1, alias="perQuery")]
+    dataset: str = ""
+
+
 def read_scores(path: Path, cell: str | None = None) -> QueryScores:
     """Return the nDCG@10 that a file holds.
 
@@ -88,43 +113,24 @@ def read_scores(path: Path, cell: str | None = None) -> QueryScores:
     InputError, naming file and query, for anything else: a query twice, a value that is no number from 0 to 1.
     """
     where = display(path)
-    document = _read_object(held(path), where)
-    if "perQuery" in document:
-        if cell is not None:
-            raise InputError(f"{where} holds one system, so it has no cell {cell!r}. Leave the cell out.")
-        return _from_run(document, where)
-    if "cells" in document:
+    document = _read_json(held(path), where)
+    if isinstance(document, dict) and "cells" in document:
         verified(path)
         return scores_of_cell(checked(Results, document, where), cell, where)
-    raise InputError(f"{where} has neither `perQuery` nor `cells`. Give a run with per-query scores or a results.json.")
+    if cell is not None:
+        raise InputError(f"{where} holds one system, so it has no cell {cell!r}. Leave the cell out.")
+    run = checked(_RunFile, document, where)
+    values = {row.qid: row.ndcg10 for row in run.per_query}
+    if len(values) < len(run.per_query):
+        twice = Counter(row.qid for row in run.per_query).most_common(1)[0][0]
+        raise InputError(f"{where}: query {twice!r} occurs twice. Keep one of them.")
+    return QueryScores(where, NDCG, values, run.baselines, dataset=run.dataset)
 
 
 def read_baselines(path: Path) -> dict[str, float]:
     """Return published means by name, from a JSON object {name: score}; InputError names the one that is wrong."""
-    return named_means(_read_object(path, display(path)), display(path))
-
-
-def named_means(value: Any, where: str) -> dict[str, float]:  # noqa: ANN401 - whatever JSON holds
-    """Return `value` as means by name; InputError if it is no object or a mean is no number from 0 to 1."""
-    if not isinstance(value, dict):
-        raise InputError(f'{where}: baselines are an object such as {{"BM25": 0.325}}.')
-    return {
-        _text(name, f"{where}: baseline"): _share(mean, f"{where}: baseline {name!r}") for name, mean in value.items()
-    }
-
-
-def query_values(pairs: Iterable[tuple[Any, Any]], where: str) -> dict[str, float]:
-    """Return scores by query id; InputError names the query that comes twice or has no score from 0 to 1."""
-    values: dict[str, float] = {}
-    for number, (given, value) in enumerate(pairs, start=1):
-        # A whole number stands for its digits; a bool, which is an int too, does not.
-        query = _text(str(given) if type(given) is int else given, f"{where}: id of query {number}")
-        if query in values:
-            raise InputError(f"{where}: query {query!r} occurs twice. Keep one of them.")
-        values[query] = _share(value, f"{where}: query {query!r}")
-    if not 0 < len(values) <= MAX_QUERIES:
-        raise InputError(f"{where}: {len(values):,} queries; from 1 to {MAX_QUERIES:,} can be compared.")
-    return values
+    where = display(path)
+    return checked(_Means, {"baselines": _read_json(path, where)}, where).baselines
 
 
 def need_same_queries(run: QueryScores, other: QueryScores) -> None:
@@ -142,21 +148,6 @@ def need_same_queries(run: QueryScores, other: QueryScores) -> None:
         raise InputError(f"Query {changed[0]!r} is another text in {run.name} than in {other.name}.")
 
 
-def _from_run(document: Mapping[str, Any], where: str) -> QueryScores:
-    rows = document["perQuery"]
-    name = NDCG.replace("@", "")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and {"qid", name} <= row.keys() for row in rows):
-        raise InputError(f"{where}: perQuery is a list of objects, each with `qid` and `{name}`.")
-    dataset = document.get("dataset", "")
-    return QueryScores(
-        where,
-        NDCG,
-        query_values(((row["qid"], row[name]) for row in rows), where),
-        named_means(document.get("baselines", {}), where),
-        dataset=dataset if isinstance(dataset, str) else "",
-    )
-
-
 def scores_of_cell(results: Results, cell: str | None, where: str, measure: str = NDCG) -> QueryScores:
     """Return a cell's scores in one measure; InputError if there is no such cell or measure."""
     rows = {row.cell: row.scores for row in results.cells}
@@ -170,32 +161,15 @@ def scores_of_cell(results: Results, cell: str | None, where: str, measure: str 
     return QueryScores(
         f"{where}: {printable(cell)}",
         measure,
-        query_values(
-            ((query.id, unit / SCORE_UNIT) for query, unit in zip(results.queries, units, strict=True)), where
-        ),
+        {query.id: unit / SCORE_UNIT for query, unit in zip(results.queries, units, strict=True)},
         texts={query.id: query.said for query in results.queries},
         provisional=results.provisional,
     )
 
 
-def _text(value: Any, where: str) -> str:  # noqa: ANN401 - whatever JSON holds
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME or not value.isprintable():
-        raise InputError(f"{where}: {quoted(value)} is not a name: up to {MAX_NAME} printable characters are expected.")
-    return value
-
-
-def _share(value: Any, where: str) -> float:  # noqa: ANN401 - whatever JSON holds
-    if type(value) not in (int, float) or not 0 <= value <= 1:
-        raise InputError(f"{where}: {quoted(value)} is not a number from 0 to 1.")
-    return float(value)
-
-
-def _read_object(path: Path, where: str) -> dict[str, Any]:
+def _read_json(path: Path, where: str) -> JSON:
     text = "\n".join(decoded(line, f"{where}:{number}") for number, line in numbered_lines(path))
-    document = parsed(text, where, "Correct it, or give another file.")
-    if not isinstance(document, dict):
-        raise InputError(f"{where}: a JSON object is expected, with `perQuery`, `cells`, or baselines by name.")
-    return document
+    return parsed(text, where, "Correct it, or give another file.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +184,7 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A system's mean less another's over the same queries, tested by flipping signs, two-sided.
-
-    `interval` inverts the test. `left_out` spans the differences with one query left out, `influential` moves it most.
-    """
+    """A system's mean less another's over the same queries; `interval` inverts a two-sided test that flips signs."""
 
     other: str
     difference: float
@@ -221,9 +192,6 @@ class Paired:
     verdict: Side
     p: float
     exact: bool
-    sd: float
-    left_out: Interval
-    influential: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +228,9 @@ class Compared:
 def compare(run: QueryScores, other: QueryScores | None = None, rng: Rng = "default") -> Compared:
     """Return the run's mean with its interval, labels against its baselines, and the paired comparison with `other`.
 
-    InputError if there are too many baselines or the two runs answered other queries.
+    InputError if the two runs answered other queries.
     """
     count = len(run.baselines)
-    if count > MOST_BASELINES:
-        raise InputError(f"{run.name}: {count} published means; at most {MOST_BASELINES} can be compared.")
     # The mean with its interval; ours has a second one, at which all labels hold at once (Bonferroni).
     if rng == "mulberry32":
         drawn = mulberry32.bootstrap(list(run.values.values()), resamples=RESAMPLES, seed=RUFLO_SEED)
@@ -297,7 +263,7 @@ def _paired(run: QueryScores, other: QueryScores) -> Paired:
     # Paired by query, in whole units: sums of signs are then exact.
     differences = less(run.units, other.units, queries)
     test = paired_tests(differences[None], draws=DRAWS, alpha=ALPHA, seed=SEED)[0]
-    interval, (spread, influential) = Interval(*test.interval), left_out(differences.tolist())
+    interval = Interval(*test.interval)
     return Paired(
         other=other.name,
         difference=int(differences.sum()) / len(queries) / SCORE_UNIT,
@@ -305,9 +271,6 @@ def _paired(run: QueryScores, other: QueryScores) -> Paired:
         verdict=_side(interval, 0),
         p=test.p,
         exact=int(np.count_nonzero(differences)) <= EXACT_UP_TO,
-        sd=test.sd,
-        left_out=spread,
-        influential=queries[influential],
     )
 
 
@@ -359,7 +322,7 @@ def comparison_lines(compared: Compared) -> list[str]:
         level = f"{100 - 100 * ALPHA / len(compared.baselines):.4g} %"
         lines.append(f"  (by the interval of {level}, so that all hold at once: {_ends(compared.interval_of_labels)})")
     for row in compared.baselines:
-        lines.append(f"  {row.score:.3f}  {row.name:<28}  Δ={signed(row.difference, 4)}  [{row.label}]")
+        lines.append(f"  {row.score:.3f}  {printable(row.name):<28}  Δ={signed(row.difference, 4)}  [{row.label}]")
     if (paired := compared.paired) is not None:
         lines.append(f"paired with {paired.other}: this run is {paired.verdict}")
         difference_line = f"  Δ={signed(paired.difference, 4)}, 95 % interval {_signed(paired.interval)}"
@@ -367,10 +330,7 @@ def comparison_lines(compared: Compared) -> list[str]:
             lines.append(f"{difference_line} (bootstrap), one-sided p (Δ ≤ 0) {paired.p_one_sided:.4f}")
         else:
             p = f"{paired.p:.4f}" if paired.p >= 0.0001 else "below 0.0001"
-            lines += [
-                f"{difference_line}, two-sided p {p} ({'all' if paired.exact else 'random'} sign flips)",
-                f"  with one query left out {_signed(paired.left_out)}; {paired.influential} moves it most",
-            ]
+            lines.append(f"{difference_line}, two-sided p {p} ({'all' if paired.exact else 'random'} sign flips)")
     return [*lines, *(f"note: {note}" for note in compared.notes)]
 
 

@@ -23,9 +23,6 @@ from runner.eval_set.lock import verify_lock
 from runner.eval_set.runs import is_run, read_run
 from runner.eval_set.trec import read_trec_run
 
-DEFAULT_TOLERANCE = 0.02
-DEFAULT_K = 5
-DEFAULT_LIMIT = 10
 UPDATE = "If that is meant, run `tripwire update` with the same arguments and commit the snapshot."
 
 _Text = Annotated[str, Field(pattern=r"\S")]
@@ -91,9 +88,7 @@ def load_snapshot(path: str | Path) -> Report:
     report = checked(Report, read_json(Path(path)), where)
     # Scored once more from its own result ids, it must come out the same.
     rankings = {row.name: row.result_ids for row in report.queries}
-    if report.k > report.limit or _content(report) != _content(
-        rankings_report(rankings, report.queries, k=report.k, limit=report.limit)
-    ):
+    if _content(report) != _content(rankings_report(rankings, report.queries, k=report.k, limit=report.limit)):
         raise InputError(f"{where} was edited: its figures do not follow from its result ids. Restore it from git.")
     return report
 
@@ -113,23 +108,19 @@ def rankings_report(
     rankings: Mapping[str, Sequence[str]],
     golden: Sequence[GoldenQuery],
     *,
-    k: int = DEFAULT_K,
-    limit: int = DEFAULT_LIMIT,
+    k: int = 5,
+    limit: int = 10,
 ) -> Report:
     """Return the report of rankings, each under its golden query's name; the first `limit` ids count.
 
-    ValueError for a query without a ranking, no query, or a cutoff that is none.
+    InputError for a cutoff that is none, KeyError for a query without a ranking.
 
     >>> golden = [GoldenQuery(name="fees", text="who pays the fee", expected=["b2"])]
     >>> rankings_report({"fees": ["b1", "b2"]}, golden).mrr
     0.5
     """
     if not 1 <= k <= limit:
-        raise ValueError(f"k must be from 1 to limit, got k {k} and limit {limit}")
-    if not golden:
-        raise ValueError("there are no golden queries")
-    if absent := [query.name for query in golden if query.name not in rankings]:
-        raise ValueError(f"there is no ranking of {', '.join(map(quoted, absent))}")
+        raise InputError(f"--k {k} and --limit {limit}: 1 <= k <= limit is needed.")
     queries = []
     for query in golden:
         ids = list(rankings[query.name][:limit])
@@ -144,13 +135,13 @@ def rankings_report(
     return Report(k=k, limit=limit, queries=queries, hit_at_k=hit, mrr=mrr)
 
 
-def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = DEFAULT_TOLERANCE) -> Diff:
+def compare_to_snapshot(current: Report, snapshot: Report, tolerance: float = 0.02) -> Diff:
     """Return every measure, of all queries and of each, that lies more than `tolerance` below the snapshot's.
 
-    InputError if the two cannot be compared (see `incomparable`); ValueError for a tolerance outside of [0, 1).
+    InputError if the two cannot be compared (see `incomparable`), and for a tolerance outside of [0, 1).
     """
     if not 0 <= tolerance < 1:
-        raise ValueError(f"the tolerance must be at least 0 and less than 1, got {tolerance}")
+        raise InputError(f"--tolerance {tolerance:g} compares nothing; from 0 to less than 1 is possible.")
     if current.k != snapshot.k:
         raise InputError(f"k mismatch: snapshot k={snapshot.k}, current k={current.k}. {UPDATE}")
     if reasons := "\n  ".join(incomparable(current, snapshot)):

@@ -217,7 +217,7 @@ def test_12_ids_of_another_type_and_scores_that_are_no_number_are_refused():
     rows = [[str(gold), "x"] for gold in golds]
     assert theirs(rows, golds, "recall@2", pool)["real_mean"] == 0.0
     for metric in ("recall@2", lambda row, gold, _: float(gold in row)):
-        with pytest.raises(ValueError, match="gold labels are int where retrieved ids are str"):
+        with pytest.raises(ValueError, match="first is str '0', and the first gold label is int 0"):
             ours(rows, golds, metric, pool, k=2)
     sometimes = {7: math.nan}
     reference = falsify_eval.four_null_gate(

@@ -7,13 +7,7 @@ import falsify_eval
 import numpy as np
 import pytest
 from falsify_eval.mcp_server import METRICS
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from runner.base.records import SCORE_UNIT
-from runner.gate import single_gold
-from runner.gate.bench import stratum_groups
-from runner.gate.nulls import SINGLE_GOLD, Judged, Trials
 from runner.gate.single_gold import four_null_gate
 
 NULLS = "ABCD"
@@ -102,46 +96,6 @@ def bench(n_queries, n_labels, n_pool, depth, share, seed):
             row[int(rng.integers(depth))] = label
         rows.append(row)
     return rows, gold, pool
-
-
-@given(st.integers(2, 30), st.integers(2, 8), st.sampled_from(["ndcg@4", "recall@3", "mrr@5"]), st.integers(0, 10**6))
-@settings(max_examples=15)
-def test_their_null_means_scatter_around_our_expectations_with_our_standard_deviations(n, n_labels, name, seed):
-    rows, gold, pool = bench(n, n_labels, 15, 6, 0.5, seed)
-    found = four_null_gate(rows, gold, [3] * n, name, item_pool=pool)
-    n_trials = 60
-    reference = falsify_eval.four_null_gate(
-        rows, gold, [3] * n, theirs(name), item_pool=pool, k=found["k"], n_trials=n_trials, seed=seed
-    )
-    assert found["real_mean"] == pytest.approx(reference["real_mean"], abs=1e-12)
-    assert reference.keys() <= found.keys()
-    for null in NULLS:
-        # A mean over n queries of scores between 0 and 1 has a standard deviation of at most 1 / (2 sqrt n).
-        error = abs(float(reference["null_means"][null]) - found["null_means"][null])
-        assert error <= 5.5 / (2 * math.sqrt(n if null != "A" else 1) * math.sqrt(n_trials)) + 1e-12, null
-
-
-def test_draws_of_a_function_have_the_distribution_of_theirs():
-    rows, gold, pool = bench(60, 9, 15, 6, 0.4, 1)
-    rel, n_trials, metric = [3] * 60, 400, theirs("ndcg@5")
-    given = single_gold._Given(rows, gold, rel, pool, metric, 5, n_trials, 0.05, 0)
-    made, rankings = single_gold._bench(given, stratum_groups([""] * 60))
-    judged = Judged(rankings, rankings, np.ones(15, np.int64))
-    reference = {
-        "A": falsify_eval.null_a_permuted(rows, gold, rel, metric, n_trials=n_trials),
-        "B": falsify_eval.null_b_uniform(rows, gold, rel, metric, n_trials=n_trials),
-        "C": falsify_eval.null_c_random_retrieval(gold, rel, metric, k=5, item_pool=pool, n_trials=n_trials),
-        "D": falsify_eval.null_d_marginal_matched(rows, gold, rel, metric, n_trials=n_trials),
-    }
-    for letter, null in SINGLE_GOLD.items():
-        own = null.outcome(Trials(made, n_trials, 3), judged).totals / 60 / SCORE_UNIT
-        assert distance(own, reference[letter]) < 1.95 * math.sqrt(2 / n_trials), letter  # Kolmogorov, Smirnov: .001
-
-
-def distance(left, right):
-    both = np.sort(np.concatenate([left, right]) + 1e-8)
-    shares = [np.searchsorted(np.sort(values), both, side="right") / len(values) for values in (left, right)]
-    return np.abs(shares[0] - shares[1]).max()
 
 
 def test_the_result_has_their_keys_in_plain_types():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ir_measures import RR, Judged, R, nDCG
 
 from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Run, Span
-from runner.score.score import MEASURES, qrels, score
+from runner.score.score import MEASURES, qrels, score, single_gold
 from tests.support.labels import label
 
 HALF_UNIT = 0.5 / SCORE_UNIT + 1e-12
@@ -123,3 +123,8 @@ def test_qrels_count_the_earliest_first_round_grade_of_each_pair():
     ]
     assert qrels(labels) == {"q1": {"a": 3, "b": 0}, "q2": {"b": 2}}
     assert qrels([]) == {}
+
+
+def test_a_single_gold_is_the_highest_grade_of_equals_the_first_id_and_none_without_one():
+    graded = {"q1": {"b": 2, "a": 2, "c": 1}, "q2": {"a": 1, "b": 3}, "q3": {"a": 0}}
+    assert single_gold([*graded, "q4"], graded) == {"q1": "a", "q2": "b"}

@@ -165,13 +165,6 @@ def test_exchanging_the_two_runs_turns_the_comparison_round(pairs):
     assert {one.verdict, two.verdict} in ({"above", "below"}, {"not told apart"})
 
 
-def test_an_influential_query_is_named():
-    base = [0.5] * 12
-    found = paired([*base[:7], 1.0, *base[8:]], base)
-    assert found.influential == "q07"
-    assert (found.left_out.low, found.left_out.high) == pytest.approx((0.0, 0.5 / 11))
-
-
 def test_five_queries_are_said_to_be_too_few():
     better, worse = [0.9] * 5, [0.1] * 5
     found = paired(better, worse)
@@ -198,36 +191,29 @@ def test_queries_are_paired_by_id_and_not_by_place():
         assert paired.difference == 0
 
 
-@pytest.mark.parametrize(
-    ("here", "there", "said"),
-    [
-        (scores([0.1], dataset="nfcorpus"), scores([0.1], "other", dataset="scifact"), 'over "scifact"'),
-        (scores(TWENTY, baselines={f"s{i}": 0.3 for i in range(251)}), None, "251 published means; at most 250"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(here, there, said):
-    with pytest.raises(InputError, match=said):
-        compare(here, there)
+def test_runs_over_two_datasets_are_not_compared():
+    with pytest.raises(InputError, match='over "scifact"'):
+        compare(scores([0.1], dataset="nfcorpus"), scores([0.1], "other", dataset="scifact"))
 
 
 # Files.
 
 BAD_RUNS = {
-    "not an object": ("[1]", "a JSON object is expected"),
-    "neither form": ('{"a": 1}', "neither `perQuery` nor `cells`"),
-    "no list": ('{"perQuery": {"q1": 0.5}}', "perQuery is a list"),
-    "no id": ('{"perQuery": [{"ndcg10": 0.5}]}', "each with `qid`"),
-    "no query": ('{"perQuery": []}', "0 queries"),
-    "other measure": ('{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}', "each with `qid` and `ndcg10`"),
-    "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', "query 'q1': 1.01 is not"),
-    "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "query 'q1': Infinity is not"),
-    "boolean": ('{"perQuery": [{"qid": "q1", "ndcg10": true}]}', "query 'q1': true is not"),
+    "not an object": ("[1]", "no fields"),
+    "neither form": ('{"a": 1}', "perQuery: missing"),
+    "no list": ('{"perQuery": {"q1": 0.5}}', "perQuery: not a list"),
+    "no id": ('{"perQuery": [{"ndcg10": 0.5}]}', "perQuery.0: qid: missing"),
+    "no query": ('{"perQuery": []}', "perQuery: fewer than 1 items"),
+    "other measure": ('{"perQuery": [{"qid": "q1", "mrr10": 0.5}]}', "perQuery.0: ndcg10: missing"),
+    "too large": ('{"perQuery": [{"qid": "q1", "ndcg10": 1.01}]}', r"perQuery.0: ndcg10: above 1.* \(found 1.01"),
+    "infinite": ('{"perQuery": [{"qid": "q1", "ndcg10": 1e999}]}', "perQuery.0: ndcg10"),
+    "boolean": ('{"perQuery": [{"qid": "q1", "ndcg10": true}]}', "perQuery.0: ndcg10: not a number"),
     "twice": ('{"perQuery": [{"qid": "q1", "ndcg10": 1}, {"qid": "q1", "ndcg10": 0}]}', "query 'q1' occurs twice"),
     "1 and '1'": ('{"perQuery": [{"qid": 1, "ndcg10": 1}, {"qid": "1", "ndcg10": 0}]}', "query '1' occurs twice"),
-    "list for an id": ('{"perQuery": [{"qid": ["q1"], "ndcg10": 1}]}', "id of query 1"),
-    "control characters": ('{"perQuery": [{"qid": "q\\u001b[2J", "ndcg10": 1}]}', r'id of query 1: "q\\u001b'),
-    "bad baselines": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": [1]}', "baselines are an object"),
-    "bad baseline": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": {"BM25": 32.5}}', "baseline 'BM25': 32.5"),
+    "list for an id": ('{"perQuery": [{"qid": ["q1"], "ndcg10": 1}]}', "perQuery.0: qid: not text"),
+    "bad baselines": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": [1]}', "baselines: no fields"),
+    "bad baseline": ('{"perQuery": [{"qid": "q", "ndcg10": 1}], "baselines": {"BM25": 32.5}}', "baselines.BM25: above"),
+    "too many": (json.dumps({"baselines": {f"s{i}": 0.3 for i in range(251)}}), "more than 250 items"),
 }
 
 
@@ -242,16 +228,9 @@ def test_a_bad_run_is_one_clear_error_that_names_file_and_query(tmp_path, conten
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize(
-    ("values", "match"),
-    [
-        ([500_000_000], "has 1 scores for 2 queries"),
-        ([500_000_000, 1_000_000_001], "query 'q01': 1.000000001 is not a number from 0 to 1"),
-    ],
-)
-def test_a_bad_cell_is_one_clear_error_that_names_the_query(tmp_path, values, match):
-    path = results_file(tmp_path / "results.json", {"other x whole_doc": [0, 0], "bm25 x whole_doc": values})
-    with pytest.raises(InputError, match=match):
+def test_a_cell_with_too_few_scores_is_refused(tmp_path):
+    path = results_file(tmp_path / "results.json", {"other x whole_doc": [0, 0], "bm25 x whole_doc": [500_000_000]})
+    with pytest.raises(InputError, match="has 1 scores for 2 queries"):
         read_scores(path, "bm25 x whole_doc")
 
 
@@ -319,7 +298,7 @@ def test_given_baselines_stand_for_the_files_own(tmp_path, run):
         (["missing.json"], "does not exist"),
         (["run.json", "--other-cell", "a x b"], "belongs to --paired"),
         (["run.json", "--rng", "xorshift"], "invalid choice"),
-        (["run.json", "--baselines", "run.json"], "baseline 'perQuery'"),
+        (["run.json", "--baselines", "run.json"], "baselines.perQuery"),
     ],
 )
 def test_wrong_usage_is_exit_2_with_one_message(tmp_path, monkeypatch, run, arguments, match):

@@ -26,7 +26,14 @@ from runner.tools.mcp.server import make_server, root_of
 COMMAND = [sys.executable, str(CHECKOUT / "bin" / "per-source-eval.py"), "mcp"]
 BENCH, POOL = sample_bench()
 GRADE = {"retrieved": BENCH.retrieved, "gold": BENCH.gold, "item_pool": POOL}
-RUN, OTHER = ({f"q{i}": value for i in range(8)} for value in (0.9, 0.1))
+RUN, OTHER, MEANS = {"run_file": "run.json"}, {"other_file": "other.json"}, {"baselines_file": "means.json"}
+
+
+def write_runs(folder: Path) -> None:
+    for name, value in (("run", 0.9), ("other", 0.1)):
+        rows = [{"qid": f"q{i}", "ndcg10": value} for i in range(8)]
+        (folder / f"{name}.json").write_text(json.dumps({"perQuery": rows}))
+    (folder / "means.json").write_text('{"BM25": 0.5, "TF": 0.95}')
 
 
 def in_memory(check: Callable[[Client], Awaitable[None]], mode: str = "auto", root: Path | None = None) -> None:
@@ -43,7 +50,7 @@ def call(tool: str, arguments: dict[str, Any], root: Path | None = None) -> Call
 
     async def check(client: Client) -> None:
         results.append(await client.call_tool(tool, arguments))
-        assert not (await client.call_tool("compare_runs", {"run": {"q1": 0.5}})).is_error
+        assert not (await client.call_tool("grade_retrieval", {**GRADE, "n_trials": 1})).is_error
 
     in_memory(check, root=root)
     return results[0]
@@ -86,8 +93,10 @@ def test_grade_retrieval_answers_what_the_gate_says():
     assert result.structured_content["passes"] == dict.fromkeys("ABCD", True)
 
 
-def test_compare_runs_pairs_scores_and_labels_them():
-    result = call("compare_runs", {"run": RUN, "other": OTHER, "baselines": {"BM25": 0.5, "TF": 0.95}})
+def test_compare_runs_pairs_scores_and_labels_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_runs(tmp_path)
+    result = call("compare_runs", RUN | OTHER | MEANS)
     found = result.structured_content
     assert (found["paired"]["difference"], found["paired"]["verdict"]) == (0.8, "above")
     assert [row["label"] for row in found["baselines"]] == ["above", "below"]
@@ -144,11 +153,7 @@ WRONG = {
     "draws are too many": ("grade_retrieval", {**GRADE, "gold": ["d0"] * 5001, "n_trials": 10**4}, "50,000,000 draws"),
     "queries are too many": ("grade_retrieval", {**GRADE, "gold": ["d0"] * 20_001}, "gold"),
     "an argument is misspelt": ("grade_retrieval", {**GRADE, "itempool": POOL}, "itempool"),
-    "a score is too large": ("compare_runs", {"run": {"q1": 35.2}}, "query 'q1': 35.2 is not a number from 0 to 1"),
-    "no run": ("compare_runs", {"other": OTHER}, "run or run_file is missing"),
-    "a run twice": ("compare_runs", {"run": RUN, "run_file": "x.json"}, "both given"),
-    "other queries": ("compare_runs", {"run": RUN, "other": {"x": 0.5}}, "are not in other"),
-    "a baseline is too large": ("compare_runs", {"run": RUN, "baselines": {"BM25": 32.5}}, "baseline 'BM25'"),
+    "no run": ("compare_runs", OTHER, "run_file"),
     "a file is missing": ("compare_runs", {"run_file": "missing.json"}, "does not exist below"),
     "a file is elsewhere": ("compare_runs", {"run_file": "/etc/passwd"}, OUTSIDE),
     "a path is no path": ("compare_runs", {"run_file": "a\0b"}, "does not exist"),
@@ -246,6 +251,10 @@ def test_without_the_extra_the_command_says_how_to_install_it(monkeypatch, capsy
 
 @pytest.mark.slow
 def test_a_real_client_is_told_of_errors_and_has_four_at_once_answered(decided_evening):
+    results = "eval-sets/demo/v1/results.json"
+    cell, other, *_ = (row["cell"] for row in json.loads((decided_evening / results).read_bytes())["cells"])
+    pair = {"run_file": results, "cell": cell, "other_file": results, "other_cell": other}
+
     async def check(client: Client) -> None:
         assert len((await client.list_tools()).tools) == 4
         wrong = await client.call_tool("grade_retrieval", {**GRADE, "metric": 5})
@@ -258,11 +267,11 @@ def test_a_real_client_is_told_of_errors_and_has_four_at_once_answered(decided_e
 
         async with anyio.create_task_group() as group:
             group.start_soon(one, "grade_retrieval", GRADE)
-            group.start_soon(one, "compare_runs", {"run": RUN, "other": OTHER})
+            group.start_soon(one, "compare_runs", pair)
             group.start_soon(one, "explain_decision", where)
             group.start_soon(one, "dry_run", where)
         assert found["grade_retrieval"].structured_content["verdict"] == "pass"
-        assert found["compare_runs"].structured_content["paired"]["verdict"] == "above"
+        assert found["compare_runs"].structured_content["paired"]["other"].endswith(f"/{results}: {other}")
         assert found["explain_decision"].structured_content["recorded"] is True
         assert said(found["dry_run"]).endswith("decision recorded")
 

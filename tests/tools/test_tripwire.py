@@ -70,7 +70,7 @@ DELIBERATELY_ELSE = {
     "query new in current": "is not in the snapshot",  # it would move the means and be held to nothing
     "duplicate snapshot names: last wins": "is twice in the snapshot",  # the first of the two would be held to nothing
     "NaN current passes": "cannot convert float NaN",  # NaN is below nothing
-    "tolerance 1 hides everything": "less than 1",  # no measure can fall by more
+    "tolerance 1 hides everything": "compares nothing",  # no measure can fall by more
 }
 """Cases that VaultMind lets pass; here they are errors, each for the reason beside it."""
 
@@ -112,15 +112,6 @@ def ranked(ranks):
 
 
 RANKS = st.lists(st.integers(0, 10), min_size=1, max_size=6)
-IDS = st.lists(st.sampled_from("abcdef"), max_size=8)
-
-
-@given(IDS, IDS, st.integers(1, 10))
-def test_a_hit_is_a_reciprocal_rank_of_at_least_one_in_k(results, expected, k):
-    found = reciprocal_rank(results, expected)
-    assert hit_at_k(results, expected, k) == (found >= 1 / k)
-    assert found in {0.0, *(1 / rank for rank in range(1, len(results) + 1))}
-    assert found == reciprocal_rank(results, expected[::-1])
 
 
 @given(RANKS, st.data(), st.integers(0, 999).map(lambda n: n / 1000))
@@ -178,30 +169,11 @@ def test_what_cannot_be_compared_is_an_error_that_says_how_to_accept_it(change, 
     assert "run `tripwire update`" in str(caught.value)
 
 
-@pytest.mark.parametrize("tolerance", [-0.01, 1.0, float("nan"), float("inf")])
-def test_a_tolerance_that_compares_nothing_is_a_value_error(tolerance):
-    with pytest.raises(ValueError, match="tolerance"):
-        compare_to_snapshot(report(("a", at(1))), report(("a", at(1))), tolerance)
-
-
 def test_the_first_ids_of_a_ranking_count():
     ids = ["d9", "d3", *map(str, range(20)), "d1"]
     found = rankings_report({"q01": ids, "q02": ids}, GOLDEN, k=1, limit=10)
     assert [row.result_ids for row in found.queries] == [ids[:10]] * 2
     assert (found.hit_at_k, found.mrr) == (0.0, 0.25)
-
-
-@pytest.mark.parametrize(
-    ("rankings", "golden", "k", "said"),
-    [
-        ({}, GOLDEN, 1, 'no ranking of "q01", "q02"'),
-        ({}, [], 1, "no golden queries"),
-        *(({}, GOLDEN, k, "k must be from 1 to limit") for k in (0, -1, 11)),
-    ],
-)
-def test_what_makes_no_report_is_a_value_error(rankings, golden, k, said):
-    with pytest.raises(ValueError, match=said):
-        rankings_report(rankings, golden, k=k)
 
 
 def write_golden(path, golden=GOLDEN):
@@ -354,6 +326,8 @@ def test_a_run_without_a_golden_query_or_without_form_is_an_input_error(files, c
     ("more", "said"),
     [
         ({"k": 0}, "1 <= k <= limit"),
+        ({"k": 11}, "1 <= k <= limit"),
+        ({"tolerance": "-0.01"}, "compares nothing"),
         ({"tolerance": "nan"}, "compares nothing"),
         ({"tolerance": "1"}, "compares nothing"),
         ({"run": "-"}, "not from standard input"),

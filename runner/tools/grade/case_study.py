@@ -1,28 +1,30 @@
-"""A case study: BM25 on a public collection, and every cheater, through both null gates, as one Markdown table."""
+"""A case study: BM25 on a public collection, and every cheater, through the graded null gate, as one Markdown table."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from runner.base.errors import InputError
-from runner.base.figures import signed
 from runner.base.given_files import display, printable
 from runner.base.progress import say
-from runner.base.records import RUN_DEPTH, Chunk, Hit, Run, Span
+from runner.base.records import RUN_DEPTH, SCORE_UNIT, Chunk, Hit, Qrels, Run, Span
 from runner.base.terminal import MARKS
 from runner.eval_set.corpus import read_external
-from runner.eval_set.trec import WHOLE, TrecRun
+from runner.eval_set.shapes.gate import GateVerdict
+from runner.eval_set.trec import WHOLE
 from runner.gate.cheaters import CHEATERS, Exam, Lists
+from runner.gate.gate import Gate
 from runner.retrieve.bm25 import bm25_run
 from runner.retrieve.ranking import without_own
-from runner.tools.grade.grade import ALPHA, TAU, grade_run
+from runner.score.score import score
+from runner.tools.grade.grade import ALPHA, SEED, TAU
 from runner.tools.markdown import escaped, table
 
 ENGINES = ("bm25", "bm25-plain", "bm25-okapi")
 """The first one is the engine that cheaters break."""
 
 DRAWS = 2000
-_HEAD = ["system", "nDCG@10", "Recall@10", "gate", "refused by", "nulls A to D", "over D", "what it does"]
+_HEAD = ["system", "nDCG@10", "Recall@10", "gate", "refused by", "what it does"]
 _MANY = 3
 
 
@@ -55,13 +57,15 @@ def case_study(folder: Path) -> str:
     cheaters = [row for row in CHEATERS.values() if row.name != "source-prior"]
     runs |= {row.name: _run(row.name, list(collection.queries), row.lists(exam)) for row in cheaters}
     lengths = {doc_id: len(text) for doc_id, text in texts.items()}
-    graded = {}
+    settings: dict[str, Any] = {"draws": DRAWS, "tau": TAU, "alpha": ALPHA, "seed": SEED}
+    gate = Gate.of(list(collection.qrels), collection.qrels, dict.fromkeys(collection.qrels, ""), lengths, **settings)
+    found = {}
     for number, (name, run) in enumerate(runs.items(), start=1):
         say(f"{number} of {len(runs)}: {name.strip('*')}")
-        ranked = TrecRun(run, frozenset(texts), ())
-        graded[name] = grade_run(ranked, collection.qrels, lengths, n_trials=DRAWS, lengths=lengths)
-    best_first = sorted(graded, key=lambda name: (-graded[name]["gate"]["real"], name))
-    refused = sum(not graded[row.name]["gate_passes"] for row in cheaters)
+        found[name] = gate.judge(run, dict.fromkeys(texts, 1))
+    best_first = sorted(found, key=lambda name: (-found[name].real, name))
+    rows = (list(_row(name, found[name], runs[name], collection.qrels)) for name in best_first)
+    refused = sum(found[row.name].verdict != "pass" for row in cheaters)
     return "\n".join(
         [
             f"{escaped(collection.name)}: {len(texts):,} documents, {len(collection.queries):,} queries, "
@@ -69,7 +73,7 @@ def case_study(folder: Path) -> str:
             f"that gets broken. Asked of each null: p of at most {ALPHA:g} in {DRAWS:,} draws, and a difference of at "
             f"least {TAU:g}. The gate refuses {refused} of {len(cheaters)} cheaters.",
             "",
-            table(_HEAD, (list(_row(name, graded[name])) for name in best_first)).rstrip(),
+            table(_HEAD, rows).rstrip(),
         ]
     )
 
@@ -83,19 +87,13 @@ def _run(name: str, query_ids: list[str], lists: Lists) -> Run:
     return Run(name, hits)
 
 
-def _row(name: str, graded: dict[str, Any]) -> Iterator[str]:
-    gate, single = graded["gate"], graded["single_gold"]
+def _row(name: str, gate: GateVerdict, run: Run, qrels: Qrels) -> Iterator[str]:
+    recalls = score(run, list(qrels), qrels, relevant_grade=1).values["recall@10"]
     yield name
-    yield f"{gate['real']:.4f}"
-    yield f"{graded['scores']['recall@10']:.4f}"
-    yield _verdict(gate["verdict"])
-    failed = [null["name"] for null in gate["nulls"] if null["verdict"] == "fail"]
-    yield ", ".join(failed) if len(failed) < _MANY else f"{len(failed)} of {len(gate['nulls'])} nulls"
-    yield _verdict(single["verdict"]) if single else ""
-    yield signed(single["deltas"]["D"], 4) if single else ""
+    yield f"{gate.real:.4f}"
+    yield f"{sum(recalls) / len(recalls) / SCORE_UNIT:.4f}"
+    yield f"{MARKS[gate.verdict]} {gate.verdict}"
+    failed = [null.name for null in gate.nulls if null.verdict == "fail"]
+    yield ", ".join(failed) if len(failed) < _MANY else f"{len(failed)} of {len(gate.nulls)} nulls"
     cheater = CHEATERS.get(name)
     yield "" if cheater is None else cheater.broken + (f"; may pass: {cheater.passes}" if cheater.passes else "")
-
-
-def _verdict(verdict: str) -> str:
-    return f"{MARKS[verdict]} {verdict}"

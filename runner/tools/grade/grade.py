@@ -1,12 +1,11 @@
 """Grading what a retriever returned: a bench with one right answer per query, or a TREC run with graded qrels.
 
-A bench goes through the single-gold gate; a run through the graded gate, whose verdict counts, and, for comparison,
-the single-gold one. Answers are dicts of plain values, ready for JSON. A bench file is one JSON object per line, and
-its pool the ids that could have been retrieved; every id becomes a string without white space around it: 1, "1" and
-the line "1 " of a text pool are one id.
+A bench goes through the single-gold gate, a run through the graded one. Answers are dicts of plain values, ready for
+JSON. A bench file is one JSON object per line, and its pool the ids that could have been retrieved; every id becomes a
+string without white space around it: 1, "1" and the line "1 " of a text pool are one id.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,18 +23,18 @@ from runner.gate.diagnosis import blind_queries, sameness
 from runner.gate.gate import Gate
 from runner.gate.single_gold import four_null_gate
 from runner.score.bootstrap import mean_intervals
-from runner.score.score import score, single_gold
+from runner.score.score import score
 
 ALPHA = 0.05
 TAU = 0.05
+SEED = 2026
 TRIALS = 1000
 """Draws of each null: of the 50 that four_null_gate makes, only one may be as good as the real score at 5 %."""
 
 DEPTH = 10
 """Ranks of a run that are looked at."""
 
-SINGLE_GOLD = f"recall@{DEPTH}"
-MEASURES = (f"ndcg@{DEPTH}", SINGLE_GOLD, f"mrr@{DEPTH}")
+MEASURES = (f"ndcg@{DEPTH}", f"recall@{DEPTH}", f"mrr@{DEPTH}")
 """What is reported of a run; the graded gate is on the first."""
 
 _SHOWN = 3
@@ -120,7 +119,7 @@ def read_pool(path: str | Path) -> list[str]:
 
 
 def grade_bench(
-    bench: Bench, metric: str, pool: Sequence[str], *, n_trials: int = TRIALS, tau: float = TAU, seed: int = 2026
+    bench: Bench, metric: str, pool: Sequence[str], *, n_trials: int = TRIALS, tau: float = TAU, seed: int = SEED
 ) -> dict[str, Any]:
     """Return four_null_gate's result on a bench; ValueError if the bench cannot be tested."""
     settings: dict[str, Any] = {"n_trials": n_trials, "tau": tau, "alpha": ALPHA, "seed": seed}
@@ -136,16 +135,13 @@ def grade_run(
     *,
     n_trials: int = TRIALS,
     tau: float = TAU,
-    seed: int = 2026,
-    lengths: Mapping[str, int] | None = None,
+    seed: int = SEED,
 ) -> dict[str, Any]:
-    """Return the run's MEASURES over the queries of the qrels, and both null gates.
+    """Return the run's MEASURES over the queries of the qrels, and the graded null gate.
 
     A query of the qrels without a ranking scores 0; one of the run without qrels is left out; `warnings` counts both.
-    `verdict`, `gate_passes` and `reasons` are the graded gate's, on nDCG@10 with one chunk per document, of length 1
-    unless `lengths` are given. `single_gold` is four_null_gate's result with each query's highest-graded document (ties
-    by id) as its only right one, or None. `pool` is every document that could have been retrieved, by default those of
-    run and qrels. ValueError if ids do not fit together or an argument is out of range.
+    The gate is on nDCG@10 with one chunk per document, all of one length. `pool` is every document that could have been
+    retrieved, by default those of run and qrels. ValueError if ids do not fit together or an argument is out of range.
     """
     if not 0 <= tau <= 1:
         raise ValueError(f"tau must be in [0, 1], got {tau}")
@@ -157,18 +153,15 @@ def grade_run(
     documents = _pool(found, qrels, pool)
     scores = score(run, list(qrels), qrels, relevant_grade=1)
     interval = mean_intervals(np.array([scores.values[MEASURES[0]]], np.int64), seed=seed)[0]
-    # The graded gate counts; the single-gold one stands beside it for whoever knows that.
     ones, strata = dict.fromkeys(documents, 1), dict.fromkeys(qrels, "")
     settings: dict[str, Any] = {"draws": n_trials, "tau": tau, "alpha": ALPHA, "seed": seed}
-    gate = Gate.of(list(qrels), qrels, strata, lengths or ones, **settings).judge(run, ones)
-    bench = _single_gold_bench(run, qrels, documents)
+    gate = Gate.of(list(qrels), qrels, strata, ones, **settings).judge(run, ones)
     return {
         "n_queries": len(qrels),
         "pool_size": len(documents),
         "scores": {measure: sum(scores.values[measure]) / (len(qrels) * SCORE_UNIT) for measure in MEASURES},
         "interval": [interval.low, interval.high],
         "gate": gate.model_dump(),
-        "single_gold": bench and grade_bench(bench, SINGLE_GOLD, documents, n_trials=n_trials, tau=tau, seed=seed),
         "verdict": gate.verdict,
         "gate_passes": gate.verdict == "pass",
         "reasons": [_reason(null, tau) for null in gate.nulls if null.verdict != "pass"],
@@ -191,15 +184,6 @@ def _pool(found: TrecRun, qrels: Qrels, pool: Collection[str] | None) -> list[st
             "could have been retrieved"
         )
     return sorted(documents)
-
-
-def _single_gold_bench(run: Run, qrels: Qrels, documents: Sequence[str]) -> Bench | None:
-    """Return the run as a bench with one right answer per query, None if no query has one or the pool is no deeper."""
-    gold = single_gold(qrels, qrels)
-    if not gold or len(documents) < DEPTH:
-        return None
-    retrieved = [[hit.doc_id for hit in run.hits[query_id]] for query_id in gold]
-    return Bench(retrieved, list(gold.values()), [DEFAULT_REL] * len(gold), None)
 
 
 def _reason(null: NullResult, tau: float) -> str:

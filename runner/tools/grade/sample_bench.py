@@ -13,10 +13,9 @@ from runner.base.figures import signed
 from runner.base.store import disk_errors
 from runner.base.terminal import MARKS
 from runner.gate.cheaters import CHEATERS, Exam, Lists, oracle
-from runner.tools.grade.grade import ALPHA, TAU, Bench, grade_bench
+from runner.tools.grade.grade import ALPHA, SEED, TAU, Bench, grade_bench
 
 DEPTH = 5
-SEED = 2026
 METRIC = "ndcg@5"
 
 # How often each of the fictional bills is the answer, by the subject that its queries belong to.

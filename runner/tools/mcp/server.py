@@ -27,8 +27,8 @@ from runner.eval_set.version import Version, existing_version, load_decision, lo
 from runner.evening.status import describe
 from runner.report import sentences
 from runner.report.summary import ranking_table, recorded_json
-from runner.tools.compare import NDCG, QueryScores, compare, comparison_lines, named_means, query_values, read_scores
-from runner.tools.grade.grade import DEFAULT_REL, TAU, TRIALS, Bench, Item, grade_bench
+from runner.tools.compare import compare, comparison_lines, read_baselines, read_scores
+from runner.tools.grade.grade import DEFAULT_REL, SEED, TAU, TRIALS, Bench, Item, grade_bench
 
 INSTRUCTIONS = (
     "Grades retrievers against null systems, compares runs query by query, and tells which embedding model and chunker "
@@ -43,7 +43,6 @@ Found = TypeVar("Found")
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1_000)]
-Scores = Annotated[dict[Name, float], Field(min_length=1, max_length=MAX_QUERIES)]
 Items = Annotated[list[Item], Field(max_length=MAX_QUERIES)]
 Ranking = Annotated[list[Item], Field(max_length=1_000)]
 EvalSet = Annotated[
@@ -71,7 +70,7 @@ def make_server(root: Path) -> MCPServer[Any]:
         strata: Items | None = None,
         n_trials: Annotated[int, Field(ge=1, le=10_000, description="Draws of each null")] = TRIALS,
         tau: Annotated[float, Field(ge=0, le=1, description="Least difference from a null that counts")] = TAU,
-        seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 2026,
+        seed: Annotated[int, Field(ge=0, lt=1 << 63)] = SEED,
     ) -> CallToolResult:
         """Tell whether a retriever's rankings beat four null systems.
 
@@ -87,24 +86,17 @@ def make_server(root: Path) -> MCPServer[Any]:
         return _answer(result, json_line(result))
 
     def compare_runs(
-        run: Annotated[Scores | None, Field(description="Scores from 0 to 1 by query id")] = None,
-        run_file: Annotated[FilePath | None, Field(description="results.json or per-query run")] = None,
+        run_file: Annotated[FilePath, Field(description="results.json or per-query run")],
         cell: Annotated[Name | None, Field(description="Cell of run_file, if that is a results.json")] = None,
-        other: Annotated[Scores | None, Field(description="The run to compare with")] = None,
-        other_file: FilePath | None = None,
+        other_file: Annotated[FilePath | None, Field(description="The run to compare with")] = None,
         other_cell: Name | None = None,
-        baselines: Annotated[dict[Name, float] | None, Field(max_length=100, description="Published means")] = None,
+        baselines_file: Annotated[FilePath | None, Field(description="Published means, {name: mean}")] = None,
     ) -> CallToolResult:
-        """Compare a run's nDCG@10 with published means, and query by query with another run, with intervals.
-
-        A run is given as scores or as a file, and so is the other if there is one.
-        """
-        own = files.scores(run, run_file, cell, "run")
-        if own is None:
-            raise InputError("run or run_file is missing: give the scores, or the file that holds them.")
-        if baselines is not None:
-            own = replace(own, baselines=named_means(baselines, "baselines"))
-        comparison = compare(own, files.scores(other, other_file, other_cell, "other"))
+        """Compare a run's nDCG@10 with published means, and query by query with another run, with intervals."""
+        run = read_scores(files.inside(run_file), cell)
+        if baselines_file is not None:
+            run = replace(run, baselines=read_baselines(files.inside(baselines_file)))
+        comparison = compare(run, read_scores(files.inside(other_file), other_cell) if other_file else None)
         return _answer(asdict(comparison), "\n".join(comparison_lines(comparison)))
 
     def explain_decision(source: Name, eval_set_path: EvalSet = None) -> CallToolResult:
@@ -196,18 +188,6 @@ class _Files:
     """What calls may read: below `root`, and in the workplace's eval sets and work."""
 
     root: Path
-
-    def scores(
-        self, inline: Mapping[str, float] | None, file: str | None, cell: str | None, name: str
-    ) -> QueryScores | None:
-        """Return a run that is given as scores or as a file, None if neither is."""
-        if inline is not None and file is not None:
-            raise InputError(f"{name} and {name}_file are both given: give one of them.")
-        if inline is not None and cell is not None:
-            raise InputError(f"{name} is given as scores, so it has no cell {cell!r}.")
-        if inline is not None:
-            return QueryScores(name, NDCG, query_values(inline.items(), name))
-        return None if file is None else read_scores(self.inside(file), cell)
 
     def version(self, source: str, eval_set_path: str | None) -> Version:
         """Return the newest version; an InputError if any of its files is a link out of what may be read."""
