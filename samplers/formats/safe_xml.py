@@ -1,5 +1,6 @@
 """XML from strangers: parsed with DTD loading, entities and network off, within fixed limits."""
 
+from collections.abc import Collection
 from html.entities import html5
 
 from lxml import etree
@@ -11,11 +12,12 @@ MAX_DEPTH = 120
 """Elements inside one another; real bills, laws and titles of the Code stay under 40."""
 
 
-def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
+def parse(data: bytes, name: str, roots: Collection[str] | None = None, max_bytes: int = MAX_BYTES) -> etree._Element:
     """Return the root element, without comments and processing instructions.
 
     Nothing outside `data` is ever read. DocumentError for a file that is too large, malformed, wrongly encoded,
-    nested too deep, with more than MAX_ATTRIBUTES, or that declares entities (a bill has no use for them, a bomb has).
+    nested too deep, with more than MAX_ATTRIBUTES or another root than `roots`, or that declares entities (a bill has
+    no use for them, a bomb has).
     """
     if len(data) > max_bytes:
         raise DocumentError(name, f"larger than {max_bytes // 1_000_000} MB ({len(data) / 1e6:.0f} MB)")
@@ -41,7 +43,14 @@ def parse(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> etree._Element:
         raise DocumentError(name, "declares entities of its own")
     if _has_too_many_attributes(root):
         raise DocumentError(name, TOO_MANY_ATTRIBUTES)
+    if roots is not None and local_name(root) not in roots:
+        raise other_root(root, name)
     return root
+
+
+def other_root(root: etree._Element, name: str) -> DocumentError:
+    """Return the refusal of a file whose root element its source does not have."""
+    return DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
 
 
 def _syntax_reason(error: etree.XMLSyntaxError) -> str:
