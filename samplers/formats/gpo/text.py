@@ -242,9 +242,11 @@ def own_heading(element: etree._Element, *, runs_in: bool = False) -> None:
         return
     heading.tag = "P"
     following = heading.getnext()
-    if runs_in and (heading.tail or "").strip():
+    if not runs_in or len(heading):
+        return
+    if (heading.tail or "").strip():
         heading.text, heading.tail = _run_in(heading.text, heading.tail), None
-    elif runs_in and following is not None and following.tag in ("P", "FP"):
+    elif following is not None and following.tag in ("P", "FP"):
         following.text = _run_in(heading.text, following.text)
         element.remove(heading)
 
