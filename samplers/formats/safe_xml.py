@@ -11,6 +11,14 @@ from samplers.source_format import MAX_ATTRIBUTES, MAX_BYTES, TOO_MANY_ATTRIBUTE
 MAX_DEPTH = 120
 """Elements inside one another; real bills, laws and titles of the Code stay under 40."""
 
+_REASONS = {
+    "depth": "nested too deep",
+    "huge": "one piece of text is longer than 10 MB",
+    **dict.fromkeys(("encoding", "encoded", "utf-8"), "the declared encoding is not the file's"),
+    **dict.fromkeys(("loop", "amplification"), "declares entities of its own"),
+}
+"""What is wrong with a file, by what is in libxml2's own words, which may quote the file."""
+
 
 def parse(data: bytes, name: str, roots: Collection[str] | None = None, max_bytes: int = MAX_BYTES) -> etree._Element:
     """Return the root element, without comments and processing instructions.
@@ -31,11 +39,12 @@ def parse(data: bytes, name: str, roots: Collection[str] | None = None, max_byte
         remove_comments=True,
         remove_pis=True,
     )
-    # Whatever is wrong with the file is told in words of our own: libxml2's may quote the file.
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise DocumentError(name, _syntax_reason(error)) from error
+        message = str(error.msg).lower()
+        reason = next((reason for sign, reason in _REASONS.items() if sign in message), "malformed XML")
+        raise DocumentError(name, f"{reason} (line {error.lineno})") from error
     except (ValueError, LookupError) as error:
         raise DocumentError(name, "the declared encoding is not the file's") from error
     internal = root.getroottree().docinfo.internalDTD
@@ -51,19 +60,6 @@ def parse(data: bytes, name: str, roots: Collection[str] | None = None, max_byte
 def other_root(root: etree._Element, name: str) -> DocumentError:
     """Return the refusal of a file whose root element its source does not have."""
     return DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
-
-
-def _syntax_reason(error: etree.XMLSyntaxError) -> str:
-    message = str(error.msg).lower()
-    if "depth" in message:
-        return "nested too deep"
-    if "huge" in message:
-        return "one piece of text is longer than 10 MB"
-    if "encoding" in message or "encoded" in message or "utf-8" in message:
-        return f"the declared encoding is not the file's (line {error.lineno})"
-    if "entity" in message and ("loop" in message or "amplification" in message):
-        return "declares entities of its own"
-    return f"malformed XML (line {error.lineno})"
 
 
 def local_name(element: etree._Element) -> str:

@@ -1,6 +1,6 @@
 """How each element of bill DTD and USLM is written: one function for every kind, and the table that names them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
@@ -219,25 +219,18 @@ def n_visible(element: etree._Element) -> int:
     return visible(plain_text(element))
 
 
-def _table(*rows: tuple[Iterable[str], Handler]) -> dict[str, Handler]:
-    table: dict[str, Handler] = {}
-    for keys, handler in rows:
-        table |= dict.fromkeys(keys, handler)
-    return table
-
-
-HANDLERS: Mapping[str, Handler] = _table(
-    (("",), entity),
-    (names.BREAKS, line_break),
-    (names.BLOCKS, block),
-    (names.OFFICIAL_TITLES, official_title),
-    (names.CELLS, cell),
-    (("after-quoted-block",), after_quoted),
-    (("quote",), quote),
-    (names.QUOTED, quoted),
-    ((*names.NUMBERS, *names.HEADINGS), lead),
-    (names.RANKS, level),
-    (("note", "block", "docTitle"), by_attribute),
-    (("ref",), ref),
-)
+HANDLERS: Mapping[str, Handler] = {
+    "": entity,
+    **dict.fromkeys(names.BREAKS, line_break),
+    **dict.fromkeys(names.BLOCKS, block),
+    **dict.fromkeys(names.OFFICIAL_TITLES, official_title),
+    **dict.fromkeys(names.CELLS, cell),
+    "after-quoted-block": after_quoted,
+    "quote": quote,
+    **dict.fromkeys(names.QUOTED, quoted),
+    **dict.fromkeys((*names.NUMBERS, *names.HEADINGS), lead),
+    **dict.fromkeys(names.RANKS, level),
+    **dict.fromkeys(("note", "block", "docTitle"), by_attribute),
+    "ref": ref,
+}
 """Handlers by name, the later row of two; elements that are not in it run on."""
