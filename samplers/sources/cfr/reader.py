@@ -174,7 +174,7 @@ def _document(
     if kind == "appendix":
         # An appendix that does not name its part gets it.
         names_part = re.search(rf"\bpart-{re.escape(around.part)}(?![\w.])", slug, re.I)
-        slug = (slug if names_part else f"{around.part}-{slug}").lower().strip("-")
+        slug = (slug if names_part else _NO_ID.sub("-", f"{around.part}-{slug}")).lower().strip("-")
     family = free_id(f"cfr:{its.title}-{slug}", used)
     part = around.part or number.partition(".")[0]
     text, sections = body(kind, "; ".join(around.headings), line, blocks)
