@@ -73,7 +73,7 @@ CONTRASTS = (
     Contrast("sum over cut structure, to fixed windows", _over(SUM, "cut"), _over(ENCODER, FIXED)),
     Contrast("sum over fixed windows, to vectors alone", _over(SUM, FIXED), _over(ENCODER, FIXED)),
     Contrast("sum over cut structure, to vectors alone", _over(SUM, "cut"), _over(ENCODER, "cut")),
-    Contrast("words to vectors, over cut structure", _over("bm25", "cut"), _over(ENCODER, "cut")),
+    Contrast("words, to vectors, over cut structure", _over("bm25", "cut"), _over(ENCODER, "cut")),
     Contrast("windows under their path, to windows", _over(ENCODER, PATH), _over(ENCODER, FIXED)),
     Contrast("cut structure, to windows under their path", _over(ENCODER, "cut"), _over(ENCODER, PATH)),
     Contrast("cut structure, to uncut", _over(ENCODER, "cut"), _uncut),

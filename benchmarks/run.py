@@ -6,7 +6,7 @@ from pathlib import Path
 
 from measuring import HEAD
 
-NO_BENCHMARKS = ("run.py", "measuring.py", "worlds.py", "judges.py", "simulate.py")
+NO_BENCHMARKS = ("run.py", "measuring.py", "worlds.py", "judges.py", "simulate.py", "findings.py")
 
 
 def benchmarks() -> list[Path]:

@@ -1,6 +1,7 @@
 """Every benchmark and simulation runs to its end at its smallest size."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from runner.base.places import CHECKOUT
 
 FOLDER = CHECKOUT / "benchmarks"
-SHARED_PARTS = {"measuring.py", "run.py", "worlds.py", "judges.py"}
+SHARED_PARTS = {"measuring.py", "run.py", "worlds.py", "judges.py", "findings.py"}
 BENCHMARKS = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in SHARED_PARTS)
 EMBEDS = {"embed_local.py"}
 FAST = {"null_gate.py", "simulate.py"}
@@ -57,3 +58,23 @@ def test_make_bench_runs_every_benchmark_and_no_simulation() -> None:
         sys.path.remove(str(FOLDER))
     assert set(NO_BENCHMARKS) == {*SHARED_PARTS, "simulate.py"}
     assert {path.name for path in benchmarks()} == {*BENCHMARKS} - {"simulate.py"}
+
+
+def test_the_contrasts_in_the_findings_are_those_that_their_command_prints() -> None:
+    command = [sys.executable, str(FOLDER / "findings.py")]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    printed = {
+        name: cells for name, *cells in map(cells_of, done.stdout.splitlines()) if len(cells) == 5 and ", to " in name
+    }
+    page = (CHECKOUT / "docs" / "findings.md").read_text(encoding="utf-8")
+    told = {name: cells for name, *cells in map(cells_of, page.splitlines()) if name in printed}
+    assert len(told) >= 5
+    for name, cells in told.items():
+        everything, citation, _, plain, paraphrased = printed[name]
+        assert cells == [everything, citation, plain, paraphrased]
+
+
+def cells_of(row: str) -> list[str]:
+    """The cells of a table's row as prose has them: without over how many sources, and without a 0 before the point."""
+    cells = [re.sub(r" of \d$", "", cell.strip()) for cell in row.split("|")[1:-1]]
+    return [re.sub(r"0(?=\.)", "", re.sub(r"\b0\.000\b", "0", cell.replace("−", "-"))) for cell in cells] or [""]
