@@ -6,13 +6,13 @@ from pathlib import Path
 
 from measuring import HEAD
 
-NO_BENCHMARKS = ("run.py", "measuring.py", "worlds.py", "judges.py", "simulate.py", "findings.py")
+NO_BENCHMARKS = ("run.py", "measuring.py", "worlds.py", "findings.py")
 
 
 def benchmarks() -> list[Path]:
     """Return the files of this folder that print rows of the table."""
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return [path for path in files if path.name not in NO_BENCHMARKS]
+    return [path for path in files if path.name not in NO_BENCHMARKS and not path.name.startswith("simulate")]
 
 
 def main() -> int:

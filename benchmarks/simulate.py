@@ -39,9 +39,9 @@ from itertools import chain, islice
 
 import numpy as np
 import yaml
-from judges import LISTED, list_rows, low_rows
 from measuring import runs_asked
 from numpy.typing import NDArray
+from simulate_judges import LISTED, list_rows, low_rows
 from worlds import (
     PUBLIC,
     REHEARSED,

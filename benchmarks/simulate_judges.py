@@ -1,22 +1,45 @@
-"""Judges who err along a list, for `make simulate`: one challenger truly gains nothing, by known true grades.
+"""What judges who err do to the decision, and what second readings save of it: half an hour.
 
-The grades are those of tests/support/judge_cases.py. p is of queries, so it shows such a gain the more often the more
-queries there are.
+    python benchmarks/simulate_judges.py [RUNS]
+
+Evenings of 50 queries and nine cells against a baseline whose true grades are known (tests/support/judge_cases.py),
+RUNS of each kind (400 unless told), 400 draws of the two-level bootstrap where a real run takes 2,000. Seeds are
+fixed.
+
+Judges: exact; random, where either judge moves 30 % of the grades by 1, up or down; favouring, where the first judge,
+random beside, gives all documents of the first cell's first ten 1 more, up to 3. The second judge never favours.
+
+`list_rows` and `low_rows` are part of `make simulate`: one challenger that truly gains nothing, and a first judge whose
+errors follow a list. p is of queries, so it shows such a gain the more often the more queries there are.
 """
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy reads it
+
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from worlds import TEST_SEED, Row
+from measuring import runs_asked
+from worlds import TEST_SEED, Row, print_table
 
 from runner.base.records import RUN_DEPTH, Qrels
-from runner.decide.judging import cell_under_judge, under_judge
+from runner.decide.judging import cell_under_judge, judge_blockers, under_judge
+from runner.decide.two_level import two_level
+from runner.eval_set.shapes.judges import JudgeNoise
+from runner.judge.agreement.by_cell import favours
 from runner.judge.agreement.double_graded import Double
 from runner.score.comparison import Comparison
 from runner.score.source_documents import missed_sources, source_documents
-from tests.support.judge_cases import evening, plan
+from tests.support.judge_cases import evening, favouring, off_by_one, plan, read_twice
 
+ALPHA, DRAWS, SHARES = 0.05, 400, (0.1, 0.3)
+LIFTS = {0.0: 0.0, 0.08: 0.21}
+"""How much sharper a cell's eye must be to gain so much by true grades."""
+
+TABLE = (("random", 0.0), ("favouring", 0.0), ("exact", 0.08), ("random", 0.08))
 SIZES = (25, 50, 100)
 LISTED = {
     "exact": ((0.0, 0.0), (0.0, 0.0)),
@@ -28,6 +51,62 @@ relevant one is missed that the baseline ranks higher, and elsewhere."""
 
 TOO_LOW = 0.05
 """Chance that a relevant document is graded one too low."""
+
+SAFEGUARDS = ("other judge", "by cell", "two-level", "all three")
+
+
+def graded(truth: Comparison, kind: str, seed: int) -> tuple[Comparison, Qrels, np.random.Generator]:
+    """Return the evening as the first judge grades it, what the second judge would say, and what goes on drawing."""
+    rng = np.random.default_rng(np.random.PCG64(seed + TEST_SEED))
+    first = second = truth.qrels
+    if kind != "exact":
+        first, second = off_by_one(truth.qrels, rng), off_by_one(truth.qrels, rng)
+    if kind == "favouring":
+        first = favouring(first, truth.runs[truth.challengers[0]])
+    return replace(truth, qrels=first), second, rng
+
+
+def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[str], seed: int) -> dict[str, bool]:
+    """Return whether each safeguard, alone and together, leaves any of the confirmed cells confirmed."""
+    noise = two_level(comparison, doubles, draws=DRAWS, seed=seed)
+    others = {"second": under_judge(comparison, doubles)[0]}
+    rows = favours(doubles, comparison.runs, comparison.plan.baseline, alpha=ALPHA, seed=seed, draws=999)
+    favoured = {row.cell: row.p_for_cell for row in rows}
+    none: JudgeNoise | None = None
+    asked = {
+        "other judge": (none, others, {}),
+        "by cell": (none, {}, favoured),
+        "two-level": (noise, {}, {}),
+        "all three": (noise, others, favoured),
+    }
+    return {name: any(not judge_blockers(cell, *given, ALPHA) for cell in confirmed) for name, given in asked.items()}
+
+
+def run(kind: str, gain: float, seed: int, found: Counter[str]) -> None:
+    truth = evening(seed, lift=LIFTS[gain])
+    comparison, second, rng = graded(truth, kind, seed)
+    rows = [cell_under_judge(comparison, cell) for cell in comparison.challengers]
+    found["gain"] += rows[0].gain
+    confirmed = [row.cell for row in rows if row.holds]
+    if not confirmed:
+        return
+    found["confirmed"] += 1
+    # Safeguards can only take a confirmation away, so evenings without one end here.
+    for share in SHARES:
+        doubles = read_twice(comparison.qrels, second, share, rng)
+        for name, remains in left(comparison, doubles, confirmed, seed).items():
+            found[f"{name} {share}"] += remains
+
+
+def decision_rows(runs: int) -> Iterator[list[str]]:
+    """Yield shares of runs, in per cent: with a cell confirmed, and with one left by a safeguard."""
+    for kind, gain in TABLE:
+        found = Counter[str]()
+        for seed in range(runs):
+            run(kind, gain, seed, found)
+        names = ["confirmed", *(f"{name} {share}" for share in SHARES for name in SAFEGUARDS)]
+        figures = (f"{100 * found[name] / runs:.1f}" for name in names)
+        yield [kind, f"{gain or 'nothing'}", f"{found['gain'] / runs:+.3f}", *figures]
 
 
 def following_a_list(truth: Comparison, errors: tuple[tuple[float, float], tuple[float, float]], seed: int) -> Qrels:
@@ -120,3 +199,15 @@ def low_rows(runs: int, *, in_both: bool) -> list[Row]:
             "unwarned": "the same, and no more of the baseline's source documents missed",
         }
     return [(what, {n: 100 * found[name][n] / runs for n in SIZES[1:]}, "") for name, what in words.items()]
+
+
+def main() -> None:
+    runs = runs_asked(400, 1)
+    heads = ["judges", "truly better by", "gain", "confirmed"]
+    heads += [f"{name}, {100 * share:.0f} %" for share in SHARES for name in SAFEGUARDS]
+    print(f"Decisions under judges who err: per cent of {runs:,} evenings\n")
+    print_table(heads, decision_rows(runs))
+
+
+if __name__ == "__main__":
+    main()
