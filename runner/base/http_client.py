@@ -17,10 +17,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import urlsplit
-
-from pydantic_core import from_json
 
 from runner import __version__
 from runner.base.canonical import JSON
@@ -316,11 +314,14 @@ def _read(response: "httpx.Response", longest: int, deadline: float) -> bytes | 
 
 
 def parsed(body: bytes | str) -> JSON:
-    """Return what a body holds; raise Unusable for what is not JSON: NaN, half a surrogate pair, 200 levels deep."""
+    """Return what a body holds; raise Unusable for what is not JSON, NaN and Infinity included."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise Unusable(f"the answer is not JSON: it holds {constant}")
+
     try:
-        value: JSON = from_json(body, allow_inf_nan=False)
-        return value
-    except ValueError as error:
+        return json.loads(body, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
         page = " but a page of HTML or XML" if body.lstrip()[:1] in (b"<", "<") else ""
         raise Unusable(f"the answer is not JSON{page}") from error
 

@@ -17,14 +17,14 @@ from pydantic import Field
 
 from runner.base.canonical import JSON, digest, json_bytes, read_json, write_atomic
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Busy, NotThere, Unusable, parsed
+from runner.base.http_client import Busy, NotThere, Unusable
 from runner.base.progress import say
 from runner.base.schema import FrozenModel, Sha256, checked
 from runner.base.store import disk_errors
 from runner.embed.cost.ledger import Budget, BudgetError, Hold
 from runner.embed.cost.prices import Price
 from runner.judge.models.claude import ClaudeMessages, reply_of, usage_of
-from runner.judge.models.client import Ask, Reply, Way, as_object
+from runner.judge.models.client import Ask, Reply, Way, as_object, received
 
 POLL_SECONDS = 20.0
 FIRST_WAIT = 0.5
@@ -142,7 +142,7 @@ class ClaudeBatches(ClaudeMessages):
 
         def once() -> JSON:
             try:
-                return parsed(self.got("POST", self.batches, {"requests": requests}))
+                return received(self.got("POST", self.batches, {"requests": requests}))
             except Unusable as error:
                 # Handed in again, a batch that arrived would be paid twice.
                 if error.is_charged:
@@ -205,7 +205,7 @@ class ClaudeBatches(ClaudeMessages):
         wait, url = FIRST_WAIT, f"{self.batches}/{quote(batch_id, safe='')}"
         try:
             while True:
-                shown = self._looked(lambda: parsed(self.got("GET", url)), f"message batch {batch_id}")
+                shown = self._looked(lambda: received(self.got("GET", url)), f"message batch {batch_id}")
                 if as_object(shown).get("processing_status") == "ended":
                     return
                 now = time.monotonic()
@@ -252,7 +252,7 @@ def read_results(lines: str) -> dict[str, dict[str, JSON]]:
     results: dict[str, dict[str, JSON]] = {}
     for line in filter(str.strip, lines.split("\n")):
         try:
-            row = as_object(parsed(line))
+            row = as_object(received(line))
         except Unusable:
             continue
         name, result = row.get("custom_id"), row.get("result")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 from urllib.parse import unquote
 
 from pydantic import Field
+from pydantic_core import from_json
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
@@ -24,7 +25,6 @@ from runner.base.http_client import (
     Place,
     Service,
     Unusable,
-    parsed,
     patiently,
     plain_address,
     without_keys,
@@ -172,7 +172,7 @@ class JudgeClient(ABC):
 
         def once() -> Reply:
             with self.budget.hold(self.worst_usd(sent), "judge", self.model) as hold:
-                reply = self.read(sent, parsed(self.got("POST", self.url, self.request(sent))))
+                reply = self.read(sent, received(self.got("POST", self.url, self.request(sent))))
                 hold.cost = None if reply.usage is None else self.price.usd(reply.usage)
             return reply
 
@@ -196,6 +196,15 @@ class JudgeClient(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.http.close()
+
+
+def received(text: str) -> JSON:
+    """Return what a text of JSON holds; Unusable for no JSON, NaN, half a surrogate pair, 200 levels of brackets."""
+    try:
+        value: JSON = from_json(text, allow_inf_nan=False)
+        return value
+    except ValueError as error:
+        raise Unusable(f"the answer is not JSON ({error})") from error
 
 
 def as_object(value: JSON) -> dict[str, JSON]:
