@@ -184,7 +184,7 @@ def low_rows(runs: int, *, in_both: bool) -> list[Row]:
             }
             missed = missed_sources(given.queries, grades, given.plan.relevant_grade)
             again = [
-                Double(*pair, grade, truth.qrels[pair[0]][pair[1]], "first", "second", "b")
+                Double(*pair, grade, truth.qrels[pair[0]][pair[1]], "first", "second", "a", "b")
                 for pair, grade in missed.items()
             ]
             found["confirmed"][n_queries] += 1

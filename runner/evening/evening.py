@@ -73,7 +73,7 @@ class Evening(Session):
             ):
                 say(f"{few}. From here on the queries are frozen.")
             preregister(self.version)
-            if said := carry_labels(self.version):
+            if said := carry_labels(self.version).sentence:
                 say(said)
             with self.timed("judge"):
                 runs = load_runs(self.version, self.plan)

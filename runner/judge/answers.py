@@ -61,7 +61,7 @@ class Importer:
     def __init__(self, version: Version, *, by_people: bool = False, host: str = "") -> None:
         self._version, self._by_people, self._host = version, by_people, host
         self._queries = {query.id for query in load_queries(version.queries_path)}
-        self._documents = {row.doc_id for row in load_corpus(version.corpus_path)[1]}
+        self._n_chars = {row.doc_id: row.n_chars for row in load_corpus(version.corpus_path)[1]}
         self._prompt = file_sha256(version.judge_path)
         self._exported: dict[Pair, list[BatchRow]] = defaultdict(list)
         self._places: dict[tuple[str, Pair], int] = {}
@@ -146,7 +146,7 @@ class Importer:
             (where, answer)
             for where, answer in rows
             if (answer.query_id, answer.doc_id) in pairs
-            or not (answer.query_id in self._queries and answer.doc_id in self._documents)
+            or not (answer.query_id in self._queries and answer.doc_id in self._n_chars)
         ]
         if n_odd := len(rows) - len(kept):
             say(f"note: {path}: {n_odd:,} of {len(rows):,} rows are of pairs that nobody asked for, and are left out")
@@ -185,7 +185,7 @@ class Importer:
     def _in_its_round(self, label: Label) -> Label:
         """Return the label with its round as the batches have it; one given before keeps its, though they are gone."""
         asked = label.batch, label.pair
-        round_ = self._answered.get((*asked, label.judge)) or self._rounds[asked]
+        round_ = label.round or self._answered.get((*asked, label.judge)) or self._rounds[asked]
         return label.model_copy(update={"round": round_, "host": self._host})
 
     def _check_judge(self, label: Label, where: str) -> None:
@@ -221,7 +221,7 @@ class Importer:
         """Return the answer as a row of labels.jsonl; an InputError if it does not fit what was exported."""
         for kind, name, known in (
             ("query", answer.query_id, self._queries),
-            ("document", answer.doc_id, self._documents),
+            ("document", answer.doc_id, self._n_chars.keys()),
         ):
             if name not in known:
                 raise InputError(
@@ -256,6 +256,10 @@ class Importer:
                 f"{where}: a doubt says that the deciding part may be in what is not shown, and {row.batch} shows the "
                 f"whole of {answer.doc_id}. {_NOTHING} Grade what is there, without the doubt."
             )
+        n_chars = self._n_chars[answer.doc_id]
+        if any(not 0 <= start < end <= n_chars for start, end in answer.spans):
+            raise InputError(f"{where}: a supporting span lies outside {answer.doc_id} (0 to {n_chars}).")
+        spans = [[shown[number].start, shown[number].end] for number in dict.fromkeys(answer.passages)]
         return Label.answering(
             row,
             grade=answer.grade,
@@ -263,7 +267,8 @@ class Importer:
             doubt=answer.doubt,
             judge=judge,
             model=model,
-            spans=sorted([shown[number].start, shown[number].end] for number in set(answer.passages)),
+            spans=sorted([*answer.spans, *spans]),
+            round=answer.round or 0,
             judged_on=judged_on,
         )
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import IntegrityError
@@ -12,17 +13,39 @@ from runner.eval_set.shapes.labels import Label, is_same_model
 from runner.eval_set.version import Version, load_corpus, load_queries
 
 
-def carry_labels(version: Version) -> str:
-    """Carry labels into labels.jsonl of a preregistered version that has none yet, and say how many; "" for none.
+class Carried(NamedTuple):
+    """How many labels the earlier version has, how many were carried, and why the others were not, with counts."""
+
+    source: str
+    total: int
+    carried: int
+    left: dict[str, int]
+
+    @property
+    def sentence(self) -> str:
+        """As the terminal says it; "" if there was nothing to carry."""
+        if not self.total:
+            return ""
+        reasons = ", ".join(f"{count:,} {why}" for why, count in self.left.items())
+        left = f"; {self.total - self.carried:,} left: {reasons}" if reasons else ""
+        return f"{self.carried:,} of {self.total:,} labels of {self.source} carried{left}"
+
+
+NOTHING = Carried("", 0, 0, {})
+
+
+def carry_labels(version: Version) -> Carried:
+    """Return what was carried into labels.jsonl of a preregistered version that has none yet; else NOTHING.
 
     Labels stay as they are, in their order. An IntegrityError if the earlier version has changed since.
     """
     if version.labels_path.exists() or not version.preregistration_path.exists():
-        return ""
-    said, kept = _carried(version)
+        return NOTHING
+    carried, kept = _carried(version)
+    # In their order and with their own fields, so that they read as they did.
     if kept:
         append_labels(version.labels_path, kept)
-    return said
+    return carried
 
 
 def labels_at_hand(version: Version) -> Sequence[Label]:
@@ -33,20 +56,19 @@ def labels_at_hand(version: Version) -> Sequence[Label]:
     return _carried(version)[1]
 
 
-def _carried(version: Version) -> tuple[str, list[Label]]:
-    """Return what is said of the earlier version's labels, and those that hold for this one."""
+def _carried(version: Version) -> tuple[Carried, list[Label]]:
+    """Return which labels of the earlier version hold for this one, and what is said of them and of the others."""
     before = earlier(version)
     if before is None:
-        return "", []
+        return NOTHING, []
     check_earlier(version, before)
     labels = load_labels(before.labels_path)
     if not labels or version.plan().confirms is not None:  # what chose the cell may not confirm it
-        return "", []
+        return NOTHING, []
     reasons = _reasons(labels, before, version)
     kept = [label for label, reason in zip(labels, reasons, strict=True) if not reason]
-    left = ", ".join(f"{count:,} {why}" for why, count in Counter(filter(None, reasons)).most_common())
-    said = f"{len(kept):,} of {len(labels):,} labels of {before.number_name} carried"
-    return said + (f"; {len(labels) - len(kept):,} left: {left}" if left else ""), kept
+    left = dict(Counter(filter(None, reasons)).most_common())
+    return Carried(before.number_name, len(labels), len(kept), left), kept
 
 
 def check_earlier(version: Version, before: Version) -> None:

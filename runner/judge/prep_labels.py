@@ -1,6 +1,7 @@
 """Batches of the pool's pairs for a judge: what is shown of each document, and no word of which system found it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 from runner.base.canonical import digest, file_sha256, json_line, write_atomic
@@ -41,11 +42,12 @@ def export_missing(
     version: Version, missing: Sequence[Pair], documents: Mapping[str, Document], show: Show
 ) -> list[Path]:
     """Return the files that hold these pairs of a version: in batches what nobody has read, in fuller ones doubts."""
-    read = first_readings(version_labels(version))
+    labels = version_labels(version)
+    read = first_readings(labels)
     paths: list[Path] = []
     for kind in KINDS:
         wanted = [pair for pair in missing if (pair in read) == (kind == "fuller")]
-        paths += export_batches(version, wanted, documents, show, kind)
+        paths += export_batches(version, wanted, documents, show, kind, above=newest_batch(labels, kind))
     return paths
 
 
@@ -55,8 +57,10 @@ def export_batches(
     documents: Mapping[str, Document],
     show: Show,
     kind: Kind = "batch",
+    *,
+    above: int = 0,
 ) -> list[Path]:
-    """Return files of one kind that together hold every pair, earlier ones included.
+    """Return files of one kind that together hold every pair, earlier ones included; new numbers exceed `above`.
 
     Order is by a digest of the pair, which tells nothing about rank or system. Every batch of the pool but the first
     holds REPEATS pairs of earlier ones.
@@ -72,11 +76,12 @@ def export_batches(
             n_before += 1
             held.setdefault(row.pair, []).append(row)
             waiting.setdefault(row.pair, path)
+    # By a digest, so that neither rank nor system nor query shows in the order.
     rows = _rows(version, sorted(set(wanted) - waiting.keys(), key=digest), documents, show, kind)
     if kind == "batch":
         rows = with_repeats(rows, [of_pair[0] for of_pair in held.values() if len(of_pair) == 1], n_before)
     paths = {waiting[pair] for pair in wanted if pair in waiting}
-    paths.update(write_batches(folder, rows, kind, above=newest_batch(version_labels(version), kind)))
+    paths.update(write_batches(folder, rows, kind, above=above))
     write_atomic(folder / version.judge_path.name, version.judge_path.read_bytes())
     return sorted(paths)
 
@@ -116,15 +121,21 @@ def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_befor
     been.
     """
     rows: list[BatchRow] = []
-    left, to_repeat = list(fresh), list(earlier)
+    left = list(fresh)
+    to_repeat = [_by_chance(row) for row in earlier]
+    heapify(to_repeat)
     while left:
         # Each row is worth one repeat; the digest decides which comes first, not rank or system.
-        to_repeat.sort(key=lambda row: digest(["again", *row.pair]))
-        planted, to_repeat = to_repeat[:REPEATS], to_repeat[REPEATS:]
+        planted = [heappop(to_repeat)[1] for _ in range(min(REPEATS, len(to_repeat)))]
         own, left = left[: BATCH_PAIRS - len(planted)], left[BATCH_PAIRS - len(planted) :]
         rows += sorted([*own, *planted], key=lambda row: digest([n_before + len(rows), *row.pair]))
-        to_repeat += own
+        for row in own:
+            heappush(to_repeat, _by_chance(row))
     return rows
+
+
+def _by_chance(row: BatchRow) -> tuple[str, BatchRow]:
+    return (digest(["again", *row.pair]), row)
 
 
 def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME") -> str:

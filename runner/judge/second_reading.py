@@ -167,7 +167,7 @@ def unread_twice(version: Version, plan: Plan) -> list[Path]:
 def missed_by_models(version: Version, labels: Iterable[Label], relevant_grade: int) -> set[Pair]:
     """Return the pairs of a query and its source document that a model graded less than relevant."""
     graded = {pair: label.grade for pair, label in scored(labels).items() if label.model}
-    return {*missed_sources(load_queries(version.queries_path), graded, relevant_grade)} if graded else set()
+    return missed_sources(load_queries(version.queries_path), graded, relevant_grade).keys() & graded.keys()
 
 
 def second_reading_step(version: Version, files: Sequence[Path], again: str) -> Step:

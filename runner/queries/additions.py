@@ -11,7 +11,7 @@ from runner.eval_set.given import document_named
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_corpus
-from runner.queries.checks import named, repeats
+from runner.queries.checks import named, refuse_errors, repeats
 from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, is_table, plain, read_queries
 
 
@@ -39,12 +39,8 @@ def add_queries(version: Version, path: Path) -> str:
         faults.stop(f"Nothing was added. Name documents of {display(version.corpus_path)}, or leave `document` empty.")
     # Errors that the new file brings; those of the version's own file are the business of `queries check`.
     new = {named(row, path).id for row in fresh}
-    faults = Faults()
-    for finding in repeats([*earlier, *(named(row, path) for row in fresh)]):
-        with faults.of_row():
-            if finding.is_error and new & set(finding.queries):
-                raise InputError(finding.message)
-    faults.stop(f"Nothing of {path} was added. Mend it, and run the command again.")
+    findings = repeats([*earlier, *(named(row, path) for row in fresh)])
+    refuse_errors([each for each in findings if new & set(each.queries)], f"Nothing of {path} was added")
     # Ids of drafts are their own, and the version counts on; those of a table may stand in grades too, and are kept.
     ids, taken = [row.id for row in fresh], {row.id for row in earlier}
     if not is_table(path) or taken.intersection(ids):

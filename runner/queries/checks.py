@@ -1,18 +1,19 @@
 """A set of queries, held to what makes one worth judging: no copies, riddles or giveaways, and not too many answers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.base.given_files import printable
+from runner.base.csv_files import MOST_FAULTS
+from runner.base.errors import InputError
 from runner.base.records import ASKED, PERSON, Chunk, Document, Run, Span
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_HAND, expected
-from runner.queries.query_file import counted, read_queries
+from runner.queries.query_file import counted, read_queries, shown
 from runner.queries.rarity import Vocabulary
 from runner.queries.wording import (
     MOST_CHARS,
@@ -69,6 +70,7 @@ class CheckedQuery(NamedTuple):
 class QueryReport:
     """Everything that a check found."""
 
+    source: str
     name: str
     queries: list[CheckedQuery]
     findings: list[Finding]
@@ -105,7 +107,7 @@ def check(
 ) -> QueryReport:
     """Return the report on some queries; those `beside` them are counted alone."""
     # One index and one vocabulary for all wordings, then each beside its document, then the set as a whole.
-    by_id = {document.doc_id: document for document in documents}
+    source, by_id = version.source.name, {document.doc_id: document for document in documents}
     wordings = [(row, one) for row in rows for one in asked([row])]
     lexical, vocabulary = lexical_run(documents, [one.text for _, one in wordings]), Vocabulary(documents)
     queries: list[CheckedQuery] = []
@@ -122,7 +124,7 @@ def check(
         oddities = [*_alone(query, holders, len(documents)), *_beside(query, document)]
         findings += [Finding(rule, [row.id], f"{one.id}: {what}.", rule == "no document") for rule, what in oddities]
     findings += [*_counts([*rows, *beside]), *_one_wording(rows), *_spread(version.source.queries, rows)]
-    return QueryReport(version.number_name, queries, findings)
+    return QueryReport(source, version.number_name, queries, findings)
 
 
 def lexical_run(documents: Sequence[Document], texts: Sequence[str]) -> Run:
@@ -141,11 +143,19 @@ def repeats(rows: Sequence[QueryRow]) -> list[Finding]:
             continue
         rule, says = ("same words", "say the same") if pair.is_same else ("similar words", "share most words")
         message = (
-            f"{first.id} and {second.id} {says} ({pair.score:.0f} of 100): {printable(first.text, 80)!r}, "
-            f"{printable(second.text, 80)!r}."
+            f"{first.id} and {second.id} {says} ({pair.score:.0f} of 100): {shown(first.text)!r}, "
+            f"{shown(second.text)!r}."
         )
         findings.append(Finding(rule, [first.topic, second.topic], message, pair.is_same))
     return findings
+
+
+def refuse_errors(findings: Iterable[Finding], what: str) -> None:
+    """Check that no finding is an error; an InputError names those that are, of many the first."""
+    if errors := [finding.message for finding in findings if finding.is_error]:
+        lines = "\n".join(f"  - {message}" for message in errors[:MOST_FAULTS])
+        more = f"\n  and {len(errors) - MOST_FAULTS} more" if len(errors) > MOST_FAULTS else ""
+        raise InputError(f"{what}:\n{lines}{more}\nMend the file and run the command again.")
 
 
 def _alone(query: CheckedQuery, holders: int, n_documents: int) -> Iterator[tuple[str, str]]:
@@ -181,7 +191,7 @@ def _beside(query: CheckedQuery, document: Document | None) -> Iterator[tuple[st
     if row.kind in LITERAL_KINDS:
         return
     # Words that give the document away: names and numbers are welcome in a plain wording.
-    title, whose = stems(document.title), f"{doc_id} ({printable(document.title, 80)})"
+    title, whose = stems(document.title), f"{doc_id} ({shown(document.title)})"
     if len(title) > 1 and title <= asks_by.keys():
         yield "exact title", f"holds the whole title of {whose}; ask without it, or make it a citation"
     elif not wording and len(query.rare) >= EASY_WORDS and query.rank == 1:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import accumulate
 
 from runner.base.records import Document, Span
-from runner.queries.query_file import plain
 from samplers.corpus.sampling import in_hash_order
 
 LEAST_WORDS = 2
@@ -25,7 +24,7 @@ def asked_by_heading(documents: Sequence[Document], n: int, seed: int) -> list[t
 
     Headings of one document alone are taken, one a document; those of sections before one that is the title.
     """
-    known = Counter(label for document in documents for label in {plain(part.label) for part in document.sections})
+    known = Counter(label for document in documents for label in {_plain(part.label) for part in document.sections})
     found: list[tuple[str, Document]] = []
     for document in in_hash_order(documents, seed):
         if len(found) == n:
@@ -33,12 +32,16 @@ def asked_by_heading(documents: Sequence[Document], n: int, seed: int) -> list[t
         labels = [
             part.label
             for part in document.sections
-            if known[plain(part.label)] == 1 and part.span.end - part.span.start >= len(part.label) + LEAST_LEFT
+            if known[_plain(part.label)] == 1 and part.span.end - part.span.start >= len(part.label) + LEAST_LEFT
         ]
-        labels.sort(key=lambda label: plain(label) == plain(document.title))
+        labels.sort(key=lambda label: _plain(label) == _plain(document.title))
         asked = (pair for label in labels for pair in _without(document, label))
         found += [pair] if (pair := next(asked, None)) else []
     return found
+
+
+def _plain(label: str) -> str:
+    return " ".join(label.casefold().split())
 
 
 def _without(document: Document, label: str) -> Iterator[tuple[str, Document]]:

@@ -27,3 +27,13 @@ def expected(kinds: Sequence[QueryKind], n_queries: int) -> dict[str, float]:
     """Return how many of `n_queries` would be of each kind, were they spread as a source's weights say."""
     total = sum(kind.weight for kind in kinds)
     return {kind.kind: n_queries * kind.weight / total for kind in kinds}
+
+
+def whole_shares(kinds: Sequence[QueryKind], n_queries: int) -> dict[str, int]:
+    """Return `expected` in whole queries that sum to `n_queries`: those with the largest remainders are rounded up."""
+    wanted = expected(kinds, n_queries)
+    shares = {kind: int(share) for kind, share in wanted.items()}
+    lacking = n_queries - sum(shares.values())
+    for kind in sorted(wanted, key=lambda kind: shares[kind] - wanted[kind])[:lacking]:
+        shares[kind] += 1
+    return shares

@@ -1,22 +1,21 @@
 """queries.yaml as people keep it: read with its problems named, and added to with every byte that was there kept."""
 
-import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from textwrap import indent
-
-from yaml import safe_dump
+from tempfile import TemporaryDirectory
 
 from runner.base.canonical import refuse_special, write_atomic
 from runner.base.csv_files import QUERY, QUERY_FACTS, Faults, csv_rows
 from runner.base.errors import InputError
 from runner.base.given_files import printable
-from runner.base.plain_yaml import parse_yaml, read_yaml
+from runner.base.plain_yaml import read_yaml
 from runner.base.records import ASKED, PERSON, by_model
 from runner.base.schema import checked
 from runner.base.store import disk_errors
 from runner.eval_set.shapes.queries import Queries, QueryRow
+from runner.queries.kinds import KINDS
 
 MOST_QUERIES = 2_000
 """Of one file. People judge a few hundred; comparing each with each is quadratic."""
@@ -38,10 +37,7 @@ def read_queries(path: Path) -> list[QueryRow]:
 
     An InputError names every field or row that is wrong, or an id twice.
     """
-    return _as_set(path, _csv_queries(path) if is_table(path) else checked(Queries, read_yaml(path), path).queries)
-
-
-def _as_set(path: Path, rows: list[QueryRow]) -> list[QueryRow]:
+    rows = _csv_queries(path) if is_table(path) else checked(Queries, read_yaml(path), path).queries
     if twice := [query_id for query_id, count in Counter(row.id for row in rows).items() if count > 1]:
         raise InputError(f"{path} has the id {twice[0]} twice. Give every query an id of its own.")
     if len(rows) > MOST_QUERIES:
@@ -91,21 +87,22 @@ def append_queries(path: Path, rows: Sequence[QueryRow], name: str) -> None:
     if path.exists():
         refuse_special(path)
         before, earlier = path.read_bytes(), read_queries(path)
-    together = _as_set(path, [*earlier, *rows])
     content = _with_rows(before, rows, name)
-    try:
-        read_back = checked(Queries, parse_yaml(content), path).queries
-    except (ValueError, InputError):
-        read_back = []
-    if read_back != together:
-        raise InputError(f"{path}: nothing can be put at the end of its list of queries. {_FORM}")
     with disk_errors(path):
+        trouble = f"nothing can be put at the end of its list of queries. {_FORM}"
+        _check_says(path, content, [*earlier, *rows], trouble)
         write_atomic(path, content)
 
 
 def plain(text: str) -> str:
     """Return a query's text as duplicates are told: without regard to case and white space."""
     return " ".join(text.casefold().split())
+
+
+def shown(text: str, longest: int = 80) -> str:
+    """Return a text as a message shows it: a long one ends in an ellipsis, what is not printable is escaped."""
+    cut = text if len(text) <= longest else text[: longest - 1].rstrip() + "\u2026"
+    return printable(cut, longest)
 
 
 def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
@@ -116,11 +113,16 @@ def fresh_ids(prefix: str, known: Sequence[str], count: int) -> list[str]:
     return [f"{prefix}{number:02d}" for number in range(first, first + count)]
 
 
-def count_line(rows: Sequence[QueryRow]) -> str:
-    """Return how many queries there are, and of which origin: first people's, then models', then those of a log."""
-    counts = Counter(row.origin for row in rows)
+def origin_counts(origins: Iterable[str]) -> dict[str, int]:
+    """Return how many queries are of each origin: first people's, then models', then those of a log."""
+    counts = Counter(origins)
     in_order = sorted(counts, key=lambda origin: (origin in ASKED, by_model(origin), origin))
-    listed = ", ".join(f"{counts[origin]} {origin}" for origin in in_order)
+    return {origin: counts[origin] for origin in in_order}
+
+
+def count_line(rows: Sequence[QueryRow]) -> str:
+    """Return how many queries there are, and of which origin."""
+    listed = ", ".join(f"{count} {origin}" for origin, count in origin_counts(row.origin for row in rows).items())
     return f"{counted(len(rows), 'query', 'queries')} ({listed})" if rows else "no queries"
 
 
@@ -129,14 +131,19 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
+def quoted(text: str) -> str:
+    """Return a text as a double-quoted scalar of YAML, on one line; what is not printable is escaped."""
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
 def _with_rows(before: bytes, rows: Sequence[QueryRow], name: str) -> bytes:
     if not before.removeprefix(_BOM).strip():
         before = _HEAD.format(name=name).encode()
     # New rows follow the file's own line ends and indentation, so that every earlier byte stays.
     newline = "\r\n" if b"\r\n" in before else "\n"
+    indent = _indent(before)
     ending = "" if before.endswith(b"\n") else newline
-    added = safe_dump([row.model_dump() for row in rows], sort_keys=False, allow_unicode=True, width=math.inf)
-    return before + (ending + indent(added, _indent(before)).replace("\n", newline)).encode()
+    return before + (ending + "".join(newline.join(_lines(row, indent)) + newline for row in rows)).encode()
 
 
 def _indent(content: bytes) -> str:
@@ -146,3 +153,40 @@ def _indent(content: bytes) -> str:
     dashes = (line for line in lines[head + 1 :] if line.lstrip(" ").startswith("- "))
     first = next(dashes, "  -")
     return first[: len(first) - len(first.lstrip(" "))]
+
+
+def _lines(row: QueryRow, indent: str) -> list[str]:
+    # Plain where YAML can take it for nothing else ("no" is false), quoted otherwise.
+    fields: dict[str, str] = {
+        "id": row.id if re.fullmatch(r"[a-z]\d+", row.id) else quoted(row.id),
+        **{str(wording or "text"): quoted(text) for wording, text in row.wordings.items()},
+        "kind": row.kind if row.kind in KINDS else quoted(row.kind),
+        "origin": row.origin,
+        "source_document": quoted(row.source_document),
+        "stratum": quoted(row.stratum),
+        "note": quoted(row.note),
+    }
+    lines = [f"{name}: {value}" for name, value in fields.items()]
+    return [f"{indent}- {lines[0]}", *(f"{indent}  {line}" for line in lines[1:])]
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _check_says(path: Path, content: bytes, expected: Sequence[QueryRow], trouble: str) -> None:
+    """Check, in a file elsewhere, that the new bytes say what they should; an InputError if not."""
+    with TemporaryDirectory(prefix="per-source-eval-") as folder:
+        trial = Path(folder) / path.name
+        trial.write_bytes(content)
+        try:
+            read_back = read_queries(trial)
+        except InputError:
+            read_back = []
+    if read_back != list(expected):
+        raise InputError(f"{path}: {trouble}")

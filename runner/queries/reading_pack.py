@@ -1,17 +1,19 @@
 """The reading pack: a stratified 25 documents from which queries are written, and the form of queries.yaml."""
 
+import json
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from runner.base.canonical import jsonl_bytes, write_atomic
-from runner.base.errors import InputError
+from runner.base.errors import InputError, InputNeeded
 from runner.base.places import DRIVER, OWN_FILES
 from runner.base.records import Document
 from runner.base.steps import Step
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.version import Version
-from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, expected
+from runner.queries.kinds import KINDS, WANTED_GENERATED, WANTED_HAND, whole_shares
 
 PACK_SIZE = 25
 INDEX = "index.jsonl"
@@ -50,6 +52,15 @@ def reading_folder(version: Version) -> Path:
     return version.work / "reading"
 
 
+def need_sampled(version: Version, given: Path) -> None:
+    """Check that a corpus was sampled; an InputNeeded names the command that samples the given one."""
+    if not version.corpus_path.exists():
+        raise InputNeeded(
+            f"{version.name} has no corpus yet. The driver samples it, and writes the pack to read: "
+            f"{DRIVER} run {version.flags} --corpus-path {shlex.quote(str(given))}"
+        )
+
+
 def queries_step(version: Version, again: str, count: int | None = None) -> Step:
     """Return what a version with `count` queries waits for, None before any; `again` goes on afterwards."""
     version = version.origin
@@ -71,21 +82,30 @@ def queries_step(version: Version, again: str, count: int | None = None) -> Step
     )
 
 
-def write_reading_pack(version: Version, documents: Sequence[Document], seed: int) -> Path:
-    """Write the pack and return its folder: a text file per document, index.jsonl, instructions, a form of queries.
-
-    Nothing is removed: the folder may hold somebody's drafts. The index says which files are of this pack. An
-    InputError if every document has a status.
-    """
+def pack_documents(version: Version, documents: Sequence[Document], seed: int) -> list[Document]:
+    """Return the documents of the pack in reading order; an InputError if every document has a status."""
     from samplers.corpus.sampling import reading_pack
 
-    folder = reading_folder(version)
-    if not (pack := reading_pack(documents, PACK_SIZE, seed)):
+    pack = reading_pack(documents, PACK_SIZE, seed)
+    if not pack:
         raise InputError(
             f"{version.name}: each of its {len(documents)} documents has a status (repealed, reserved, short, ...), so "
             "there is none to write queries from. Sample another corpus."
         )
+    return pack
+
+
+def write_reading_pack(version: Version, documents: Sequence[Document], seed: int) -> Path:
+    """Write the pack and return its folder: a text file per document, index.jsonl, instructions, a form of queries.
+
+    Files of an earlier pack that are not of this one are removed.
+    """
+    folder = reading_folder(version)
+    pack = pack_documents(version, documents, seed)
     files = {f"{number:02d}-{_file_name(document)}.md": document for number, document in enumerate(pack, start=1)}
+    # Only what an earlier pack's index names is removed: the folder may hold somebody's drafts.
+    for name in _indexed(folder) - files.keys():
+        (folder / name).unlink(missing_ok=True)
     for name, document in files.items():
         head = f"# {document.title}\n\n{document.doc_id} · {document.stratum} · {document.url}\n\n"
         write_atomic(folder / name, (head + document.text + "\n").encode())
@@ -105,11 +125,21 @@ def _file_name(document: Document) -> str:
     return re.sub(r"[^A-Za-z0-9._@-]+", "-", document.doc_id)[:120]
 
 
+def _indexed(folder: Path) -> set[str]:
+    """Return the files that an earlier pack wrote here, as far as its index can be read."""
+    try:
+        lines = (folder / INDEX).read_text(encoding="utf-8").splitlines()
+        named = {str(json.loads(line)["file"]) for line in lines}
+    except (OSError, ValueError, TypeError, KeyError):
+        return set()
+    return {name for name in named if re.fullmatch(r"\d\d-[A-Za-z0-9._@-]+\.md", name)}
+
+
 def _template(version: Version) -> str:
     n_queries = WANTED_HAND + WANTED_GENERATED
-    shares = expected(version.source.queries, n_queries)
+    asked = {kind.kind: kind for kind in version.source.queries}
     kinds = "".join(
-        f"#   {kind.kind} {shares[kind.kind]:.0f}: {KINDS[kind.kind]}; here: {kind.wanted}, such as: {kind.example}\n"
-        for kind in version.source.queries
+        f"#   {kind} {count}: {KINDS[kind]}; here: {asked[kind].wanted}, such as: {asked[kind].example}\n"
+        for kind, count in whole_shares(version.source.queries, n_queries).items()
     )
     return TEMPLATE.format(n_queries=n_queries, n_hand=WANTED_HAND, kinds=kinds)

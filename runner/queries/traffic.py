@@ -1,7 +1,6 @@
 """Queries that people asked: a CSV file of texts and counts, drawn by frequency in three bands."""
 
-import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -35,25 +34,33 @@ def read_counts(path: Path) -> list[Asked]:
     faults = Faults()
     for number, row in csv_rows(path, {"query": "text", "count": "n times"}, {}):
         text, count = " ".join(row["query"].split()), row["count"]
+        is_count = count.isascii() and count.isdigit() and int(count[:12]) > 0
         with faults.of_row():
-            if not (text and text.isprintable() and re.fullmatch(r"0*[1-9][0-9]{0,11}", count)):
+            if not (text.isprintable() and text and is_count):
                 raise InputError(f"{path}:{number}: a query and how often it was asked are expected.")
-            # The first spelling stands for all.
-            spelt.setdefault(plain(text), text)
-            times[plain(text)] += int(count)
+        if not is_count:
+            continue
+        # The first spelling stands for all; twelve digits are more than any log counts.
+        spelt.setdefault(plain(text), text)
+        times[plain(text)] += int(count[:12])
     faults.stop()
     return [Asked(spelt[text], count) for text, count in sorted(times.items(), key=lambda item: (-item[1], item[0]))]
 
 
 def bands(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
-    """Return the queries of each band, given the most asked first."""
-    total, before = sum(query.times for query in asked), 0
-    by_band: dict[str, list[Asked]] = {band: [] for band in BANDS}
+    """Return the queries of each band, given the most asked first; queries asked equally often are in one band."""
+    total = sum(query.times for query in asked)
+    alike: dict[int, list[Asked]] = defaultdict(list)
     for query in asked:
-        # A query lies where the middle of its weight lies.
-        third = 3 * (2 * before + query.times) // (2 * total)
-        by_band[BANDS[-1] if query.times == 1 else BANDS[third]].append(query)
-        before += query.times
+        alike[query.times].append(query)
+    by_band: dict[str, list[Asked]] = {band: [] for band in BANDS}
+    # A group of equally frequent queries lies where the middle of its weight lies.
+    before = 0
+    for times, group in alike.items():
+        weight = times * len(group)
+        third = 3 * (2 * before + weight) // (2 * total)  # of the middle of the group
+        by_band[BANDS[-1] if times == 1 else BANDS[third]] += group
+        before += weight
     return by_band
 
 

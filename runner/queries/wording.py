@@ -1,10 +1,11 @@
 """Words of queries and documents: what they share, and which queries ask the same."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from runner.base.records import Document
 
@@ -67,6 +68,8 @@ SIMILAR_WORDS = 80
 SAME_ORDERED_WORDS = 90
 """Of token_sort_ratio: a short query whose words a longer one holds has a token_set_ratio of 100 and asks for more."""
 
+_AT_ONCE = 500
+
 
 class Alike(NamedTuple):
     """Two queries by their places, first the earlier one; `score` is of 100.
@@ -85,16 +88,31 @@ def alike_in_words(texts: Sequence[str]) -> list[Alike]:
     from rapidfuzz import fuzz, process, utils
 
     shown = [utils.default_process(text) for text in texts]
-    scores = process.cdist(shown, shown, scorer=fuzz.token_set_ratio, score_cutoff=SIMILAR_WORDS, dtype=np.float32)
     alike = []
-    for first, second in np.argwhere(np.triu(scores, 1) > 0).tolist():
-        # H.R. 12 and H.R. 21 are two questions in the same words.
-        if _numbers(texts[first]) == _numbers(texts[second]) and shown[first] and shown[second]:
-            score = float(scores[first, second])
-            ordered = fuzz.token_sort_ratio(shown[first], shown[second])
-            is_same = score >= SAME_WORDS and ordered >= SAME_ORDERED_WORDS
-            alike.append(Alike(first, second, score, is_same))
+    # Each pair once, in blocks of rows: the whole table would not fit into memory.
+    for start in range(0, len(shown), _AT_ONCE):
+        block = process.cdist(
+            shown[start : start + _AT_ONCE],
+            shown[start:],
+            scorer=fuzz.token_set_ratio,
+            score_cutoff=SIMILAR_WORDS,
+            dtype=np.float32,
+        )
+        for first, second in _upper(block, start):
+            # H.R. 12 and H.R. 21 are two questions in the same words.
+            if _numbers(texts[first]) == _numbers(texts[second]) and shown[first] and shown[second]:
+                score = float(block[first - start, second - start])
+                ordered = fuzz.token_sort_ratio(shown[first], shown[second])
+                is_same = score >= SAME_WORDS and ordered >= SAME_ORDERED_WORDS
+                alike.append(Alike(first, second, score, is_same))
     return alike
+
+
+def _upper(block: NDArray[np.floating], start: int) -> Iterator[tuple[int, int]]:
+    """Return places of the pairs above 0 whose first is the earlier; the block's rows and columns begin at `start`."""
+    for row, column in np.argwhere(block > 0).tolist():
+        if row < column:
+            yield start + row, start + column
 
 
 def _numbers(text: str) -> list[str]:

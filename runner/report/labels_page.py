@@ -11,9 +11,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from runner.base.canonical import digest, read_bytes, sha256
+from runner.base.canonical import digest, sha256
 from runner.base.errors import InputError
-from runner.base.given_files import decoded
 from runner.base.places import DRIVER
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.corpus import archived_documents
@@ -90,7 +89,10 @@ def write_labels_page(version: Version, batches: Sequence[Path], output: Path | 
     for row in rows:
         if row.version != version.number_name:
             raise InputError(f"{row.batch} was exported for {row.version}, not for {version.number_name}.")
-    prompt = decoded(read_bytes(version.judge_path), str(version.judge_path))
+    try:
+        prompt = version.judge_path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{version.judge_path} cannot be read ({error}). Restore it from git.") from error
     # From the archive alone, which is where documents may be read: never from a folder that somebody drew from.
     archived = archived_documents(version) if any(row.left_out for row in rows) else ()
     documents = None if archived is None else {document.doc_id: document.text for document in archived}

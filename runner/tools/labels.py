@@ -83,6 +83,6 @@ def open_for_labels(version: Version) -> Iterator[None]:
         if not version.preregistration_path.exists():
             raise InputError(f"{version.name} has no preregistration yet, so nothing of it was given to a judge.")
         verified_preregistration(version)
-        if said := carry_labels(version):  # of a run that was killed between the two
+        if said := carry_labels(version).sentence:  # of a run that was killed between the two
             say(said)
         yield

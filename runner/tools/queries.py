@@ -18,7 +18,7 @@ from runner.queries.additions import add_queries, refuse_frozen, with_ids
 from runner.queries.checks import CheckedQuery, QueryReport, check, read_files
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.query_file import append_queries, count_line, plain, read_queries
-from runner.queries.reading_pack import INDEX, PACK_SIZE, reading_folder, write_reading_pack
+from runner.queries.reading_pack import INDEX, PACK_SIZE, need_sampled, reading_folder, write_reading_pack
 from runner.queries.traffic import bands, drawn, read_counts
 from runner.tools.markdown import escaped, table
 
@@ -36,6 +36,8 @@ class Desk:
     @cached_property
     def documents(self) -> Sequence[Document]:
         """The sample; InputNeeded if there is none yet."""
+        if self.corpus_path:
+            need_sampled(self.version, self.corpus_path)
         return corpus_documents(self.version, self.corpus_path or self.version.embedded_corpus)
 
     @property

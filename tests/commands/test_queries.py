@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 import yaml
@@ -8,7 +9,7 @@ from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.shapes.queries import Queries
 from runner.queries.query_file import read_queries
-from runner.queries.reading_pack import INDEX, reading_folder, write_reading_pack
+from runner.queries.reading_pack import INDEX, pack_documents, reading_folder, write_reading_pack
 from tests.support.query_fixtures import document
 
 
@@ -45,6 +46,7 @@ def test_a_pack_is_written_with_its_index_and_the_form_of_queries(unwritten, que
     assert "#   citation 5: names what it looks for" in form
     example = Queries.model_validate(yaml.safe_load(form)).queries[0]
     assert (example.source_document, bool(example.note)) == ("...", True)
+    assert sum(int(count) for count in re.findall(r"^#   [a-z]+ (\d+): ", form, re.MULTILINE)) == 25
 
 
 def test_a_pack_twice_is_the_same_pack_and_takes_nothing_else_away(unwritten, queries):
@@ -60,6 +62,13 @@ def test_a_pack_twice_is_the_same_pack_and_takes_nothing_else_away(unwritten, qu
     assert contents(folder) == before
 
 
+def test_another_pack_leaves_no_file_of_the_one_before(version):
+    first = [document(f"A{n}") for n in range(3)]
+    folder = write_reading_pack(version, first, 1)
+    write_reading_pack(version, [document("B")], 1)
+    assert [path.name for path in sorted(folder.glob("[0-9]*.md"))] == ["01-B.md"]
+
+
 @pytest.mark.parametrize("doc_id", ["../../../etc/passwd", "/us/usc/t5/s101@2024", "a\\b:c*?", "x" * 400, ".."])
 def test_no_document_s_id_leads_out_of_the_folder(version, doc_id):
     folder = write_reading_pack(version, [document(doc_id)], 1)
@@ -68,12 +77,21 @@ def test_no_document_s_id_leads_out_of_the_folder(version, doc_id):
     assert [path.name for path in folder.glob("[0-9]*.md")] == [row["file"]]
 
 
+def test_an_index_of_others_makes_nothing_be_removed(version):
+    folder = reading_folder(version)
+    outside = folder.parent / "kept.md"
+    folder.mkdir(parents=True)
+    outside.write_text("kept")
+    (folder / INDEX).write_text('{"file": "../kept.md"}\n{"file": 3}\n')
+    write_reading_pack(version, [document("A")], 1)
+    assert outside.exists()
+
+
 def test_documents_with_a_status_are_not_read_and_all_of_them_cannot_be(version):
     documents = [document("live"), document("dead", status="repealed")]
-    folder = write_reading_pack(version, documents, 1)
-    assert [path.name for path in folder.glob("[0-9]*.md")] == ["01-live.md"]
+    assert [one.doc_id for one in pack_documents(version, documents, 1)] == ["live"]
     with pytest.raises(InputError, match="each of its 1 documents has a status"):
-        write_reading_pack(version, documents[1:], 1)
+        pack_documents(version, documents[1:], 1)
 
 
 def written(path, n_queries, text="zeppelin moorings no. {n}"):
@@ -111,6 +129,17 @@ def test_a_pack_of_frozen_queries_is_to_be_read_and_recommends_no_draft(version,
     assert "The queries of demo v1 are frozen" in out
     assert "version demo" in out
     assert "draft" not in out
+
+
+def test_a_folder_given_before_there_is_a_corpus_is_answered_with_the_command_that_samples_it(
+    version, queries, tmp_path
+):
+    version.corpus_path.unlink()
+    code, _, err = queries("sample", "--corpus-path", tmp_path / "my bills")
+    assert code == 3
+    assert "Give a folder" not in err
+    assert err.rstrip().endswith(f"--corpus-path '{tmp_path / 'my bills'}'")
+    assert "has no corpus yet. The driver samples it" in err
 
 
 def test_a_check_says_errors_by_its_exit_code(version, queries):

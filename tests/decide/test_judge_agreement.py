@@ -82,6 +82,15 @@ def test_only_the_queries_asked_for_count():
     assert some.pairs < len({(row.query_id, row.doc_id) for row in labels})
 
 
+def test_every_second_judge_has_its_own_entry():
+    labels, runs, queries = judged()
+    third = [label(row.query_id, row.doc_id, 0, judge="three") for row in labels if row.judge == "two"]
+    found = agreement([*labels, *third], runs, queries, PLAN)
+    assert [second.judge for second in found.seconds] == ["three", "two"]  # of equally many pairs by name
+    assert found.read_twice == len(third)
+    assert found.seconds[0].kappa.value == 0
+
+
 def test_labels_of_one_judge_say_nothing_but_that():
     labels, runs, queries = judged(0, again=False)
     found = agreement(labels, runs, queries, PLAN)

@@ -68,6 +68,13 @@ def test_a_better_cell_that_holds_is_recommended_under_every_judge():
     assert under_judge(comparison, read)[1] == CELL
 
 
+def test_further_rounds_and_labels_of_the_scored_judge_are_no_other_judge():
+    comparison = evening(4, n_cells=2)
+    labels = labels_of(comparison.qrels, [])
+    again = label(*pairs_of(comparison)[0], 0, "first", "model-a", round=2)
+    assert judging(comparison, labels).seconds == judging(comparison, [*labels, again]).seconds == []
+
+
 def test_the_judges_with_the_most_pairs_come_first_and_none_is_left_out():
     comparison = evening(4, n_cells=2, settings=plan(draws=1000))
     pairs, labels = pairs_of(comparison), labels_of(comparison.qrels, [])

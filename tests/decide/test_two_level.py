@@ -26,7 +26,7 @@ def width(interval):
 
 def every_pair(first, second, judge="second"):
     return [
-        Double(q, d, grade, second[q][d], "first", judge, "model-b")
+        Double(q, d, grade, second[q][d], "first", judge, "model-a", "model-b")
         for q, row in first.items()
         for d, grade in row.items()
     ]

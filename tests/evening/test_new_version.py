@@ -25,7 +25,7 @@ from runner.eval_set.version import corpus_bytes, load_corpus, load_results, new
 from runner.evening.evening import Evening
 from runner.evening.next_version import abandon, open_next
 from runner.evening.status import RECORDED, describe
-from runner.judge.carried_labels import carry_labels
+from runner.judge.carried_labels import NOTHING, carry_labels
 from tests.support.evening_process import run
 from tests.support.labels import label
 from tests.support.small_set import fake_encoders, make_version, unscored, write_plans
@@ -277,19 +277,20 @@ def test_dying_before_the_labels_are_carried_costs_nothing(v1, tmp_path):
         with pytest.raises(Died):
             carry_labels(version)
     assert not version.labels_path.exists()
-    assert carry_labels(version)
+    first = carry_labels(version)
+    assert (first.carried, first.left) == (len(load_labels(v1.labels_path)), {})
     whole = version.labels_path.read_bytes()
     assert whole == v1.labels_path.read_bytes()
-    assert carry_labels(version) == ""
+    assert carry_labels(version) == NOTHING
     assert version.labels_path.read_bytes() == whole
 
 
 def test_labels_of_every_judge_and_round_are_carried_as_they_are(version, tmp_path):
     frozen(version)
     following = follow(version, tmp_path)
-    assert carry_labels(following) == "", "not before it is preregistered"
+    assert carry_labels(following) == NOTHING, "not before it is preregistered"
     preregister(following)
-    assert carry_labels(following) == "5 of 5 labels of demo v1 carried"
+    assert carry_labels(following).sentence == "5 of 5 labels of demo v1 carried"
     assert following.labels_path.read_bytes() == version.labels_path.read_bytes()
     assert opened(following).previous_root_sha256 is None
 
@@ -330,11 +331,12 @@ def test_what_is_carried_and_why_the_rest_is_left_is_counted(version, tmp_path, 
     following = follow(version, tmp_path)
     change(following)
     preregister(following)
-    said, n_left = carry_labels(following), sum(left.values())
-    assert all(f"{count} {why}" in said for why, count in left.items())
-    kept = load_labels(following.labels_path)
+    carried = carry_labels(following)
+    assert (carried.left, carried.carried) == (left, 5 - sum(left.values()))
+    kept = load_labels(following.labels_path) if carried.carried else []
     assert {row.doc_id for row in kept} <= {"BILLS-117hr102ih"}, "the other one is changed, or longer than is shown"
-    assert len(kept) == 5 - n_left
+    assert len(kept) == carried.carried
+    assert following.labels_path.exists() == bool(carried.carried)
 
 
 def test_nothing_is_carried_from_a_v1_that_is_not_what_v2_was_opened_from(v1, tmp_path):

@@ -10,7 +10,7 @@ from tests.support.judge_cases import BASELINE, evening, favouring, off_by_one, 
 
 
 def double(doc_id, first, second, query_id="q1"):
-    return Double(query_id, doc_id, first, second, "a", "b", "")
+    return Double(query_id, doc_id, first, second, "a", "b", "", "")
 
 
 def run(cell, *doc_ids, query_id="q1"):

@@ -18,7 +18,7 @@ def test_another_judges_grade_stands_beside_the_scored_one():
         ("d1", 2, 3, "a", "c"),
         ("d2", 0, 3, "b", "a"),
     ]
-    assert [d.second_model for d in found] == ["", "m-3", "m-1"]
+    assert [(d.first_model, d.second_model) for d in found] == [("m-1", ""), ("m-1", "m-3"), ("", "m-1")]
     assert drifts(rows, seed=1) == []
 
 

@@ -42,7 +42,7 @@ def repeat(version):
 
 
 def test_an_answer_becomes_a_label_with_its_provenance(judged):
-    done = give(judged, answer(reason="because"))
+    done = give(judged, answer(reason="because", spans=[[0, 10]]))
     assert (done.added, done.known) == (1, 0)
     (made,) = load_labels(judged.labels_path)
     assert (made.query_id, made.doc_id, made.grade, made.reason) == ("q01", "BILLS-117hr101ih", 2, "because")
@@ -57,6 +57,12 @@ def test_an_answer_becomes_a_label_with_its_provenance(judged):
     assert row in rows([judged.judging / f"{made.batch}.jsonl"])
 
 
+def test_a_line_may_name_its_own_judge_model_and_round(judged):
+    give(judged, answer(judge="k", model="n", round=2), judge="")
+    (made,) = load_labels(judged.labels_path)
+    assert (made.judge, made.model, made.round) == ("k", "n", 2)
+
+
 def test_labels_stand_in_the_order_of_the_batches_whatever_the_order_of_the_answers(judged):
     asked = once(judged)[:8]
     give(judged, *(answer(row.query_id, row.doc_id) for row in reversed(asked)))
@@ -66,9 +72,9 @@ def test_labels_stand_in_the_order_of_the_batches_whatever_the_order_of_the_answ
 
 def test_passages_named_by_number_become_their_characters(judged):
     row = once(judged)[0]
-    give(judged, answer(row.query_id, row.doc_id, passages=[1, 1]))
+    give(judged, answer(row.query_id, row.doc_id, passages=[1, 1], spans=[[0, 3]]))
     (made,) = load_labels(judged.labels_path)
-    assert made.spans == [[row.evidence[0].start, row.evidence[0].end]]
+    assert made.spans == sorted([[0, 3], [row.evidence[0].start, row.evidence[0].end]])
 
 
 def test_a_repeated_pair_needs_its_batch_and_is_a_further_round(judged):
@@ -143,6 +149,10 @@ BAD = {
     "grade -1": (answer(grade=-1), "grade: below 0 (found -1)"),
     "grade in quotes": (answer(grade="2"), "grade: not a whole number (found '2')"),
     "no grade": ({"query_id": "q01", "doc_id": "d"}, "grade: missing"),
+    "span past the text": (answer(spans=[[0, 10**6]]), "a supporting span lies outside BILLS-117hr101ih"),
+    "empty span": (answer(spans=[[5, 5]]), "a supporting span lies outside BILLS-117hr101ih"),
+    "half a span": (answer(spans=[[5]]), "spans.0: "),
+    "round 0": (answer(round=0), "round: "),
     "not an object": ("[1, 2]", "a JSON object is expected, found list"),
     "half an emoji": ('{"query_id": "q01", "doc_id": "BILLS-117hr101ih", "grade": 1, "reason": "\\ud83d"}', "not JSON"),
     "another grade": (answer(grade=0), "have grade 2 by j already; this line says 0"),

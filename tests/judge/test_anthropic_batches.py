@@ -1,12 +1,22 @@
 import json
+import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from runner.base.errors import BackendError
 from runner.base.http_client import Patience
+from runner.base.places import CHECKOUT
 from runner.embed.cost.ledger import Budget, BudgetError, Ledger
 from runner.embed.cost.prices import price_of
-from runner.judge.models.claude_batches import FEWEST_REQUESTS, ClaudeBatches, under_way
+from runner.judge.models.claude_batches import (
+    DENIED_LOOKS,
+    FEWEST_REQUESTS,
+    ClaudeBatches,
+    under_way,
+)
 from runner.judge.models.client import Way
 from tests.support import anthropic_server as wire
 from tests.support.anthropic_server import KEY, MODEL, RIGHT, answered, asks, worst_usd
@@ -73,9 +83,9 @@ def test_a_request_in_a_batch_says_the_same_as_one_alone(opened, server):
     [
         ("errored", "overloaded_error"),
         ("expired", "expired"),
-        ("canceled", "canceled"),
+        ("canceled", "cancelled"),
         (wire.refusal, "refused"),
-        (wire.cut_off, "max_tokens"),
+        (wire.cut_off, "cut off"),
         (wire.other_model, "was asked"),
     ],
 )
@@ -112,7 +122,7 @@ def test_a_line_that_is_no_result_of_the_batch_costs_only_its_own_request(opened
     model = opened()
     replies = answered(model, asks(6))
     problems = {key: reply.problem for key, reply in replies.items() if reply.problem}
-    assert problems == dict.fromkeys(("key 4", "key 5"), "the batch has no answer to it (nothing)")
+    assert problems == dict.fromkeys(("key 4", "key 5"), "the batch has no result for it")
     # What it cost is not known for two of the six.
     known = sum(PRICE.usd(reply.usage) for reply in replies.values() if not reply.problem)
     assert model.budget.spent() == pytest.approx(known + 2 * WORST)
@@ -165,10 +175,14 @@ def test_a_batch_of_which_nobody_says_whether_it_arrived_is_looked_up_by_a_perso
 
 
 @pytest.mark.parametrize("where", ["retrieved", "fetched"])
-def test_a_batch_that_the_service_denies_is_looked_for_and_not_paid_again_by_itself(opened, server, tmp_path, where):
-    setattr(server, where, [wire.not_there()])
-    with pytest.raises(BackendError, match=r"does not have message batch msgbatch_\d+ either, delete .*json"):
-        answered(opened(), asks(3))
+@pytest.mark.parametrize("denials", [DENIED_LOOKS - 1, DENIED_LOOKS])
+def test_a_batch_that_the_service_denies_is_looked_for_and_not_paid_again_by_itself(
+    opened, server, tmp_path, where, denials
+):
+    setattr(server, where, [wire.not_there()] * denials)
+    if denials == DENIED_LOOKS:
+        with pytest.raises(BackendError, match=r"does not have message batch msgbatch_\d+ either, delete .*json"):
+            answered(opened(), asks(3))
     replies = answered(opened(), asks(3))
     assert not any(reply.problem for reply in replies.values())
     assert (len(creations(server)), spent(tmp_path)) == (1, cost(replies))
@@ -204,6 +218,41 @@ def test_a_run_that_lacks_a_few_replies_takes_them_from_the_batch_and_hands_in_t
     replies = answered(opened(), asks(8)[2:])
     assert sizes(server) == [5, 3]
     assert {reply.key for reply in kept} | set(replies) == {f"key {number}" for number in range(8)}
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from runner.embed.cost.ledger import Budget
+from runner.embed.cost.prices import (price_of)
+from runner.judge.models.claude_batches import ClaudeBatches
+from runner.judge.models.client import Way
+from tests.support.anthropic_server import MODEL, asks
+folder = Path(sys.argv[2])
+budget, price = Budget(folder / "spend", 100.0), price_of(MODEL).in_batches()
+with ClaudeBatches(MODEL, budget, price, Way(url=sys.argv[1]), folder / "batches", poll_seconds=0.05) as model:
+    list(model.replies(asks(5)))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_pays_once(opened, server, tmp_path):
+    server.polls = 10**9
+    there = threading.Event()
+    server.answering = lambda request: there.set() if request.method == "GET" else None
+    child = subprocess.Popen([sys.executable, "-c", CHILD, server.url, str(tmp_path)], cwd=CHECKOUT)
+    try:
+        assert there.wait(60)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert spent(tmp_path) == pytest.approx(5 * WORST)
+    server.polls = 0
+    model = opened()
+    replies = answered(model, asks(5))
+    assert not any(reply.problem for reply in replies.values())
+    assert (len(replies), len(server.batches)) == (5, 1)
+    assert spent(tmp_path) == cost(replies)
 
 
 CEILINGS = {

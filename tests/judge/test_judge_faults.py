@@ -7,10 +7,14 @@ import signal
 import pytest
 from hypothesis import settings
 
+from runner.base.errors import BackendError
 from runner.eval_set.batches import batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.judge.answers import Importer
 from runner.judge.models.api import RECORDS
+from runner.judge.models.client import Way
+from runner.judge.models.judging import MANY_UNREADABLE
+from runner.judge.models.kept_replies import ReplyFiles
 from runner.judge.models.prompt import asks_of
 from tests.support import anthropic_server as faults
 from tests.support import openai_chat_server as chat
@@ -89,8 +93,8 @@ def _server():
 
 @pytest.mark.parametrize("how", WAYS)
 def test_labels_through_the_api_are_those_of_file_answers_but_for_judge_fields(waiting, server, expected, how):
-    judge(waiting, how, server.url)
-    assert len(server.asked) == PAIRS
+    done = judge(waiting, how, server.url)
+    assert (done.pairs, done.requests) == (PAIRS, PAIRS)
     assert len(server.batches) == (how == "batches"), "all pairs in one submission"
     assert labels(waiting) == expected
     made = load_labels(waiting.labels_path)
@@ -129,10 +133,41 @@ def test_every_pair_has_its_label_and_is_paid_for_once_whatever_a_service_does_f
     struck = {word: [kinds[n % len(kinds)]] for n, word in enumerate(marks(waiting)) if fault and n % 3 == 1}
     kind = ChatServer if how == "chat" else AnthropicServer
     with served(kind(grade=grade_of, by_text=struck, **told)) as server:
-        judge(waiting, how, server.url)
+        done = judge(waiting, how, server.url)
     assert labels(waiting) == expected
+    assert done.pairs == PAIRS
     assert len(server.asked) == PAIRS + n_again
     assert not any(struck.values()), "a fault never struck"
+
+
+NEVER = {
+    "messages: cut off": ("messages", faults.cut_off, "cut off"),
+    "messages: refused": ("messages", faults.refusal, "refused"),
+    "messages: fenced": ("messages", faults.prose, "begins"),
+    "messages: thinks in its answer": ("messages", faults.thought, "<think>"),
+    "batches: cut off": ("batches", faults.cut_off, "cut off"),
+    "batches: refused": ("batches", faults.refusal, "refused"),
+    "chat: cut off": ("chat", chat.cut_off, "cut off"),
+    "chat: refused": ("chat", chat.refusal, "refused"),
+    "chat: fenced": ("chat", chat.fenced, "begins"),
+    "chat: thinks in its answer": ("chat", chat.thought, "<think>"),
+}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_a_judge_that_never_answers_is_given_up_after_twenty_replies_which_are_kept(waiting, name):
+    how, fault, words = NEVER[name]
+    kind = ChatServer if how == "chat" else AnthropicServer
+    with (
+        served(kind(grade=grade_of, always={"": fault})) as server,
+        pytest.raises(BackendError, match=f"(?s)no answer among them.*{words}"),
+    ):
+        judge(waiting, how, server.url)
+    # Those that were under way are paid, and a message batch is as a whole.
+    assert len(server.asked) <= (PAIRS if how == "batches" else MANY_UNREADABLE + 3 * Way().parallel)
+    kept = ReplyFiles(waiting.judging, MODEL)
+    assert sum(len(kept.read(path.stem)) for path in batch_files(waiting.judging)) == MANY_UNREADABLE
+    assert not waiting.labels_path.exists()
 
 
 def start(*arguments):
@@ -174,8 +209,9 @@ def test_a_judging_that_is_killed_anywhere_is_finished_by_the_next_with_the_same
         with served(AnthropicServer(grade=grade_of)) as server:
             assert start(folder, how, server.url, last, total) == KILLED
             looked_up(make_version(folder), server)
-            judge(make_version(folder), how, server.url)
+            done = judge(make_version(folder), how, server.url)
             assert labels(make_version(folder)) == expected
+            assert done.kept + done.requests == PAIRS
             twice = len(server.asked) - PAIRS
             # Replies that were under way or not yet taken at the kill are lost with it; a message batch is not.
             assert twice <= (9 if how == "messages" else 0), f"killed at step {last}"

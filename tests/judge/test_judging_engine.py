@@ -14,7 +14,7 @@ from runner.base.progress import Progress
 from runner.embed.cost.ledger import BudgetError
 from runner.eval_set.batches import rebound
 from runner.eval_set.shapes.labels import BatchRow
-from runner.judge.models.judging import ASKED_AGAIN, MANY_UNREADABLE, Judging
+from runner.judge.models.judging import ASKED_AGAIN, MANY_UNREADABLE, Judged, Judging
 from tests.support.judge_rows import (
     JUDGE,
     SERVED,
@@ -65,8 +65,8 @@ class Desk:
 
 def judge(version, batches, model=None, desk=None, day=DAY, **more):
     desk = desk or Desk()
-    Judging(version, all_rows(batches), model or Model(), desk, today=lambda: day, **more).run()
-    return desk
+    done = Judging(version, batches, model or Model(), desk, today=lambda: day, **more).run()
+    return desk, done
 
 
 def only(one: BatchRow, *faults, forever=False):
@@ -87,7 +87,8 @@ def all_rows(batches):
 
 def test_all_batches_are_asked_about_in_one_call_and_imported_once_in_order_with_answers_in_row_order(version, batches):
     model = Model()
-    desk = judge(version, batches, model)
+    desk, done = judge(version, batches, model)
+    assert done == Judged(pairs=PAIRS, kept=0, requests=PAIRS)
     assert desk.names == list(batches) == ["batch-0001", "batch-0002", "batch-0003"]
     for (key, one), of in zip(desk.imported.items(), all_rows(batches), strict=True):
         assert key == (of.batch, of.query_id, of.doc_id)
@@ -101,10 +102,11 @@ def test_all_batches_are_asked_about_in_one_call_and_imported_once_in_order_with
 
 
 def test_what_was_answered_is_not_asked_again_and_is_imported_again(version, batches):
-    first = judge(version, batches)
+    first, _ = judge(version, batches)
     model = Model()
-    again = judge(version, batches, model, day="2026-02-01")
+    again, done = judge(version, batches, model, day="2026-02-01")
     assert model.calls == []
+    assert done == Judged(pairs=PAIRS, kept=PAIRS, requests=0)
     assert list(again.imported.items()) == list(first.imported.items()), (
         "the day of a label is the day on which its reply came"
     )
@@ -113,11 +115,12 @@ def test_what_was_answered_is_not_asked_again_and_is_imported_again(version, bat
 @pytest.mark.parametrize("fault", [prose, refused], ids=["prose", "refused"])
 @pytest.mark.parametrize("times", [1, ASKED_AGAIN])
 def test_a_pair_without_a_usable_reply_is_asked_about_again_and_no_other(version, batches, fault, times, capsys):
-    expected = judge(version, batches, Model(model="other"))
+    expected, _ = judge(version, batches, Model(model="other"))
     one = all_rows(batches)[13]
     model = Model(always=only(one, *[fault] * times))
-    desk = judge(version, batches, model)
+    desk, done = judge(version, batches, model)
     assert [len(call) for call in model.calls] == [PAIRS, *[1] * times]
+    assert done.requests == PAIRS + times
     assert desk.grades == expected.grades
     assert desk.names == list(batches)
     assert f"{JUDGE}: asking once more about 1 of {PAIRS} pairs (the first: " in capsys.readouterr().err
@@ -129,11 +132,11 @@ def attempts(version, batch):
 
 
 def test_of_two_kept_answers_to_a_pair_the_earlier_counts(version, batches):
-    first = judge(version, batches)
+    first, _ = judge(version, batches)
     path = version.judging / "replies" / JUDGE / "batch-0001.jsonl"
     later = [{**line, "text": said(3, "Changed.", [])} for line in attempts(version, "batch-0001")]
     path.write_text(path.read_text() + "".join(json.dumps(line) + "\n" for line in later))
-    again = judge(version, batches)
+    again, _ = judge(version, batches)
     assert again.imported == first.imported
 
 
@@ -159,9 +162,9 @@ def test_a_pair_that_is_refused_for_ever_is_named_after_all_others_are_imported(
     assert len(desk.imported) == PAIRS - 1
 
     later = Model()
-    desk = judge(version, batches, later)
+    desk, done = judge(version, batches, later)
     assert [len(call) for call in later.calls] == [1]
-    assert len(desk.imported) == PAIRS
+    assert (done.kept, len(desk.imported)) == (PAIRS - 1, PAIRS)
 
 
 def test_what_would_fail_again_is_not_asked_again(version, batches):
@@ -175,6 +178,7 @@ STOPS = {
     "service": (BackendError("the key was refused."), BackendError),
     "budget": (BudgetError("the budget is used up."), BudgetError),
     "Ctrl-C": (KeyboardInterrupt(), KeyboardInterrupt),
+    "defect": (RuntimeError("Authorization: Bearer sk-secret"), BackendError),
 }
 
 
@@ -182,7 +186,7 @@ STOPS = {
 @pytest.mark.parametrize("after", [0, 4, AT_ONCE, 14, PAIRS - 1])
 def test_what_stops_the_asking_leaves_replies_that_the_next_run_imports(version, batches, name, after):
     raised, seen = STOPS[name]
-    whole = judge(version, batches, Model(model="other"))
+    whole, _ = judge(version, batches, Model(model="other"))
     model, desk = Model(stop_after=after, stop_with=raised), Desk()
     with pytest.raises(seen) as caught:
         judge(version, batches, model, desk)
@@ -190,9 +194,10 @@ def test_what_stops_the_asking_leaves_replies_that_the_next_run_imports(version,
     assert model.open_calls == 0, "nothing goes on behind an error"
     if name != "Ctrl-C":
         assert f"{after} of {PAIRS} pairs are answered and kept; run the command again" in str(caught.value)
+        assert "secret" not in str(caught.value)
     later = Model()
-    again = judge(version, batches, later, day="2026-02-01")
-    assert len(later.asked) == PAIRS - after
+    again, done = judge(version, batches, later, day="2026-02-01")
+    assert (done.kept, done.requests) == (after, PAIRS - after)
     assert again.names == list(batches)
     assert list(again.grades.items()) == list(whole.grades.items())
     days = [one.judged_on for one in again.imported.values()]
@@ -232,12 +237,27 @@ def test_a_model_that_never_answers_in_the_form_is_given_up_before_all_is_paid_f
     assert [len(call) for call in model.calls] == [PAIRS, PAIRS - 1, PAIRS - 1]
 
 
+def test_replies_in_any_order_to_nothing_and_again_change_nothing(version, batches):
+    class Chatty(Model):
+        def replies(self, asks):
+            for reply in reversed(list(super().replies(asks))):
+                yield as_reply(type(asks[0])("0" * 64, "", "", {}, 1), '{"grade": 3, "reason": "", "passages": []}')
+                yield reply
+                yield as_reply(asks[-1], '{"grade": 3, "reason": "changed", "passages": []}')
+
+    whole, _ = judge(version, batches, Model(model="other"))
+    desk, done = judge(version, batches, Chatty())
+    assert list(desk.grades.items()) == list(whole.grades.items())
+    assert done.requests == PAIRS
+    assert sum(len(attempts(version, name)) for name in batches) == PAIRS
+
+
 def test_a_second_judge_has_files_of_its_own_and_sees_no_first_grade(version, batches):
     doubles = {"double-0001": [rebound(one, "double-0001") for one in all_rows(batches)[:5]]}
     judge(version, batches)
     model = Model(model="claude-second-1")
-    desk = judge(version, doubles, model)
-    assert len(model.asked) == 5
+    desk, done = judge(version, doubles, model)
+    assert done.requests == 5
     assert {one.judge for one in desk.imported.values()} == {"claude-second-1"}
     assert (version.judging / "replies" / "claude-second-1" / "double-0001.jsonl").exists()
     for ask, of in zip(model.calls[0], doubles["double-0001"], strict=True):
@@ -267,8 +287,8 @@ def test_an_import_that_is_refused_ends_the_run_and_loses_no_reply(version, batc
         judge(version, batches, model, refuse)
     assert model.open_calls == 0
     later = Model()
-    judge(version, batches, later)
-    assert later.asked == []
+    _, done = judge(version, batches, later)
+    assert (done.kept, done.requests) == (PAIRS, 0)
 
 
 def test_progress_counts_pairs_from_what_was_kept_to_all(version, batches):

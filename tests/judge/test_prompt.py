@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.canonical import json_line
+from runner.base.errors import InputError
 from runner.base.places import CHECKOUT
 from runner.base.records import Document, Span
 from runner.eval_set.batches import Shown, make_row
@@ -64,6 +65,15 @@ def test_the_system_text_is_the_judge_prompt_whole_and_then_the_form():
     assert "one JSON object with nothing around it" in form
     [example] = re.findall(r"^ {4}(\{.*\})$", form, flags=re.MULTILINE)
     assert read(example).grade == 2, "the example must be what is asked for"
+
+
+@pytest.mark.parametrize(("content", "problem"), [(b"grade \xff", "is not UTF-8"), (None, "cannot be read")])
+def test_a_judge_prompt_that_cannot_be_read_is_named(tmp_path, content, problem):
+    path = tmp_path / "judge-v1.md"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=f"judge-v1.md {problem}.*Restore it from git"):
+        instructions(path)
 
 
 def test_an_ask_shows_query_title_and_numbered_passages_and_nothing_else():

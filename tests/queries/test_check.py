@@ -6,7 +6,7 @@ from runner.eval_set.shapes.queries import QueryRow
 from runner.queries.checks import check, read_files
 from runner.queries.query_file import read_queries
 from runner.queries.rarity import Vocabulary
-from runner.queries.wording import words
+from runner.queries.wording import alike_in_words, words
 from runner.tools.queries import report_text
 from tests.support.query_fixtures import by_id, document
 from tests.support.small_set import query_rows
@@ -68,6 +68,13 @@ def test_queries_of_the_same_words_are_found_unless_a_number_parts_them(version,
     report = checked(version, row(first), row(second, id="x2"))
     assert rules(report.findings) & {"same words", "similar words"} == ({found} if found else set())
     assert bool(report.errors) == (found == "same words")
+
+
+def test_likeness_does_not_depend_on_where_blocks_are_cut(monkeypatch):
+    texts = [f"word{n % 7} ferry harbor dredging number" for n in range(30)]
+    whole = alike_in_words(texts)
+    monkeypatch.setattr("runner.queries.wording._AT_ONCE", 4)
+    assert alike_in_words(texts) == whole
 
 
 PIPES = document(

@@ -2,7 +2,7 @@ import pytest
 
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.shapes.queries import LITERAL_KINDS
-from runner.queries.kinds import KINDS, expected
+from runner.queries.kinds import KINDS, expected, whole_shares
 
 WITH_KINDS = [name for name, row in SOURCES.items() if row.queries]
 
@@ -34,3 +34,12 @@ def test_what_is_expected_sums_to_the_number_of_queries():
     for source in WITH_KINDS:
         assert sum(expected(SOURCES[source].queries, 25).values()) == pytest.approx(25)
     assert expected((), 25) == {}
+    assert whole_shares((), 25) == {}
+
+
+@pytest.mark.parametrize("n_queries", [0, 1, 7, 17, 25, 26])
+@pytest.mark.parametrize("source", WITH_KINDS)
+def test_whole_shares_sum_to_the_number_of_queries_and_none_is_off_by_one(source, n_queries):
+    shares = whole_shares(SOURCES[source].queries, n_queries)
+    assert sum(shares.values()) == n_queries
+    assert all(abs(shares[kind] - share) < 1 for kind, share in expected(SOURCES[source].queries, n_queries).items())

@@ -13,7 +13,9 @@ from runner.queries.query_file import (
     append_queries,
     count_line,
     fresh_ids,
+    quoted,
     read_queries,
+    shown,
 )
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: re.search(r"\S", text))
@@ -27,6 +29,13 @@ def write(path, *texts, **more):
     rows = [row(text, id=f"x{n}", **more).model_dump() for n, text in enumerate(texts)]
     path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}, sort_keys=False), encoding="utf-8")
     return path
+
+
+@given(TEXT)
+def test_any_text_comes_back_from_its_scalar(text):
+    written = quoted(text)
+    assert written.isprintable()
+    assert yaml.safe_load(written) == text
 
 
 @given(st.lists(st.builds(row, TEXT, kind=TEXT, note=st.text(st.characters(exclude_categories=["Cs"]))), max_size=3))
@@ -80,6 +89,12 @@ def test_a_list_that_nothing_can_be_put_after_is_said_and_left_as_it_is(tmp_path
         append_queries(path, [row()], "demo v1")
     assert path.read_text() == content
     assert [one.name for one in tmp_path.iterdir()] == ["queries.yaml"]
+
+
+def test_a_long_text_is_shown_as_written_and_cut_with_an_ellipsis():
+    assert shown("Ferry TO the \x1b harbor") == "Ferry TO the \\x1b harbor"
+    assert shown("Word " * 40, 12) == "Word Word W\u2026"
+    assert len(shown("x" * 500)) == 80
 
 
 def test_ids_go_on_after_the_highest():
@@ -138,7 +153,7 @@ def test_repeats_are_refused_and_nothing_is_added(version, tmp_path, texts, said
     before = version.queries_path.read_bytes()
     with pytest.raises(InputError, match=said) as refused:
         add_queries(version, write(tmp_path / "more.yaml", *texts))
-    assert f"\nNothing of {tmp_path / 'more.yaml'} was added." in str(refused.value)
+    assert str(refused.value).startswith(f"Nothing of {tmp_path / 'more.yaml'} was added:\n  - ")
     assert version.queries_path.read_bytes() == before
 
 

@@ -145,7 +145,7 @@ def test_a_batch_that_was_edited_or_is_of_another_version_is_refused(version, ba
 
 def test_without_batches_or_a_prompt_it_is_said_what_brings_them(version, batch):
     version.judge_path.write_bytes(b"\xff")
-    with pytest.raises(InputError, match=r"judge-v1\.md: not UTF-8"):
+    with pytest.raises(InputError, match=r"judge-v1\.md cannot be read"):
         write_labels_page(version, [batch], None)
     batch.unlink()
     with pytest.raises(InputError, match=r"demo v1 has no batches yet\. Run bin/per-source-eval\.py run demo"):

@@ -85,7 +85,7 @@ def read_twice(first, second, share, rng, *, judge="second", model="model-b"):
     pairs = sorted((grade, query_id, doc_id) for query_id, row in first.items() for doc_id, grade in row.items())
     chosen = np.unique((rng.random() + np.arange(round(share * len(pairs)))) / share).astype(int)
     return tuple(
-        Double(query, doc, grade, second[query][doc], "first", judge, model)
+        Double(query, doc, grade, second[query][doc], "first", judge, "model-a", model)
         for grade, query, doc in (pairs[i] for i in chosen if i < len(pairs))
     )
 

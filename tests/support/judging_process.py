@@ -14,7 +14,7 @@ from runner.judge.models.api import RECORDS
 from runner.judge.models.claude import ClaudeMessages
 from runner.judge.models.claude_batches import ClaudeBatches
 from runner.judge.models.client import JudgeClient, Way
-from runner.judge.models.judging import Judging
+from runner.judge.models.judging import Judged, Judging
 from runner.judge.models.openai_chat import OpenAIChat
 from tests.support.evening_process import before_each_step
 from tests.support.small_set import make_version
@@ -35,11 +35,11 @@ def model_of(version: Version, how: str, url: str, *, timeout: float = 20.0) -> 
     return (OpenAIChat if how == "chat" else ClaudeMessages)(MODEL, budget, price, way)
 
 
-def judge(version: Version, how: str, url: str, *, timeout: float = 20.0) -> None:
+def judge(version: Version, how: str, url: str, *, timeout: float = 20.0) -> Judged:
     """All exported batches of the version judged and imported."""
-    rows = [row for path in batch_files(version.judging) for row in read_batch(path)]
+    batches = {path.stem: read_batch(path) for path in batch_files(version.judging)}
     with model_of(version, how, url, timeout=timeout) as model:
-        Judging(version, rows, model, lambda given: Importer(version).take(given), today=lambda: DAY).run()
+        return Judging(version, batches, model, lambda given: Importer(version).take(given), today=lambda: DAY).run()
 
 
 def judge_in(folder: Path, how: str, url: str, last: int | None, total: Path) -> None:

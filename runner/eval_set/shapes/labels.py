@@ -147,9 +147,9 @@ class BatchRow(FrozenModel):
 class Answer(FrozenModel):
     """A row of a judge's answer file: what a label says, as far as the judge says it.
 
-    `passages` are the numbers of those in the batch that support the grade. `doubt` says that the deciding part may be
-    in what is not shown. `batch`, `version`, `prompt_sha256` and `evidence_sha256` may repeat what the batch says; then
-    they are held against it.
+    Supporting passages are named by their numbers in the batch (`passages`), or as characters of the document
+    (`spans`). `doubt` says that the deciding part may be in what is not shown. `batch`, `version`, `prompt_sha256` and
+    `evidence_sha256` may repeat what the batch says; then they are held against it.
     """
 
     query_id: str
@@ -159,7 +159,9 @@ class Answer(FrozenModel):
     doubt: bool = False
     judge: str = ""
     model: str = ""
+    round: Annotated[int, Field(ge=1, le=9)] | None = None
     passages: list[int] = Field(default_factory=list)
+    spans: list[CharacterSpan] = Field(default_factory=list)
     batch: str = ""
     version: str = ""
     prompt_sha256: str = ""
@@ -210,12 +212,12 @@ class Label(Sparse):
 
     @classmethod
     def answering(cls, row: BatchRow, **fields: Any) -> Self:  # noqa: ANN401  # the other fields
-        """Return the label of an exported row, bound to what was shown; its round is 0, and still to be found."""
+        """Return the label of an exported row, bound to what was shown; a round of 0 is still to be found."""
         # From the row and not from the answer, so that a label binds what was shown.
         bound = {
             name: getattr(row, name) for name in ("query_id", "doc_id", "prompt_sha256", "evidence_sha256", "batch")
         }
-        return cls.model_construct(None, **bound, **fields, round=0)
+        return cls.model_construct(None, **bound, **fields)
 
 
 class LabelPrefix(Sparse):

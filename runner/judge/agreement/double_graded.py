@@ -21,7 +21,7 @@ DRAWS = 10_000
 
 
 class Double(NamedTuple):
-    """The scored grade of a pair beside another judge's. `second_model` is "" if a person judged.
+    """The scored grade of a pair beside another judge's. A model is "" if a person judged.
 
     `copied` is true if both gave the same reason, word for word.
     """
@@ -32,6 +32,7 @@ class Double(NamedTuple):
     second: int
     first_judge: str
     second_judge: str
+    first_model: str
     second_model: str
     copied: bool = False
 
@@ -57,6 +58,7 @@ def doubles(labels: Iterable[Label]) -> tuple[Double, ...]:
             label.grade,
             first.judge,
             judge,
+            first.model,
             label.model,
             bool(label.reason) and label.reason == first.reason,
         )

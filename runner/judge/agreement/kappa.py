@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from runner.base.records import Ints
 from runner.eval_set.shapes.judges import Estimate
-from runner.score.bootstrap import bootstrap_counts, percentiles
+from runner.score.bootstrap import bootstrap_counts
 
 
 def unseen(pairs: int, confidence: float) -> float:
@@ -137,10 +137,12 @@ def _resampled(tables: Ints, resamples: int, seed: int) -> Floats:
 
 def _ends(draws: Floats, confidence: float) -> tuple[float | None, float | None]:
     """Return the order statistics that leave as many draws out at either end; None where they are a point."""
-    defined = draws[~np.isnan(draws)]
+    defined = np.sort(draws[~np.isnan(draws)])
     if not len(defined) or len(defined) < confidence * len(draws):
         return None, None
-    low, high = percentiles(defined, confidence).tolist()
+    # The same number left out at both ends; 1e-9 against a product just below a whole number.
+    outside = int(len(defined) * (1 - confidence) / 2 + 1e-9)
+    low, high = float(defined[outside]), float(defined[len(defined) - 1 - outside])
     return (None, None) if high - low < _POINT else (low, high)
 
 

@@ -37,17 +37,21 @@ class JudgeOptions:
 def open_model(spec: JudgeSpec, options: JudgeOptions, folder: Path) -> JudgeClient:
     """Return the model, to be closed as a context; `folder` is the version's work.
 
-    Nothing is sent yet. An InputError for an api without a client, for a missing or bad key or address, for a key that
-    would go unencrypted to a public one, and for an unknown price; a BudgetError for a ledger that cannot be read.
+    Nothing is sent yet. An InputError for a judge that answers by file, for a missing or bad key or address, for a key
+    that would go unencrypted to a public one, and for an unknown price; a BudgetError for a ledger
+    that cannot be read.
     """
     url = options.url
+    if spec.by_file:
+        raise InputError(f"{spec.model} answers by file (api: files in the plan); there is no service to ask.")
     if options.how == "batches" and spec.api != "anthropic":
         raise InputError(f"--judge batches: {spec.api} has no message batches. Give --judge messages.")
     if spec.api == "openai" and not url:
         raise InputError(f"{spec.model} is asked through an OpenAI-compatible server; give its base as --judge-url.")
-    price, budget, way = model_price(spec, options), Budget(folder / SPEND, options.max_usd), Way(url=url or "")
-    if price is FREE:
-        _say_uncounted(judge_address(way.url).url)
+    if spec.api == "openai" and url and options.price is None and is_own(judge_address(url).host):
+        _say_uncounted(judge_address(url).url)
+    price = model_price(spec, options)
+    budget, way = Budget(folder / SPEND, options.max_usd), Way(url=url or "")
     if spec.api == "openai":
         return OpenAIChat(spec.model, budget, price, way)
     if spec.api != "anthropic":

@@ -107,6 +107,14 @@ class ClaudeMessages(JudgeClient):
         return reply_of(ask.key, self.model, answer)
 
 
+_STOPS = {
+    "max_tokens": "the answer was cut off at the limit of tokens",
+    "tool_use": "the model called a tool, and there is none",
+    "pause_turn": "the model paused",
+    "model_context_window_exceeded": "the request is longer than the model reads",
+}
+
+
 def reply_of(key: str, asked: str, message: JSON) -> Reply:
     """Return the reply in a message as it was received; its problem if it is not what was asked for."""
     if not isinstance(message, dict):
@@ -151,5 +159,8 @@ def _problem(asked: str, model: str, message: dict[str, JSON]) -> str:
         return f"{model or 'a model without a name'} answered, {asked} was asked"
     stop = message.get("stop_reason")
     if stop == "refusal":
-        return "the model refused"
-    return "" if stop in ("end_turn", "stop_sequence") else f"the answer did not come to its end ({stop})"
+        category = as_object(message.get("stop_details")).get("category")
+        return f"the model refused ({category})" if isinstance(category, str) else "the model refused"
+    if stop in ("end_turn", "stop_sequence"):
+        return ""
+    return _STOPS.get(str(stop), "the answer ends for no known reason")

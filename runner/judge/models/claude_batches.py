@@ -7,8 +7,9 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Self, TypeVar
 from urllib.parse import quote
@@ -24,15 +25,22 @@ from runner.base.store import disk_errors
 from runner.embed.cost.ledger import Budget, BudgetError, Hold
 from runner.embed.cost.prices import Price
 from runner.judge.models.claude import ClaudeMessages, reply_of, usage_of
-from runner.judge.models.client import Ask, Reply, Way, as_object, received
+from runner.judge.models.client import Ask, Reply, Way, as_object, received, unique
 
 POLL_SECONDS = 20.0
 FIRST_WAIT = 0.5
 """Seconds before a batch is looked at for the second time; from there on twice as many, up to POLL_SECONDS."""
 
+LONGEST_SECONDS = 26 * 3600.0
+"""A batch expires after 24 hours; one that has not ended by then is waited for no longer."""
+
+DENIED_LOOKS = 16
+"""Looks in a row, POLL_SECONDS apart, that must find nothing before a batch counts as gone."""
+
 SECONDS_BETWEEN_LINES = 600.0
+MOST_REQUESTS = 10_000
 MOST_BYTES = 100_000_000
-"""Of one batch; the API takes 256 MB."""
+"""Of one batch; the API takes ten times the requests, and 256 MB."""
 
 FEWEST_REQUESTS = 20
 """Of a batch that is made smaller for the ceiling: each may take an hour, and many small ones take days."""
@@ -96,11 +104,12 @@ class ClaudeBatches(ClaudeMessages):
         self.batches = f"{self.url}/batches"
         self._never = threading.Event()
 
-    def replies(self, asks: Sequence[Ask]) -> Generator[Reply]:
+    def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """Yield one reply per ask, batch by batch; a BudgetError if the ceiling allows no batch of FEWEST_REQUESTS.
 
         A BackendError if the service is lost: its batch goes on, and the next run finds it.
         """
+        unique(asks)
         # A name within a batch has 64 characters, the most that the API takes.
         wanted = {digest({"key": ask.key, "params": self.request(ask)}): ask for ask in map(self.sent, asks)}
         for record in under_way(self.folder):
@@ -121,7 +130,7 @@ class ClaudeBatches(ClaudeMessages):
         n_bytes = 0
         for name, ask in wanted.items():
             n_bytes += len(ask.system.encode()) + len(ask.user.encode()) + 2_000
-            if names and n_bytes > MOST_BYTES:
+            if names and (len(names) == MOST_REQUESTS or n_bytes > MOST_BYTES):
                 break
             names.append(name)
         # Half as many while the ceiling refuses, down to what is worth an hour's wait.
@@ -137,7 +146,7 @@ class ClaudeBatches(ClaudeMessages):
     # A batch's life: handed in, waited for, delivered.
 
     def _created(self, record: BatchRecord, part: Mapping[str, Ask], hold: Hold) -> BatchRecord:
-        """Hand the batch in, and return its record, with the id if the service said one."""
+        """Hand the batch in, and return its record with the id; a BackendError if there is none."""
         requests: list[JSON] = [{"custom_id": name, "params": self.request(ask)} for name, ask in part.items()]
 
         def once() -> JSON:
@@ -157,7 +166,7 @@ class ClaudeBatches(ClaudeMessages):
             record.kept(delivered=True)
             raise
         if not isinstance(made, str) or not made:
-            return record
+            raise BackendError(_unknown(record))
         say(
             f"{len(part):,} requests to {self.model} are handed in as message batch {made}. It takes an hour as a "
             "rule, a day at most; stop, and run the command again, as you like."
@@ -167,17 +176,13 @@ class ClaudeBatches(ClaudeMessages):
     def _delivered(self, record: BatchRecord, part: Mapping[str, Ask]) -> Iterator[Reply]:
         """Yield the replies to `part`, once the batch has ended; its cost is counted once, however often it is read."""
         if not record.id:
-            raise BackendError(
-                f"A message batch of {len(record.custom_ids):,} requests was handed in, and whether it arrived is not "
-                f"known. Look for it in the service's console. If it is there, put its id in {record.path}, as "
-                '"id"; else delete that file to have its requests sent. Then run the command again.'
-            )
+            raise BackendError(_unknown(record))
         names, hold = record.custom_ids, self.budget.held(record.hold)
         try:
             self._wait(record.id)
             # The batch names an address of its results; they are fetched at the one that was given.
             url = f"{self.batches}/{quote(record.id, safe='')}/results"
-            results = self._looked(lambda: read_results(self.got("GET", url)), f"results of {record.id}")
+            results = self._looked(lambda: read_results(self.got("GET", url), names), f"results of {record.id}")
         except NotThere as error:
             raise BackendError(
                 f"{error} Run the command again. If the service's console does not have message batch {record.id} "
@@ -209,6 +214,11 @@ class ClaudeBatches(ClaudeMessages):
                 if as_object(shown).get("processing_status") == "ended":
                     return
                 now = time.monotonic()
+                if now - began > LONGEST_SECONDS:
+                    raise BackendError(
+                        f"Message batch {batch_id} has not ended in 26 hours. Look at it in the service's console; "
+                        "cancel it there, and run the command again."
+                    )
                 if now - last_line > SECONDS_BETWEEN_LINES:
                     say(f"Message batch {batch_id} is still at work, after {(now - began) / 60:,.0f} minutes.")
                     last_line = now
@@ -221,7 +231,10 @@ class ClaudeBatches(ClaudeMessages):
     # Requests to the service, each tried again while it is busy.
 
     def _looked(self, look: Callable[[], _Result], what: str) -> _Result:
-        """Return what a look at the service shows; looking changes nothing, and is tried again."""
+        """Return what a look at the service shows; looking changes nothing, and is tried again.
+
+        NotThere if DENIED_LOOKS looks in a row find nothing.
+        """
 
         def once() -> _Result:
             try:
@@ -231,7 +244,15 @@ class ClaudeBatches(ClaudeMessages):
                     raise
                 raise Busy(str(error)) from None
 
-        return self._patiently(once, f"{what} cannot be looked at")
+        for n_looks in count(1):
+            try:
+                return self._patiently(once, f"{what} cannot be looked at")
+            except NotThere:
+                # A service may deny for a moment what it has.
+                if n_looks == DENIED_LOOKS:
+                    raise
+            self._never.wait(self.poll_seconds)
+        raise AssertionError("counting has no end")
 
     def _patiently(self, once: Callable[[], _Result], trouble: str) -> _Result:
         """Return what `once` does; a BackendError if the service cannot be reached, or refuses."""
@@ -244,11 +265,25 @@ class ClaudeBatches(ClaudeMessages):
             ) from None
 
 
+def _unknown(record: BatchRecord) -> str:
+    return (
+        f"A message batch of {len(record.custom_ids):,} requests was handed in, and whether it arrived is not known. "
+        f'Look for it in the service\'s console. If it is there, put its id in {record.path}, as "id"; else delete '
+        "that file to have its requests sent. Then run the command again."
+    )
+
+
 # The results of a batch
 
+_ENDS = {
+    "expired": "the batch expired before the request was reached",
+    "canceled": "the batch was cancelled before the request was reached",
+}
 
-def read_results(lines: str) -> dict[str, dict[str, JSON]]:
-    """Return the first result of each request by its name; lines that are none are passed over."""
+
+def read_results(lines: str, names: Collection[str]) -> dict[str, dict[str, JSON]]:
+    """Return the first result of each request of these names, in any order; lines that are none are passed over."""
+    known = set(names)
     results: dict[str, dict[str, JSON]] = {}
     for line in filter(str.strip, lines.split("\n")):
         try:
@@ -256,7 +291,7 @@ def read_results(lines: str) -> dict[str, dict[str, JSON]]:
         except Unusable:
             continue
         name, result = row.get("custom_id"), row.get("result")
-        if isinstance(name, str) and isinstance(result, dict):
+        if isinstance(name, str) and name in known and isinstance(result, dict):
             results.setdefault(name, result)
     return results
 
@@ -267,7 +302,8 @@ def _reply(result: Mapping[str, JSON], key: str, model: str) -> Reply:
     if kind == "succeeded":
         return reply_of(key, model, result.get("message"))
     if kind != "errored":
-        return Reply(key=key, raw=dict(result), problem=f"the batch has no answer to it ({kind or 'nothing'})")
+        known = _ENDS.get(str(kind), "the batch has a result of no known kind")
+        return Reply(key=key, raw=dict(result), problem=known if result else "the batch has no result for it")
     # The error stands in an envelope of the same name.
     error = as_object(as_object(result.get("error")).get("error"))
     problem = f"the request failed: {error.get('type', 'unknown')}: {str(error.get('message', ''))[:300]}"

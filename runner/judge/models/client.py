@@ -7,14 +7,14 @@ import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, ClassVar, Self
 from urllib.parse import unquote
 
 from pydantic import Field
-from pydantic_core import from_json
 
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
@@ -25,6 +25,7 @@ from runner.base.http_client import (
     Place,
     Service,
     Unusable,
+    parsed,
     patiently,
     plain_address,
     without_keys,
@@ -42,6 +43,9 @@ IN_A_ROW = 5
 
 MAX_BYTES = 4_000_000
 """Of an answer."""
+
+DEEPEST = 50
+"""Lists and objects within one another; no answer needs a tenth of it."""
 
 MOST_TOKENS = 10**9
 """A count beyond it is none."""
@@ -150,11 +154,12 @@ class JudgeClient(ABC):
         n_bytes = len(ask.system.encode()) + len(ask.user.encode()) + len(json.dumps(dict(ask.schema)))
         return self.price.usd(Usage(cache_written=n_bytes + FORM_TOKENS, written=ask.max_tokens))
 
-    def replies(self, asks: Sequence[Ask]) -> Generator[Reply]:
+    def replies(self, asks: Sequence[Ask]) -> Iterator[Reply]:
         """Yield one reply per ask, as they arrive; a BudgetError before a request that the ceiling forbids.
 
         A BackendError once IN_A_ROW requests came to nothing, or if no further one would fare better.
         """
+        unique(asks)
         self._in_a_row = 0
         # The first goes alone, so that all others find the service's cache filled.
         yield from in_threads(asks[:1], self._reply, 1)
@@ -198,13 +203,30 @@ class JudgeClient(ABC):
         self.http.close()
 
 
+def unique(asks: Sequence[Ask]) -> None:
+    """Raise a ValueError if a key would name two replies."""
+    repeated = [key for key, count in Counter(ask.key for ask in asks).items() if count > 1]
+    if repeated:
+        raise ValueError(f"{len(repeated)} keys name several asks, such as {repeated[0]!r}")
+
+
 def received(text: str) -> JSON:
-    """Return what a text of JSON holds; Unusable for no JSON, NaN, half a surrogate pair, 200 levels of brackets."""
+    """Return what a text of JSON holds; Unusable for no JSON, NaN, infinity, half a surrogate pair, beyond DEEPEST."""
+    value = parsed(text)
     try:
-        value: JSON = from_json(text, allow_inf_nan=False)
-        return value
-    except ValueError as error:
-        raise Unusable(f"the answer is not JSON ({error})") from error
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise Unusable("the answer is not JSON") from None
+    if not _is_shallow(value, DEEPEST):
+        raise Unusable("the answer is nested too deep")
+    return value
+
+
+def _is_shallow(value: JSON, levels: int) -> bool:
+    if not isinstance(value, list | dict):
+        return True
+    items = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(item, levels - 1) for item in items)
 
 
 def as_object(value: JSON) -> dict[str, JSON]:

@@ -1,18 +1,18 @@
 """What judging through an API would cost, before anything is exported: from counts and the dated prices."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import get_args
 
 from runner.base.records import parse_cell
 from runner.embed.cost.estimate import Estimate
 from runner.embed.cost.prices import Usage, shown
 from runner.eval_set.asked import asked_ids
-from runner.eval_set.batches import FULLER, Kind, batch_files
+from runner.eval_set.batches import BATCH_PAIRS, FULLER, Kind, Pair, batch_files
 from runner.eval_set.labels import first_readings, version_labels
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.runs import read_run
-from runner.eval_set.shapes.labels import JudgeSpec
+from runner.eval_set.shapes.labels import JudgeSpec, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.shapes.queries import LITERAL_KINDS
 from runner.eval_set.version import Version, load_queries
@@ -24,6 +24,7 @@ from runner.judge.models.client import FORM_TOKENS, Way
 from runner.judge.models.kept_replies import ReplyFiles
 from runner.judge.models.prompt import FORM, MAX_TOKENS
 from runner.judge.models.run_judges import named_judges
+from runner.judge.prep_labels import REPEATS
 from runner.judge.second_reading import judges_of, missed_by_models
 from runner.retrieve.pool import likely_pairs, pool, unjudged
 
@@ -37,6 +38,10 @@ ROW_CHARS = 600
 DOUBTS = 0.05
 """Of pairs whose document is not shown whole, those that are read again with more of it: a round figure. Of 9,747
 grades of eight sources, given on 5,000 characters, 2 % said that the deciding part was not shown."""
+
+MISSED_SOURCES = 0.04
+"""Of topics, those whose source document is graded below relevant and then read by a second judge: one in 25, a round
+figure. Of 347 of nine sources it was 10."""
 
 NEW_ENCODER = 0.15
 """What an encoder's first cells add to a pool: 12 to 18 % by one or two cells in seven rehearsals, 0 in one of few
@@ -57,16 +62,17 @@ def judging_left(version: Version, plan: Plan, options: JudgeOptions, documents:
     n_first = max(0, n_pairs - n_doubts - _paid(version, judges.first.model))
     long = [n_chars for n_chars in documents if n_chars > plan.evidence.chars]
     doubtful = DOUBTS * (len(long) / len(documents) if documents else 1)
+    n_repeats = REPEATS * (max(0, n_first - 1) // (BATCH_PAIRS - REPEATS))
     tokens, fuller = _tokens_read(version, plan, documents), _tokens_read(version, plan, long, FULLER)
-    parts = [_of_one(judges.first, n_first, of_what, tokens, options)]
+    repeats = f"{of_what}; {n_repeats} repeats besides" if n_repeats else of_what
+    parts = [_of_one(judges.first, n_first, repeats, tokens, options, n_repeats)]
     if n_fuller := n_doubts + round(doubtful * n_first):
         of_what = f"in doubt, read with {FULLER} times as much; {DOUBTS:.0%} of documents that are longer"
         parts.append(_of_one(judges.first, n_fuller, of_what, fuller, options))
     if judges.second is not None:
         read_twice = {pair for pair, readers in judges_of(labels).items() if len(readers) > 1}
         n_share = max(0, round(judges.second.share * n_pooled) - len(read_twice))
-        n_missed = len(missed_by_models(version, labels, plan.relevant_grade) - read_twice)
-        n_again = max(0, n_share + n_missed - _paid(version, judges.second.model))
+        n_again = max(0, n_share + _missed(version, plan, labels, read_twice) - _paid(version, judges.second.model))
         # A pair that was in doubt is read a second time with as much as its grade was given on.
         tokens = round((1 - doubtful) * tokens + doubtful * fuller)
         of_what = f"second readings, {judges.second.share:.0%}, and of source documents graded below relevant"
@@ -90,14 +96,16 @@ def pairs_left(version: Version, plan: Plan, n_documents: int) -> int:
     return _pairs(version, plan, n_documents)[0]
 
 
-def _of_one(judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions) -> Estimate:
+def _of_one(
+    judge: JudgeSpec, n_pairs: int, of_what: str, tokens: int, options: JudgeOptions, n_repeats: int = 0
+) -> Estimate:
     """Return one judge's part; held is what its requests under way may cost at most, less what they are likely to."""
     # Likely: English as a rule. Worst: every byte a token and the longest answer, as a client holds it.
     price = model_price(judge, options)
     likely = price.usd(Usage(read=tokens, written=LIKELY_WRITTEN))
     worst = price.usd(Usage(cache_written=round(tokens * LIKELY_BYTES) + 2 * FORM_TOKENS, written=MAX_TOKENS))
     at_once = min(n_pairs, FEWEST_REQUESTS if options.how == "batches" else Way().parallel)
-    usd = n_pairs * likely
+    usd = (n_pairs + n_repeats) * likely
     line = f"judging: {judge.model}, {n_pairs:,} pairs ({of_what}), about {shown(usd)} ({price.source})"
     return Estimate([line], usd, at_once * (worst - likely))
 
@@ -106,6 +114,16 @@ def _tokens_read(version: Version, plan: Plan, documents: Sequence[int], times: 
     """Return the tokens of a request: the judge's instructions, the row, as much of a document as may be shown."""
     prompt = version.judge_prompt.stat().st_size + len(FORM)
     return round((prompt + ROW_CHARS + expected_chars(documents, plan.evidence, times)) / LIKELY_BYTES)
+
+
+def _missed(version: Version, plan: Plan, labels: Sequence[Label], read_twice: Set[Pair]) -> int:
+    """Return how many source documents a second judge has to read: graded below relevant now, or likely to be."""
+    if not version.queries_path.exists():
+        return math.ceil(MISSED_SOURCES * MIN_QUERIES)
+    sources = {(topic.id, topic.source_document) for topic in load_queries(version.queries_path)}
+    n_open = len(sources - first_readings(labels).keys())
+    missed = missed_by_models(version, labels, plan.relevant_grade) - read_twice
+    return len(missed) + math.ceil(MISSED_SOURCES * n_open)
 
 
 def _paid(version: Version, model: str) -> int:

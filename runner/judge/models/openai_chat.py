@@ -14,6 +14,12 @@ from runner.judge.models.client import JUDGE_KEY, URL_FLAG, Ask, JudgeClient, Re
 _SPARED = frozenset(("max_tokens", "temperature"))
 """Fields that a model which thinks may refuse; it takes max_completion_tokens, and no temperature but its own."""
 
+_STOPS = {
+    "length": "the answer was cut off at the limit of tokens",
+    "content_filter": "the server's filter withheld the answer",
+    "tool_calls": "the model called a tool, and there is none",
+}
+
 
 class OpenAIChat(JudgeClient):
     """The model of a server, whose address may end in /v1 or in /chat/completions.
@@ -112,6 +118,6 @@ def _problem(choice: dict[str, JSON], message: dict[str, JSON]) -> str:
         return "the model refused"
     stop = choice.get("finish_reason")
     if stop != "stop":
-        return f"the answer did not come to its end ({stop})"
+        return _STOPS.get(str(stop), "the answer ends for no known reason")
     text = message.get("content")
     return "" if isinstance(text, str) and text.strip() else "the answer has no text"

@@ -5,9 +5,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from runner.base.canonical import digest, read_bytes, sha256
+from runner.base.canonical import digest, sha256
 from runner.base.errors import BackendError, InputError
-from runner.base.given_files import decoded, parsed, printable
+from runner.base.given_files import parsed, printable
 from runner.base.schema import FrozenModel, checked
 from runner.eval_set.shapes.labels import BatchRow, Grade, Label
 from runner.judge.models.client import Ask, Reply
@@ -77,17 +77,23 @@ class UnreadableReply(BackendError):
 
 def instructions(path: Path) -> str:
     """Return the system text of every ask: the version's judge prompt whole, then the form of an answer."""
-    return f"{decoded(read_bytes(path), str(path)).rstrip()}\n{FORM}"
+    try:
+        return f"{path.read_bytes().decode().rstrip()}\n{FORM}"
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 ({error}). Restore it from git.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Restore it from git.") from error
 
 
 def asks_of(rows: Sequence[BatchRow], system: str, model: str) -> list[Ask]:
     """Return one ask per row, in their order; an ask's key is a digest of all that it depends on."""
-    asks = []
-    for row in rows:
-        user, schema = _user_text(row), SCHEMA if row.left_out else WHOLE_SCHEMA
-        facts = {"row": row.row_sha256, "system": system, "user": user, "schema": schema, "model": model}
-        asks.append(Ask(digest(facts), system, user, schema, MAX_TOKENS))
-    return asks
+    return [_ask(row, system, model) for row in rows]
+
+
+def _ask(row: BatchRow, system: str, model: str) -> Ask:
+    user, schema = _user_text(row), SCHEMA if row.left_out else WHOLE_SCHEMA
+    facts = {"row": row.row_sha256, "system": system, "user": user, "schema": schema, "model": model}
+    return Ask(digest(facts), system, user, schema, MAX_TOKENS)
 
 
 def _user_text(row: BatchRow) -> str:
@@ -152,6 +158,7 @@ def parse(reply: Reply, row: BatchRow, judge: str, judged_on: str) -> Label:
         judge=judge,
         model=printable(reply.model) or judge,
         spans=sorted(shown[number] for number in set(written.passages)),
+        round=0,
         judged_on=judged_on,
     )
 

@@ -1,6 +1,6 @@
 """Has the plan's language models judge: the first one all missing pairs, the second one its share of them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.base.canonical import file_sha256, today
@@ -10,7 +10,7 @@ from runner.base.progress import bars, say
 from runner.base.records import Document, Span
 from runner.eval_set.batches import Pair, Shown, all_rows, batch_files, make_row, rounds
 from runner.eval_set.labels import first_readings, version_labels
-from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec
+from runner.eval_set.shapes.labels import BatchRow, Judges, JudgeSpec, Label
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version
 from runner.judge.answers import Importer
@@ -124,17 +124,22 @@ def _judge(
     own = [label for label in version_labels(version) if label.judge == judge.model]
     known = {(label.pair, label.round, label.is_fuller) for label in own}
     answered = {(label.pair, label.batch) for label in own}
-    wanted = [
-        row
-        for row in rows
-        if (row.pair, rounds_of[row.batch, row.pair], row.is_fuller) not in known
-        and (row.pair, row.batch) not in answered
-    ]
-    if not wanted:
+    batches: dict[str, list[BatchRow]] = {}
+    for row in rows:
+        is_known = (row.pair, rounds_of[row.batch, row.pair], row.is_fuller) in known
+        if not is_known and (row.pair, row.batch) not in answered:
+            batches.setdefault(row.batch, []).append(row)
+    if not batches:
         return 0
-    say(f"{judge.model} judges {len(wanted)} pairs, with planted repeats")
+    n_pairs = sum(map(len, batches.values()))
+    say(f"{judge.model} judges {n_pairs} pairs, with planted repeats (batches: {len(batches)})")
+
     host = judge_address(options.url).host if options.url else ""
+
+    def take(given: Sequence[tuple[str, Label]]) -> None:
+        Importer(version, host=host).take(given)
+
     with open_model(judge, options, version.work) as model, bars("pairs") as bar:
         report = bar(judge.model, lambda: model.budget.spent(judge.model))
-        Judging(version, wanted, model, lambda given: Importer(version, host=host).take(given), report=report).run()
-    return len(wanted)
+        Judging(version, batches, model, take, report=report).run()
+    return n_pairs
