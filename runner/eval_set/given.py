@@ -166,7 +166,7 @@ def document_named(name: str, known: Collection[str], where: str) -> str:
 
     InputError, with `where` it is named, if there is none.
     """
-    from samplers.formats.document_files import places_of
+    from samplers.formats.documents import places_of
     from samplers.registry import DOCUMENTS, source_format
 
     if name in known:

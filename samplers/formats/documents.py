@@ -5,20 +5,24 @@ page's own, and one writer makes text and sections of the rest. The default layo
 """
 
 import re
-from collections import Counter, defaultdict
+import unicodedata
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from runner.base.canonical import slug
+from runner.base.canonical import parse_json, slug
 from runner.base.errors import DocumentError
 from runner.base.records import Document
 from samplers.formats.headings import cut, is_title
 from samplers.formats.markdown_text import plain
+from samplers.formats.pdf.text import MAX_BYTES, pdf_pages
 from samplers.formats.stated import bucket
-from samplers.formats.text_writer import Part, TextWriter, on_one_line, plain_line, visible
-from samplers.source_format import MAX_ATTRIBUTES, TOO_MANY_ATTRIBUTES, FileContent
+from samplers.formats.text_writer import INVISIBLE, Part, TextWriter, on_one_line, visible
+from samplers.source_format import MAX_ATTRIBUTES, TOO_MANY_ATTRIBUTES, FileContent, Reader
 
 MARKUP = "marks, links and what is not shown"
 FURNITURE = "page furniture"
@@ -30,9 +34,6 @@ METADATA = "metadata beside a document"
 
 NUMBERED = r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,4}|[IVX]{1,5}|[A-Z])[.)]?\s+[A-Z].*"
 """A heading of text and PDF by its number: "2.1 Costs" is one rank below "2. Costs"."""
-
-MARKDOWN = ("md", "markdown")
-HTML = ("html", "htm")
 
 TITLE_RANK = 7
 """Of a heading that only its place and capitals show; those of Markdown and HTML have 1 to 6."""
@@ -68,7 +69,11 @@ SHORT_LINE = 0.7
 _FACTS_IN = 50_000
 """Characters of a document in which its facts are looked for."""
 
+_UNPACKED = 1_000_000
+"""Bytes of a file packed with gzip that are unpacked."""
+
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))")
 _ATTRIBUTE = r"""[^>a-z_:.]*+[a-z_:.][\w:.-]*+\s*+(?:=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+))?+"""
 _TAG = re.compile(
     rf"<!--(?:.*?-->|.*)|<(?=[a-z_:])(?P<raw>(?:script|style)\b)?(?:{_ATTRIBUTE}){{0,{MAX_ATTRIBUTES}}}+"
@@ -76,7 +81,7 @@ _TAG = re.compile(
     re.I | re.S,
 )
 """A comment, a script or a tag with its attributes, told apart as the parser of HTML does."""
-_PAGE = re.compile(r"\s*(?:<!--.{0,2000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_HTML = re.compile(r"\s*(?:<!--.{0,2000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
 _HEADING = re.compile(r"(#{1,6})\s+(.+)")
 _RULE = re.compile(r"(?:-{3,}|={2,}|\*{3,}|_{3,}|(?=[|:\s]*+-)[|:\s-]++)")
 _UNDERLINE = re.compile(r"={2,}|-{2,}")
@@ -124,14 +129,11 @@ class Layout:
     is; with `titles`, so are lines set as titles.
 
     `facts` are patterns over file name, fields of a JSON record and lines, whose named groups fill the templates, as do
-    `place`, `stem`, `folder`, `heading`, `first line`, `length`, and the fields themselves. Of templates the first
-    counts that can be filled; of a stratum's last one "unknown" fills the rest. `needs` must be found in the text. A
-    text of fewer than `short` characters has that status. `hint` ends the refusal of a record without the field
-    of the text; if it is "", such a record has no text.
+    `place`, `stem`, `folder`, `heading`, `length`, and the fields themselves. Of templates the first counts that can be
+    filled. `needs` must be found in the text. A text of fewer than `short` characters has that status.
     """
 
     text_field: str = "text"
-    hint: str = ""
     starts: str = ""
     ends: str = ""
     drops: str = ""
@@ -143,10 +145,19 @@ class Layout:
     facts: tuple[str, ...] = ()
     doc_id: tuple[str, ...] = ("{place}",)
     title: tuple[str, ...] = ("{title}", "{heading}", "{stem}")
-    stratum: tuple[str, ...] = ("{folder}",)
+    stratum: str = "{folder}"
     family: tuple[str, ...] = ("{doc_id}",)
     url: tuple[str, ...] = ()
     short: int = 0
+
+
+def reader(layout: Layout) -> Reader:
+    """Return the reader of documents that are laid out so."""
+    return partial(_read, layout=layout)
+
+
+def _read(data: bytes, name: str, _: frozenset[str], *, layout: Layout) -> FileContent:
+    return content_of(*lines_of_file(data, name, layout), name, layout)
 
 
 def content_of(words: str, lines: list[Line], facts: dict[str, str], name: str, layout: Layout) -> FileContent:
@@ -157,7 +168,7 @@ def content_of(words: str, lines: list[Line], facts: dict[str, str], name: str, 
     if facts["stem"].lower() == "metadata" and lines and lines[0].rank and lines[0].text.lower() == "metadata":
         return FileContent((), {METADATA: visible(words)}, {METADATA: 1})
     lines = [line._replace(text=_CONTROL.sub("", line.text)) for line in lines]
-    facts = {key: fact for key, value in facts.items() if (fact := on_one_line(_CONTROL.sub("", value)))}
+    facts = {key: on_one_line(_CONTROL.sub("", value)) for key, value in facts.items()}
     # The facts: of patterns that have one group, the first that is found counts.
     stated = (f"{key}: {value}" for key, value in facts.items())
     searched = "\n".join((f"file: {name}", *stated, *(line.text for line in lines)))
@@ -168,7 +179,7 @@ def content_of(words: str, lines: list[Line], facts: dict[str, str], name: str, 
     if layout.needs and not re.search(layout.needs, searched, re.M):
         raise DocumentError(name, "does not say what every document of this source says")
 
-    facts["doc_id"] = re.sub(r"[\s/]+", "-", _filled(layout.doc_id, facts))
+    facts["doc_id"] = _filled(layout.doc_id, facts)
     if not facts["doc_id"]:
         raise DocumentError(name, "does not say which document of this source it is")
 
@@ -185,21 +196,22 @@ def content_of(words: str, lines: list[Line], facts: dict[str, str], name: str, 
     # The document: the first heading is looked for in the page's own head too, where a saved page has its title.
     heading = next((line.text for line in lines if line.rank), "")
     facts |= {"length": bucket(len(text))} | ({"heading": on_one_line(heading)} if heading else {})
-    # A text or a PDF has no marked heading: its first line is its title if it ends as none of a paragraph does.
-    first = on_one_line(lines[0].text)
-    facts |= {"first line": first} if len(first) <= LONGEST_HEADING and first[-1:] not in ".,;:" else {}
-    stratum = _filled(layout.stratum, facts) or layout.stratum[-1].format_map(defaultdict(lambda: "unknown", facts))
     document = Document(
         doc_id=facts["doc_id"],
         text=text,
-        title=cut(on_one_line(_filled(layout.title, facts))),
-        stratum="/".join(slug(part) or "unknown" for part in stratum.split("/")),
+        title=cut(unicodedata.normalize("NFC", on_one_line(_filled(layout.title, facts)))),
+        stratum="/".join(slug(part) or "unknown" for part in layout.stratum.format_map(_Unknown(facts)).split("/")),
         family=_filled(layout.family, facts),
         url=_filled(layout.url, facts),
         status="short" if len(text) < layout.short else "",
         sections=sections,
     )
     return FileContent((document,), account)
+
+
+class _Unknown(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return "unknown"
 
 
 def _filled(templates: Sequence[str], facts: Mapping[str, str]) -> str:
@@ -212,20 +224,84 @@ def _filled(templates: Sequence[str], facts: Mapping[str, str]) -> str:
     return ""
 
 
+def check_size(data: bytes, name: str) -> None:
+    """Raise DocumentError for a file that is larger than one document is."""
+    if len(data) > MAX_BYTES:
+        raise DocumentError(name, f"larger than {MAX_BYTES // 1_000_000} MB ({len(data) / 1e6:.0f} MB)")
+
+
+def lines_of_file(data: bytes, name: str, layout: Layout) -> tuple[str, list[Line], dict[str, str]]:
+    """Return all characters of a file that its account is of, its lines, and the facts that need no pattern."""
+    check_size(data, name)
+    facts, suffix = places_of(name)
+    if b"%PDF-" in data[:1024]:
+        pages = pdf_pages(data, name)
+        rows = [_DOUBLED.sub(r"\1\2", line) for line in _without_heads(pages)]
+        return "".join(pages), [*_typed(rows, layout, is_pdf=True)], facts | {"format": "pdf"}
+    text = decoded(data, name)
+    if suffix == "json":
+        record = _record(text, name)
+        fields = {
+            key: "; ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in record.items()
+        }
+        body = record.get(layout.text_field) or ""
+        if not isinstance(body, str):
+            raise DocumentError(name, f"{layout.text_field} is not text")
+        fields.pop(layout.text_field, None)
+        return words_of_json(text), [*_typed(body.split("\n"), layout)], fields | facts | {"format": "json"}
+    words, lines, title = lines_of(text, suffix, name, layout)
+    return words, lines, facts | title
+
+
+def places_of(name: str) -> tuple[dict[str, str], str]:
+    """Return the facts of a file's path (place, stem and folder), and its suffix in small letters."""
+    path, _, suffix = name.rpartition(".") if "." in name.rpartition("/")[2] else (name, "", "")
+    folder, _, stem = path.rpartition("/")
+    facts = {"place": re.sub(r"[\s/]+", "-", path), "stem": stem, "folder": folder.rpartition("/")[2]}
+    return facts, suffix.lower()
+
+
 def lines_of(text: str, suffix: str, name: str, layout: Layout) -> tuple[str, list[Line], dict[str, str]]:
     """Return the words of a text, its lines, and its format with a page's title, by suffix or else by its beginning."""
-    if suffix in HTML or _PAGE.match(text):
+    if suffix in ("html", "htm") or _HTML.match(text):
         words, html_lines, title = _html(text, name)
         return words, html_lines, ({"title": title} if title else {}) | {"format": "html"}
     rows = text.split("\n")
-    lines = _marked(rows) if suffix in MARKDOWN else _typed(rows, layout)
+    lines = _marked(rows) if suffix in ("md", "markdown") else _typed(rows, layout)
     return text, [*lines], {"format": "text"}
 
 
-def lines_of_pdf(pages: Sequence[str], layout: Layout) -> list[Line]:
-    """Return the lines of a PDF's pages."""
-    rows = [_DOUBLED.sub(r"\1\2", line) for line in _without_heads(pages)]
-    return [*_typed(rows, layout, is_pdf=True)]
+def words_of_json(text: str) -> str:
+    """Return a text of JSON with its escapes as the characters that they stand for."""
+    words = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[3] or " ", text)
+    # Two escapes make one character of the upper planes.
+    return words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Return a file's text in NFC with plain line ends; DocumentError unless it is UTF-8."""
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = zlib.decompressobj(31).decompress(data, _UNPACKED)
+        except zlib.error as error:
+            raise DocumentError(name, "data packed with gzip, and damaged") from error
+    if b"\0" in data:
+        raise DocumentError(name, "binary data, neither text nor a PDF")
+    try:
+        return unicodedata.normalize("NFC", data.decode("utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise DocumentError(name, f"not UTF-8 (byte {error.start + 1})") from error
+
+
+def _record(text: str, name: str) -> dict[str, Any]:
+    """Return a JSON object, each of its fields once."""
+    try:
+        record = parse_json(text, halves=True)
+    except ValueError as error:
+        raise DocumentError(name, f"not JSON ({str(error)[:100]})") from error
+    if not isinstance(record, dict):
+        raise DocumentError(name, "JSON, but not an object: a record is one")
+    return record
 
 
 def _marked(lines: Sequence[str]) -> Iterator[Line]:
@@ -402,7 +478,7 @@ def _written(lines: Sequence[Line]) -> tuple[str, tuple[Any, ...]]:
             while open_parts and open_parts[-1][0] >= line.rank:
                 writer.close(open_parts.pop()[1])
             part = writer.open("heading", len(open_parts) + 1)
-            part.heading = plain_line(line.text).rstrip(": ")
+            part.heading = on_one_line(line.text.translate(INVISIBLE)).rstrip(": ")
             open_parts.append((line.rank, part))
         for number, cell in enumerate(line.text.split("\t")):
             writer.separate("\t" if number else "")

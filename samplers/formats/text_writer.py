@@ -29,11 +29,6 @@ def on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def plain_line(text: str) -> str:
-    """Return a text in NFC on one line, without what cannot be seen."""
-    return unicodedata.normalize("NFC", on_one_line(seen(text)))
-
-
 @dataclass(slots=True)
 class Part:
     """A section while it is being written; `start` is -1 until its first character."""

@@ -25,6 +25,14 @@ _ROW_HINT = 'Lines such as {"_id": "d1", "title": "...", "text": "..."} are expe
 _QRELS_HINT = "lines of 'query-id, corpus-id, score', parted by tabs, are expected"
 
 
+class CollectionFiles(NamedTuple):
+    """Where a collection's three files lie."""
+
+    corpus: Path
+    queries: Path
+    qrels: Path
+
+
 class CollectionDigests(NamedTuple):
     """SHA-256 of a collection's three files."""
 
@@ -73,11 +81,11 @@ def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Colle
     whole is always its title and its text, as published figures have it. InputError for a file that is missing or
     wrong, a document or query twice with different content, and a judged query without text.
     """
-    of_corpus, of_queries, of_qrels = _files(folder)
-    qrels = _qrels(of_qrels)
+    files = collection_files(folder)
+    qrels = _qrels(files.qrels)
     other_form: set[str] = set()
-    queries, n_unjudged = _queries(of_queries, qrels, other_form)
-    documents, empty, n_duplicates = _documents(of_corpus, title_fits, other_form)
+    queries, n_unjudged = _queries(files.queries, qrels, other_form)
+    documents, empty, n_duplicates = _documents(files.corpus, title_fits, other_form)
     known = {*documents, *empty}
     judged = {doc_id for grades in qrels.values() for doc_id in grades}
     if not judged & documents.keys():
@@ -92,13 +100,13 @@ def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Colle
         n_renormalised=len(other_form),
         qrels={query_id: qrels[query_id] for query_id in queries},
         missing_documents=tuple(sorted(judged - known)),
-        split=of_qrels.relative_to(folder).as_posix(),
+        split=files.qrels.relative_to(folder).as_posix(),
         sha256=collection_digests(folder),
     )
 
 
-def _files(folder: Path) -> tuple[Path, Path, Path]:
-    """Return corpus, queries and qrels of a collection; raise an InputError that says which are not there."""
+def collection_files(folder: Path) -> CollectionFiles:
+    """Return the three files of a collection; raise an InputError that says which are not there."""
     if not folder.is_dir():
         raise InputError(f"{display(folder)} is not a folder. Give --corpus-path the folder of a collection.")
     qrels = [name for name in QRELS_FILES if (folder / name).is_file()]
@@ -108,12 +116,12 @@ def _files(folder: Path) -> tuple[Path, Path, Path]:
         raise InputError(f"{display(folder)} has no {' and no '.join(lacking)}. BEIR's layout has them.")
     if len(qrels) > 1:
         raise InputError(f"{display(folder)} has both {' and '.join(qrels)}. Keep the one to score with.")
-    return folder / "corpus.jsonl", folder / "queries.jsonl", folder / qrels[0]
+    return CollectionFiles(folder / "corpus.jsonl", folder / "queries.jsonl", folder / qrels[0])
 
 
 def collection_digests(folder: Path) -> CollectionDigests:
     """Return what tells one collection from another."""
-    return CollectionDigests(*map(file_sha256, _files(folder)))
+    return CollectionDigests(*map(file_sha256, collection_files(folder)))
 
 
 def _documents(

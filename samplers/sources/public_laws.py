@@ -86,7 +86,9 @@ class _Unit(NamedTuple):
 
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
-    root = parse(data, name, ("pLaw",))
+    root = parse(data, name)
+    if local_name(root) != "pLaw":
+        raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     law = _law(root, name)
     # Subdivisions are no elements in USLM, and sections must not lose them.
     _enclose_subdivisions(root)

@@ -20,7 +20,7 @@ from lxml import etree
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
-from samplers.formats.safe_xml import local_name, other_root, parse, plain_text
+from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import n_visible
@@ -81,7 +81,7 @@ class Edition(NamedTuple):
 
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
-    root = parse(data, name, max_bytes=WHOLE_TITLE)
+    root = parse(data, name, WHOLE_TITLE)
     its_edition = _edition(root, name)
     only_notes: list[Unit] = []
     rules = Rules(bool(exceptions(root)), moved=NOTES)
@@ -182,7 +182,7 @@ def _edition(root: etree._Element, name: str) -> Edition:
     identifiers = (_IDENTIFIER.fullmatch(element.get("identifier") or "") for element in root.iter())
     identified = next((match[1] for match in identifiers if match), "")
     if not known or (kind != "uscDoc" and not identified):
-        raise other_root(root, name)
+        raise DocumentError(name, f"the root element is <{kind[:30]}>, which this source does not have")
     facts = _facts(root)
     in_name = _IN_NAME.search(name)
     title = identified or facts.get("docNumber", "") or (in_name[1] if in_name else "")

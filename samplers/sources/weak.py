@@ -1,7 +1,6 @@
 """Sources of weak structure: rows of the reader of any documents, one for each."""
 
-from samplers.formats.document_files import reader
-from samplers.formats.documents import Layout
+from samplers.formats.documents import Layout, reader
 from samplers.formats.stated import DATE, MEASURE_TYPE
 from samplers.source_format import Card, SourceFormat
 
@@ -28,7 +27,7 @@ _CRS = Layout(
     ),
     doc_id=("{number}v{version}", "{number}"),
     title=("CRS {number}: {heading}", "CRS {number}"),
-    stratum=("{kind}/{topic}/{length}",),
+    stratum="{kind}/{topic}/{length}",
     family=("{number}",),
     url=("https://www.congress.gov/crs-product/{number}",),
 )
@@ -55,7 +54,7 @@ _GAO = Layout(
     ),
     doc_id=("{number}{yearly}", "{number}"),
     title=("{number}: {title}", "{number}"),
-    stratum=("{year}/{topic}",),
+    stratum="{year}/{topic}",
     url=("{page}", "https://www.gao.gov/products/{number}"),
     short=400,
 )
@@ -74,7 +73,7 @@ _CBO = Layout(
     ),
     doc_id=("CBO-{number}", "CBO-{place}"),
     title=("CBO cost estimate: {measure}, {subject}", "CBO cost estimate: {measure}", "CBO cost estimate: {stem}"),
-    stratum=("{chamber}/{length}",),
+    stratum="{chamber}/{length}",
     url=("https://www.cbo.gov/publication/{number}",),
 )
 
@@ -93,7 +92,7 @@ _STATEMENTS = Layout(
     ),
     doc_id=("SAP-{congress}-{day}-{bill}", "SAP-{place}"),
     title=("Statement of Administration Policy ({day}): {subject}", "Statement of Administration Policy: {stem}"),
-    stratum=("{president}/{position}",),
+    stratum="{president}/{position}",
 )
 
 

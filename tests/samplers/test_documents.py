@@ -10,8 +10,7 @@ import pytest
 
 from runner.base.errors import DocumentError
 from runner.base.records import Document
-from samplers.formats.document_files import reader
-from samplers.formats.documents import CONTENTS, ERROR_PAGE, FURNITURE, MARKUP, METADATA, NO_TEXT, Layout
+from samplers.formats.documents import CONTENTS, ERROR_PAGE, FURNITURE, MARKUP, METADATA, NO_TEXT, Layout, reader
 from samplers.formats.headings import cut
 from samplers.formats.markdown_text import plain
 from samplers.registry import source_format
@@ -167,7 +166,7 @@ def test_heads_and_numbers_of_pages_are_dropped_and_a_paragraph_runs_on_past_its
 
 
 def test_fields_of_a_record_are_facts() -> None:
-    layout = Layout(text_field="body", doc_id=("{number}",), stratum=("{kind}/{length}",), url=("{link}", "{other}"))
+    layout = Layout(text_field="body", doc_id=("{number}",), stratum="{kind}/{length}", url=("{link}", "{other}"))
     record = {"body": "One.\n\nTwo.", "number": 7, "kind": ["a", "b"], "other": "https://x.example"}
     (document,) = reader(layout)(json.dumps(record).encode(), "r.json", frozenset()).documents
     assert (document.doc_id, document.text, document.stratum) == ("7", "One.\n\nTwo.", "a-b/short")
@@ -236,6 +235,7 @@ def test_control_characters_and_halves_of_pairs_are_no_text() -> None:
         ("crs_reports", "some.md", b"", "which document"),
         ("crs_reports", "R12345.md", b"**Topics:** x\n\n\xff", "not UTF-8"),
         ("crs_reports", "R12345.md", b"**Report No.:** R12345\n\n---\n\n\xc2\xad **** [](x)", "no text"),
+        ("gao_reports", "x.json", b"[]", "not an object"),
         ("gao_reports", "x.json", b'{"gao_id": "GAO-1-1", "gao_id": "GAO-1-2"}', "occurs twice"),
         ("gao_reports", "x.json", b"[" * 100_000 + b"]" * 100_000, "not JSON"),
         ("gao_reports", "x.json", b'{"gao_id": "../../etc", "summary": "x"}', "which document"),

@@ -103,6 +103,7 @@ def test_headings_of_text_are_numbered_lines_ranked_by_the_word_before_the_numbe
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        ("a.md", "# One\n\nWords.\n\n## Two\n\nMore."),
         ("a.html", "<script>let x = '<h1>No</h1>'</script><nav>Menu</nav><h1>One</h1>Words.<h2>Two</h2>More."),
         ("a.json", json.dumps({"text": "# One\n\nWords.\n\n## Two\n\nMore."})),
         ("a.json", json.dumps({"text": "<h1>One</h1><p>Words.</p><h2>Two</h2>More."})),
@@ -142,7 +143,11 @@ def test_folder_zip_file_and_table_hold_the_same_records(tmp_path):
     [
         ("a.md", "---\ntitle: [\n---\nWords.", (), "its front matter is not YAML"),
         ("a.md", "---\nx: &a 1\ny: *a\n---\nWords.", (), "its front matter is not YAML (found an alias"),
+        ("a.md", b"\xff\xfe\x00", (), "binary data"),
+        ("a.md", b"caf\xe9", (), "not UTF-8 (byte 4)"),
         ("a.html", "<script>only()</script>", (), "has no text but what is on every page"),
+        ("a.pdf", pdf([[]]), (), "it is a scan or empty"),
+        ("a.pdf", b"%PDF-1.7\nno more", (), "PDF: damaged"),
         ("r.json", '{"body": "Words."}', (), "no text in the field 'text'. Fields: body. Name the one that has it"),
         ("r.json", '{"text": ["Words."]}', (), "no text in the field 'text'"),
         ("r.json", "[1]", (), "record 1 is not an object"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runner.base.errors import DocumentError
 from samplers.formats.printed.paragraphs import Paragraph, paragraphs
-from samplers.formats.printed.text import GRAPHIC, RULE, read_page, removed, typographic, without_page_marks
+from samplers.formats.printed.text import GRAPHIC, RULE, decoded, read_page, removed, typographic, without_page_marks
 from samplers.formats.text_writer import visible
 
 FULL_LINE = "The keeper of the lamp walks the length of the quay each night,"
@@ -53,21 +53,16 @@ def test_a_page_becomes_plain_characters(body: str, expected: str) -> None:
     assert text_of(body) == expected
 
 
-def test_the_title_of_a_page_is_one_line() -> None:
+def test_bytes_are_utf8_or_windows_1252_or_replaced() -> None:
+    assert decoded("naïve – “x”".encode()) == "naïve – “x”"
+    assert decoded("na\u00efve \u2013 x".encode("cp1252")) == "naïve – x"
+    assert decoded(b"na\xc3\xafve \xff") == "naïve \ufffd"
     assert read_page(page("x", "R&amp;D\n day"), "x").title == "R&D day"
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "no <pre> element"),
-        (b"%PDF-1.7", "no <pre> element"),
-        (b"<?xml version='1.0'?><bill/>", "no <pre> element"),
-        (b"na\xc3\xafve \xff", "not UTF-8 (byte 8)"),
-    ],
-)
-def test_a_file_without_a_page_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(DocumentError, match=re.escape(reason)):
+@pytest.mark.parametrize("data", [b"", b"%PDF-1.7", b"<?xml version='1.0'?><bill/>", b"\xff\xfe\x00"])
+def test_a_file_without_a_page_is_refused(data: bytes) -> None:
+    with pytest.raises(DocumentError, match="no <pre> element"):
         read_page(data, "x")
 
 

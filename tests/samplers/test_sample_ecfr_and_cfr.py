@@ -132,6 +132,16 @@ def test_the_id_of_an_appendix_names_its_part(heading, slug):
     assert [document.doc_id for document in found] == [f"cfr:91-{slug}@2019"]
 
 
+def test_a_granule_knows_its_part_from_its_ancestors():
+    ancestors = (
+        "<ANCESTORS><PARENT HEADING='PART 7'>RAFTS</PARENT><PARENT HEADING='Subpart C'>Logs</PARENT></ANCESTORS>"
+    )
+    one = "<SECTION><SECTNO>§ 7.3</SECTNO><SUBJECT>Logs.</SUBJECT><P>Logs float.</P></SECTION>"
+    document = content(f"<CFRGRANULE><FDSYS>{ancestors}</FDSYS>{one}</CFRGRANULE>").documents[0]
+    assert document.title == "§ 7.3 (91 CFR Part 7, Subpart C): Logs"
+    assert document.sections[0].label == "PART 7—RAFTS; Subpart C—Logs"
+
+
 @pytest.mark.parametrize(
     "body",
     [

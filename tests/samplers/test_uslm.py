@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from samplers.formats.text_writer import Part
@@ -23,9 +25,21 @@ from samplers.formats.uslm.marks import (
 from samplers.formats.uslm.walk import Walk, walk
 from samplers.sources.bills import ROOTS
 
+FIXTURES = Path(__file__).parents[1] / "data" / "bills"
+LAWS = ROOTS | {"uscDoc", "pLaw"}
+
+
+def read(name: str) -> Walk:
+    return walk((FIXTURES / name).read_bytes(), name, LAWS)
+
 
 def labels(walked: Walk) -> list[tuple[int, str, str]]:
     return [(section.level, section.kind, section.label) for section in walked.sections]
+
+
+def section_text(walked: Walk, label: str) -> str:
+    (section,) = (section for section in walked.sections if section.label == label)
+    return walked.text[section.span.start : section.span.end]
 
 
 def walked_body(body: str) -> Walk:
@@ -61,6 +75,22 @@ def test_each_committee_to_which_members_are_elected_is_a_part_of_its_own() -> N
         (13, committee, "On A"),
         (13, committee, "On B"),
     ]
+
+
+def test_uslm_1_of_the_code_walks_by_the_same_names() -> None:
+    walked = read("usc96-uslm1.xml")
+    assert labels(walked) == [
+        (2, "title", "Title 96—BRIDGES"),
+        (6, "chapter", "Chapter 1—TOLLS"),
+        (7, "part", "Part A—Common Tolls"),
+        (11, "section", "§ 78dd–1. Tolls"),
+        (12, "subsection", "(a) Rate"),
+        (12, "sourceCredit", ""),
+        (12, "notes", ""),
+        (13, "note", "Amendments"),
+        (11, "section", "§ 79. Repealed. Aug. 1, 1950, ch. 2"),
+    ]
+    assert "Old tolls" in section_text(walked, "§ 78dd–1. Tolls")
 
 
 @pytest.mark.parametrize(

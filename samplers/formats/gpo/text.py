@@ -70,13 +70,20 @@ class GpoText:
         self._scope = _Scope(0)
         self._footnotes: list[etree._Element] = []
 
-    def inside(self, element: etree._Element, level: int) -> None:
-        """Write the blocks of an element; headings among them end with it."""
+    def inside(self, element: etree._Element, level: int, lead: str = "") -> None:
+        """Write the blocks of an element; headings among them end with it.
+
+        `lead` is what stands after a first HD that is the element's own: a line break, or a space where it runs into
+        the paragraph after it. Without one a first HD is like any other.
+        """
         # Headings are flat siblings: those open in this element end with it.
         around, self._scope = self._scope, _Scope(level)
         if (text := element.text) and not text.isspace():
             self._loose(text)
-        for child in element:
+        blocks: Iterable[etree._Element] = element
+        if lead and (heading := lead_of(element)) is not None:
+            blocks = self._write_lead(heading, lead)
+        for child in blocks:
             self.block(child)
             if (tail := child.tail) and not tail.isspace():
                 self._loose(tail)
@@ -102,8 +109,7 @@ class GpoText:
     def run_in(self, element: etree._Element, level: int) -> None:
         """Write an element's blocks; its heading runs into the first paragraph."""
         self.writer.separate("\n")
-        own_heading(element, runs_in=True)
-        self.inside(element, level)
+        self.inside(element, level, lead=" ")
         self.writer.separate("\n")
 
     def leave_out(self, reason: str) -> Handler:
@@ -144,8 +150,7 @@ class GpoText:
     def heading(self, element: etree._Element, _: int) -> None:
         """Open the part of an HD by its SOURCE."""
         kind = (element.get("SOURCE") or "HD1").lower()
-        rank = int(kind[2:]) if re.fullmatch(r"hd[1-9]", kind) else 0
-        level = self.open_heading(kind, 10 + rank, line_of(element))
+        level = self.open_heading(kind, rank_of(kind), line_of(element))
         self.line(element, level)
 
     def close_headings(self, rank: int = 0) -> int:
@@ -157,9 +162,23 @@ class GpoText:
             self.writer.separate("\n\n")
         return self._scope.level
 
+    @property
+    def outermost_rank(self) -> int:
+        """Rank of the outermost open heading in the element being written; 0 if none is open."""
+        return self._scope.headings[0][0] if self._scope.headings else 0
+
     def open_label(self, rank: int) -> str:
         """Return the label of the open heading of that rank in the element being written; "" for none."""
         return next((part.heading for open_rank, part in self._scope.headings if open_rank == rank), "")
+
+    def row(self, cells: Iterable[etree._Element], level: int) -> None:
+        """Write one line of a table."""
+        self.writer.separate("\n")
+        for cell in cells:
+            self.writer.separate("\t")
+            self.words(cell, level)
+            self._loose(cell.tail)
+        self.writer.separate("\n")
 
     def finish(self) -> tuple[str, tuple[Section, ...]]:
         """Return the text in NFC and its sections; what typesetting had put between letters is in `left_out` then."""
@@ -189,6 +208,25 @@ class GpoText:
             self.writer.write(text)
             self.writer.separate("\n")
 
+    def _write_lead(self, heading: etree._Element, lead: str) -> list[etree._Element]:
+        """Write an element's own heading, and its first paragraph where that runs in; the blocks that are left."""
+        self.line(heading, self._scope.level)
+        blocks = list(heading.itersiblings())
+        loose = text_of(heading.tail).strip()
+        # A run-in heading shares the line of the words after it, stray text or the first paragraph.
+        if lead == " " and (loose or (blocks and blocks[0].tag in ("P", "FP"))):
+            first = loose or text_of(blocks[0].text).lstrip()
+            self.writer.glue()
+            self.writer.separate("" if first.startswith((":", ".", ",", "—")) else " ")
+        if loose:
+            self.writer.write(loose)
+            self.writer.separate("\n")
+        elif lead == " " and blocks and blocks[0].tag in ("P", "FP"):
+            self.words(blocks[0], self._scope.level)
+            self.writer.separate("\n")
+            self._loose(blocks.pop(0).tail)
+        return blocks
+
     def _stars(self, element: etree._Element, level: int) -> None:
         self.line(element, level)
         self.writer.write(_STARS)
@@ -201,20 +239,23 @@ class GpoText:
             # Words that a damaged table has between its rows are lines of it.
             self._loose(element.text)
             for child in element:
-                self._loose(child.text)
-                # Column heads are a line for each rank; a head over several columns stands once.
-                for rank in sorted({cell.get("H", "1") for cell in child}):
-                    self._row([cell for cell in child if cell.get("H", "1") == rank], level)
+                if child.tag == "BOXHD":
+                    self._heads(child, level)
+                elif child.tag == "ROW":
+                    self._loose(child.text)
+                    self.row(child, level)
+                else:
+                    self.line(child, level)
                 self._loose(child.tail)
 
-    def _row(self, cells: Iterable[etree._Element], level: int) -> None:
-        """Write one line of a table."""
-        self.writer.separate("\n")
-        for cell in cells:
-            self.writer.separate("\t")
-            self.words(cell, level)
-            self._loose(cell.tail)
-        self.writer.separate("\n")
+    def _heads(self, element: etree._Element, level: int) -> None:
+        """Write the column heads, one line a rank; a head over several columns stands once."""
+        self._loose(element.text)
+        ranks: dict[str, list[etree._Element]] = {}
+        for head in element:
+            ranks.setdefault(head.get("H", "1"), []).append(head)
+        for _, heads in sorted(ranks.items()):
+            self.row(heads, level)
 
     def _write_footnotes(self, level: int) -> None:
         """Write the footnotes that wait, in a part of that level."""
@@ -235,22 +276,6 @@ def lead_of(element: etree._Element) -> etree._Element | None:
     return first if first is not None and first.tag == "HD" else None
 
 
-def own_heading(element: etree._Element, *, runs_in: bool = False) -> None:
-    """Make the heading of an element itself a line of its text, or the first words of the line after it."""
-    heading = lead_of(element)
-    if heading is None:
-        return
-    heading.tag = "P"
-    following = heading.getnext()
-    if not runs_in or len(heading):
-        return
-    if (heading.tail or "").strip():
-        heading.text, heading.tail = _run_in(heading.text, heading.tail), None
-    elif following is not None and following.tag in ("P", "FP"):
-        following.text = _run_in(heading.text, following.text)
-        element.remove(heading)
-
-
-def _run_in(heading: str | None, words: str | None) -> str:
-    first = text_of(words).lstrip()
-    return f"{(heading or '').rstrip()}{'' if first.startswith((':', '.', ',', '—')) else ' '}{(words or '').lstrip()}"
+def rank_of(kind: str) -> int:
+    """Return the rank of a heading's kind, smaller for larger ones: 10 for hed, 11 for hd1, 12 for hd2."""
+    return 10 + int(kind[2:]) if re.fullmatch(r"hd[1-9]", kind) else 10

@@ -36,9 +36,7 @@ def is_heading(block: str, takes_notes: bool) -> bool:
     """Return whether a block is set as a heading: each line centred and no table's row, no sentence's end, no pages."""
     body = block.strip()
     opens = "“`\"'*([" if takes_notes else "“`\"'*"
-    if not body or not (body[0].isalnum() or body[0] in opens):
-        return False
-    if body.endswith(_OPEN_ENDED) and not (_ABBREVIATION.search(body) and not _SMALL.search(body)):
+    if not body or not (body[0].isalnum() or body[0] in opens) or _is_open_ended(body):
         return False
     # A heading in capitals may break after a comma, a sentence in small letters goes on.
     if body.endswith(",") and _SMALL.search(body):
@@ -46,6 +44,10 @@ def is_heading(block: str, takes_notes: bool) -> bool:
     lines = block.strip("\n").split("\n")
     is_set = all(is_centred(line) and _GAP not in line.strip() for line in lines)
     return is_set and any(map(str.isalpha, body)) and not _PAGES.match(body)
+
+
+def _is_open_ended(body: str) -> bool:
+    return body.endswith(_OPEN_ENDED) and not (_ABBREVIATION.search(body) and not _SMALL.search(body))
 
 
 def is_centred(line: str) -> bool:

@@ -1,16 +1,14 @@
 """How each element of bill DTD and USLM is written: one function for every kind, and the table that names them."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 from lxml import etree
 
 from samplers.formats.safe_xml import entity_text, local_name, plain_text
 from samplers.formats.text_writer import Part, visible
 from samplers.formats.uslm import marks, names
-
-if TYPE_CHECKING:
-    from samplers.formats.uslm.walker import Walker
 
 _AFTER_NUMBER = marks.SPACE + marks.LEAD
 _OWN_LINE, _RUN_IN = marks.LINE + marks.LEAD, marks.STOP + marks.SPACE + marks.LEAD
@@ -48,16 +46,31 @@ class Place(NamedTuple):
     n_quotes: int = 0
 
 
-Handler = Callable[["Walker", etree._Element, str, int, Place], None]
+class Walk(Protocol):
+    """What a handler needs of the walk (`walker.Walker`): where it writes, and how it goes on into an element."""
+
+    name: str
+    pieces: list[str]
+    write: Callable[[str], None]
+    parts: list[Part]
+    dropped: Counter[str]
+    titles: list[tuple[int, int]]
+    aside: list[etree._Element]
+
+    def children(self, element: etree._Element, depth: int, place: Place) -> None:
+        """Write an element's text and children."""
+
+
+Handler = Callable[[Walk, etree._Element, str, int, Place], None]
 """Writes an element, given its kind (for one that is dropped, the reason), its depth in the file and its place."""
 
 
-def inline(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def inline(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write what runs on."""
     walker.children(element, depth, place)
 
 
-def entity(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def entity(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a reference that the file does not declare."""
     walker.write(entity_text(element, walker.name))
 
@@ -67,7 +80,7 @@ def after_heading(kind: str) -> str:
     return _LEVELS[kind].after_heading
 
 
-def level(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def level(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a section, a larger or a smaller level; a part unless it is quoted."""
     outer, _, _, is_quoted, in_row, n_quotes = place
     rank, before, behind, after = _LEVELS[kind]
@@ -85,7 +98,7 @@ def level(walker: "Walker", element: etree._Element, kind: str, depth: int, plac
     walker.write(behind)
 
 
-def lead(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def lead(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a level's number or heading, which is noted for its label."""
     walker.write(marks.SPACE)
     begin = len(walker.pieces)
@@ -102,7 +115,7 @@ def lead(walker: "Walker", element: etree._Element, kind: str, depth: int, place
         part.heading = f"{part.heading} {marks.plain(written)}".strip()
 
 
-def quote(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def quote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write words in quotation marks, which the bill DTD leaves to its stylesheet."""
     which = place.n_quotes % 2
     walker.write(marks.OPENING[which])
@@ -110,7 +123,7 @@ def quote(walker: "Walker", element: etree._Element, kind: str, depth: int, plac
     walker.write(marks.CLOSING[which])
 
 
-def quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write text that goes into another law."""
     if element.get("display-inline") == "yes-display-inline":
         walker.write(marks.GLUE + marks.SPACE + marks.LEAD)
@@ -128,13 +141,13 @@ def quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, pla
     join_tail(walker, element)
 
 
-def join_tail(walker: "Walker", element: etree._Element) -> None:
+def join_tail(walker: Walk, element: etree._Element) -> None:
     """Let the text after an element follow without a gap if it begins with a closing mark."""
     if (element.tail or "").lstrip().startswith(_AFTER_QUOTE):
         walker.write(marks.JOIN)
 
 
-def after_quoted(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def after_quoted(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write what follows a quoted block ("." or "; and") without a gap."""
     walker.write(marks.GLUE)
     if kind == "after-quoted-block":
@@ -143,40 +156,40 @@ def after_quoted(walker: "Walker", element: etree._Element, kind: str, depth: in
     walker.write(marks.LINE)
 
 
-def cell(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def cell(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a cell of a table."""
     walker.write(marks.TAB)
     walker.children(element, depth, place._replace(in_row=True))
     walker.write(marks.TAB)
 
 
-def line_break(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def line_break(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write the end of a printed line or page."""
     walker.write(marks.SPACE)
     inline(walker, element, kind, depth, place)
 
 
-def block(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def block(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write what begins and ends a line, except in a row."""
     walker.write(marks.SPACE if place.in_row else marks.BLOCK)
     inline(walker, element, kind, depth, place)
     walker.write(marks.SPACE if place.in_row else marks.LINE)
 
 
-def official_title(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def official_title(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write the official title, which alone is no document."""
     begin = len(walker.pieces)
     block(walker, element, kind, depth, place)
     walker.titles.append((begin, len(walker.pieces)))
 
 
-def set_aside(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def set_aside(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Leave what will be written elsewhere."""
     walker.aside.append(element)
     join_tail(walker, element)
 
 
-def drop(walker: "Walker", element: etree._Element, reason: str, depth: int, place: Place) -> None:
+def drop(walker: Walk, element: etree._Element, reason: str, depth: int, place: Place) -> None:
     """Leave out what is no text, counted under a reason; an official title inside a form is text all the same."""
     walker.dropped[reason] += n_visible(element)
     name = local_name(element)
@@ -191,7 +204,7 @@ def drop(walker: "Walker", element: etree._Element, reason: str, depth: int, pla
             official_title(walker, title, local_name(title), depth, place)
 
 
-def by_attribute(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def by_attribute(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write elements whose attributes say what they are."""
     if kind == "note" and element.get("type") == "footnote":
         footnote(walker, element, kind, depth, place)
@@ -203,13 +216,13 @@ def by_attribute(walker: "Walker", element: etree._Element, kind: str, depth: in
         (level if kind == "note" else block)(walker, element, kind, depth, place)
 
 
-def footnote(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def footnote(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a footnote or the reference to one."""
     drop(walker, element, "footnotes", depth, place)
     join_tail(walker, element)
 
 
-def ref(walker: "Walker", element: etree._Element, kind: str, depth: int, place: Place) -> None:
+def ref(walker: Walk, element: etree._Element, kind: str, depth: int, place: Place) -> None:
     """Write a reference, which runs on unless it is one to a footnote."""
     (footnote if element.get("class") == "footnoteRef" else inline)(walker, element, kind, depth, place)
 
@@ -219,18 +232,25 @@ def n_visible(element: etree._Element) -> int:
     return visible(plain_text(element))
 
 
-HANDLERS: Mapping[str, Handler] = {
-    "": entity,
-    **dict.fromkeys(names.BREAKS, line_break),
-    **dict.fromkeys(names.BLOCKS, block),
-    **dict.fromkeys(names.OFFICIAL_TITLES, official_title),
-    **dict.fromkeys(names.CELLS, cell),
-    "after-quoted-block": after_quoted,
-    "quote": quote,
-    **dict.fromkeys(names.QUOTED, quoted),
-    **dict.fromkeys((*names.NUMBERS, *names.HEADINGS), lead),
-    **dict.fromkeys(names.RANKS, level),
-    **dict.fromkeys(("note", "block", "docTitle"), by_attribute),
-    "ref": ref,
-}
+def _table(*rows: tuple[Iterable[str], Handler]) -> dict[str, Handler]:
+    table: dict[str, Handler] = {}
+    for keys, handler in rows:
+        table |= dict.fromkeys(keys, handler)
+    return table
+
+
+HANDLERS: Mapping[str, Handler] = _table(
+    (("",), entity),
+    (names.BREAKS, line_break),
+    (names.BLOCKS, block),
+    (names.OFFICIAL_TITLES, official_title),
+    (names.CELLS, cell),
+    (("after-quoted-block",), after_quoted),
+    (("quote",), quote),
+    (names.QUOTED, quoted),
+    ((*names.NUMBERS, *names.HEADINGS), lead),
+    (names.RANKS, level),
+    (("note", "block", "docTitle"), by_attribute),
+    (("ref",), ref),
+)
 """Handlers by name, the later row of two; elements that are not in it run on."""

@@ -57,15 +57,24 @@ def _front_facts(root: etree._Element) -> Iterator[tuple[str, str]]:
 def _titles(root: etree._Element) -> Iterator[tuple[str, str]]:
     names_the_whole: dict[etree._Element, bool] = {}
     for element in root.iter(*(f"{{*}}{name}" for name in (*OFFICIAL_TITLES, *SHORT_TITLES))):
-        # What is quoted for another law, or struck, names nothing here.
-        if any(kind_of(a) in QUOTED or a.get("changed") == "deleted" for a in element.iterancestors()):
+        if _is_foreign(element):
             continue
         if local_name(element) in OFFICIAL_TITLES:
             yield "official-title", plain_text(element)
         else:
-            sentence = next(a for a in element.iterancestors() if local_name(a) not in _INLINE)
+            sentence = _around(element)
             # Looked up once an element: a list of short titles in one block would cost its square.
             if sentence not in names_the_whole:
                 names_the_whole[sentence] = bool(_NAMES_THE_WHOLE.search(plain_text(sentence)))
             if element.get("role") == "act" or names_the_whole[sentence]:
                 yield "short-title", plain_text(element).strip("“”‘’\"', ")
+
+
+def _is_foreign(element: etree._Element) -> bool:
+    """Return whether an element stands in text quoted for another law, or in struck text."""
+    return any(kind_of(a) in QUOTED or a.get("changed") == "deleted" for a in element.iterancestors())
+
+
+def _around(element: etree._Element) -> etree._Element:
+    """Return the nearest ancestor that is more than a mark around a few words."""
+    return next(a for a in element.iterancestors() if local_name(a) not in _INLINE)

@@ -8,12 +8,13 @@ word to word, reading 123 bills took 1.8 times as long.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from samplers.formats.text_writer import INVISIBLE, Part, in_nfc, plain_line
+from samplers.formats.text_writer import INVISIBLE, Part, in_nfc
 
 PART_START = "\x01\x02"
 """A part begins with the next text."""
@@ -80,7 +81,7 @@ def plain(text: str) -> str:
     """Return a few words on one line, such as a heading; marks among them are resolved."""
     if "\x01" in text:
         return resolve((text,)).text
-    return plain_line(text)
+    return unicodedata.normalize("NFC", " ".join(text.translate(INVISIBLE).split()))
 
 
 def mended(pieces: Iterable[str]) -> tuple[list[str], int]:

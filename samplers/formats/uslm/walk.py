@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from runner.base.errors import DocumentError
 from runner.base.records import Section, Span
-from samplers.formats.safe_xml import parse
+from samplers.formats.safe_xml import local_name, parse
 from samplers.formats.text_writer import Part
 from samplers.formats.uslm.elements import Place
 from samplers.formats.uslm.facts import facts
@@ -55,7 +55,9 @@ def walk(data: bytes, name: str, roots: frozenset[str]) -> Walk:
 
     Sections are in text order and nested or disjoint; a part that holds no text is not recorded.
     """
-    root = parse(data, name, roots)
+    root = parse(data, name)
+    if local_name(root) not in roots:
+        raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     walker = Walker(name, Rules(bool(exceptions(root))))
     walker.children(root, 0, Place())
     if not walker.has_body():

@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from lxml import etree
 
+from runner.base.errors import DocumentError
 from runner.base.records import Document, Section, Span
 from samplers.formats.gpo.inline import n_visible, settle, take_out, text_of
 from samplers.formats.headings import cut
-from samplers.formats.safe_xml import local_name, other_root, parse, plain_text
+from samplers.formats.safe_xml import local_name, parse, plain_text
 from samplers.formats.stated import bucket
-from samplers.formats.text_writer import plain_line
 from samplers.formats.uslm.units import free_id
 from samplers.formats.uslm.walk import walk
 from samplers.source_format import WHOLE_TITLE, Card, FileContent, SourceFormat
 from samplers.sources.cfr.editions import Edition, annual_year, edition, order
-from samplers.sources.cfr.text import Block, BlockReader, body, label_of, marked_beginnings
+from samplers.sources.cfr.text import Block, BlockReader, body, label_of, marked_beginnings, visible
 
 UNITS: Mapping[str, str] = {"SECTION": "section", "DIV8": "section", "APPENDIX": "appendix", "DIV9": "appendix"}
 """Elements that are documents, with their kind."""
@@ -51,7 +51,7 @@ _REASONS: Mapping[str, str] = {
 _CREDITS = frozenset(("authority", "source", "citation"))
 _PART = re.compile(r"\bpart\s+(\w[\w.-]*)", re.I)
 _SUBPART = re.compile(r"subpart\s+[\w.]*\w", re.I)
-_SIGN = re.compile(r"\A\s*(?:§+|Secs?\.)\s*")
+_SIGN = re.compile(r"\s*(?:§+|Secs?\.)\s*")
 _RESERVED = re.compile(r"\[reserved\]\.?", re.I)
 _FIRST_NUMBER = re.compile(r"\d[\w.-]*")
 _NO_ID = re.compile(r"[^\w.]+")
@@ -83,11 +83,11 @@ class _Around(NamedTuple):
 
 
 def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
-    root = parse(data, name, {*ROOTS, "section"}, WHOLE_TITLE)
+    root = parse(data, name, WHOLE_TITLE)
     if local_name(root) == "section" and (identified := _USLM.match(root.get("identifier", ""))):
         return _read_uslm(data, name, root, *identified.groups())
     if root.tag not in ROOTS:
-        raise other_root(root, name)
+        raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     # Italic runs tell levels apart, and are gone once the inline elements are text.
     beginnings = marked_beginnings(root)
     left_out, reader = settle(root, name), BlockReader(beginnings)
@@ -103,7 +103,15 @@ def _read(data: bytes, name: str, _: frozenset[str]) -> FileContent:
 
 def _units(root: etree._Element, left_out: Counter[str]) -> Iterator[tuple[etree._Element, _Around]]:
     """Yield the sections and appendices in file order; what is in none of them is counted."""
-    around = _Around().entered(root)
+    around = _Around()
+    # A granule says which part it was taken from.
+    for parent in root.iterfind("FDSYS/ANCESTORS/PARENT"):
+        stated = parent.get("HEADING", "")
+        if number := _PART.match(stated):
+            around = _Around(number[1], f"{stated}—{label_of(parent)}")
+        elif _SUBPART.match(stated):
+            around = around._replace(subpart=f"{stated}—{label_of(parent)}")
+    around = around.entered(root)
     # A unit that is the whole file needs a place beside it for what it swallowed.
     if root.tag in UNITS:
         whole = etree.Element("CFRGRANULE")
@@ -174,7 +182,7 @@ def _document(
     if kind == "appendix":
         # An appendix that does not name its part gets it.
         names_part = re.search(rf"\bpart-{re.escape(around.part)}(?![\w.])", slug, re.I)
-        slug = (slug if names_part else _NO_ID.sub("-", f"{around.part}-{slug}")).lower().strip("-")
+        slug = (slug if names_part else f"{around.part}-{slug}").lower().strip("-")
     family = free_id(f"cfr:{its.title}-{slug}", used)
     part = around.part or number.partition(".")[0]
     text, sections = body(kind, "; ".join(around.headings), line, blocks)
@@ -210,7 +218,8 @@ def _appendix_name(unit: etree._Element, line: str) -> tuple[str, str]:
 
 def _unsigned(name: str) -> str:
     """Return a name without the sign of a section before it."""
-    return _SIGN.sub("", name)
+    sign = _SIGN.match(name)
+    return name[sign.end() :] if sign else name
 
 
 def _title(name: str, part: str, headings: Sequence[str], heading: str, title: str) -> str:
@@ -233,7 +242,7 @@ def _read_uslm(data: bytes, name: str, root: etree._Element, title: str, number:
     """Return one section in USLM: the whole document and the sections in it, with levels that count from it."""
     walked = walk(data, name, frozenset(("section",)))
     its = Edition(title, annual_year(root, name), is_ecfr=False)
-    heading = next((plain_line(plain_text(child)) for child in root if local_name(child) == "heading"), "")
+    heading = next((visible(plain_text(child)) for child in root if local_name(child) == "heading"), "")
     part, family = number.partition(".")[0], f"cfr:{title}-{number}"
     line, _, rest = walked.text.partition("\n")
     sections, ends = [Section(Span(0, len(walked.text)), 1, "section", "")], list[int]()

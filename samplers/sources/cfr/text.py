@@ -6,6 +6,7 @@ top level apart.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -17,7 +18,7 @@ from runner.base.records import Section
 from samplers.formats.gpo.inline import line_of, n_visible, one_line
 from samplers.formats.headings import cut
 from samplers.formats.levels import ITALIC, NO_LEAD, ROMAN, Lead, Place, lead, places
-from samplers.formats.text_writer import Outline, plain_line, seen
+from samplers.formats.text_writer import Outline, on_one_line, seen
 
 HEADINGS = frozenset(("HD", "HED", "HD1", "HD2", "HD3", "HD4"))
 TITLES = frozenset(("SECTNO", "SUBJECT", "HEAD", "RESERVED"))
@@ -93,7 +94,7 @@ def _marked_beginning(paragraph: etree._Element) -> str:
         elif isinstance(tag, str):
             pieces.append(_inside(child))
         pieces.append(child.tail or "")
-    return plain_line("".join(pieces)) if ITALIC in pieces else ""
+    return visible(on_one_line("".join(pieces))) if ITALIC in pieces else ""
 
 
 def _inside(element: etree._Element) -> str:
@@ -101,9 +102,14 @@ def _inside(element: etree._Element) -> str:
     return (str(_string(element)) if len(element) else element.text) or ""
 
 
+def visible(line: str) -> str:
+    """Return a line in NFC without what cannot be seen."""
+    return unicodedata.normalize("NFC", " ".join(seen(line).split()))
+
+
 def label_of(element: etree._Element) -> str:
     """Return all text inside an element as a label."""
-    return plain_line(line_of(element))
+    return visible(line_of(element))
 
 
 class BlockReader:
@@ -134,7 +140,7 @@ class BlockReader:
         """Return a string of the file on one line, NFC, without what cannot be seen."""
         line = one_line(raw)
         self.left_out["soft hyphens and zero-width characters"] += len(line) - len(seen(line))
-        return plain_line(line)
+        return visible(line)
 
     def _line(self, element: etree._Element) -> str:
         return self._clean(_inside(element))
@@ -155,14 +161,29 @@ class BlockReader:
         return [Block("", line) for line in self._lines_of(element)]
 
     def _paragraph(self, element: etree._Element, is_appendix: bool) -> list[Block]:
-        """Return a paragraph, which may begin with designators or be a heading; one that holds tables is lines."""
-        lines = self._lines_of(element)
-        if len(lines) != 1:
-            return [Block("", line) for line in lines]
-        marked = self._beginnings.get(element, lines[0])
-        if is_appendix and _SET_AS_HEADING.fullmatch(marked):
-            return [Block("hd6", lines[0])]
-        return [Block("paragraph", lines[0], lead(marked, is_appendix))]
+        """Return a paragraph; footnotes inside come after it, tables and the like divide it."""
+        marked = self._beginnings.get(element)
+        blocks: list[Block] = []
+        notes: list[Block] = []
+        pieces = [element.text or ""]
+        for child in element:
+            if child.tag not in _NESTED:
+                pieces.append(_inside(child))
+            elif child.tag == "FTNT":
+                notes += self._block(child, is_appendix)
+            else:
+                blocks += self._led("".join(pieces), marked, is_appendix)
+                blocks += self._block(child, is_appendix)
+                pieces, marked = [], None
+            pieces.append(child.tail or "")
+        return [*blocks, *self._led("".join(pieces), marked, is_appendix), *notes]
+
+    def _led(self, raw: str, marked: str | None, full_stops: bool) -> list[Block]:
+        """Return text that may begin with designators, or that is set as a heading."""
+        text = self._clean(raw)
+        if text and full_stops and marked and _SET_AS_HEADING.fullmatch(marked):
+            return [Block("hd6", text)]
+        return [Block("paragraph", text, lead(marked or text, full_stops))] if text else []
 
     def _lines(self, element: etree._Element) -> list[str]:
         """Return the lines inside an element; a heading with a colon ("Source:") shares the line of what it heads."""

@@ -83,18 +83,24 @@ def _title_start(text: str, position: int, start: int, end: int) -> int:
 
 
 def _runs(text: str, position: int, end: int) -> Iterator[Table]:
-    """Yield the lines of blocks between two blank lines from the first leader to the last."""
+    """Yield blocks between two blank lines that hold a leader: from the label before its first one to its last one."""
     while (leader := text.find(_LEADER, position, end)) >= 0:
         blank = text.rfind("\n\n", position, leader)
         start = blank + 2 if blank >= 0 else position
         stop = text.find("\n\n", leader, end)
         position = end if stop < 0 else stop
         lines = text[start:position].split("\n")
-        with_leader = [index for index, line in enumerate(lines) if _LEADER in line or _SHORT_LEADER.search(line)]
+        with_leader = [index for index, line in enumerate(lines) if _has_leader(line)]
         first, last = with_leader[0], with_leader[-1] + 1
+        while first and lines[first - 1].endswith(("--", ":")):
+            first -= 1
         start += sum(len(line) + 1 for line in lines[:first])
         lines = lines[first:last]
         yield Table(start, start + sum(len(line) + 1 for line in lines) - 1, "", _rows(lines))
+
+
+def _has_leader(line: str) -> bool:
+    return ".." in line and (_LEADER in line or _SHORT_LEADER.search(line.rstrip(" ")) is not None)
 
 
 def _rows(lines: Sequence[str]) -> list[str]:

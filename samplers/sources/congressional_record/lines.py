@@ -61,10 +61,10 @@ _TURN = re.compile(
 )
 """A full stop ends the name, or what was printed for it before "Mr. Speaker"."""
 _INITIALS = frozenset("MDSRTPCKQ")
-INTRODUCES = re.compile(
+_INTRODUCES = re.compile(
     rf"By (?:Mr|Ms|Mrs|Miss|Dr)\.? {_NAME}(?: {_NAME}){{0,3}}(?: of [A-Z][\w ]{{1,40}})?(?: \((?:for|by) |:)"
 )
-"""Who brings in the bill that follows ("By Mr. BIDEN (for himself and Mr. Hale):"); no speech before it holds it."""
+"""Who brings in the bill that follows; it belongs to no speech before it."""
 _CAPITALS = re.compile(r"[^\W\d_a-z]{2}")
 
 
@@ -154,3 +154,8 @@ def speaker(paragraph: str) -> str:
         return ""
     is_plain = turn["officer"] and not _CAPITALS.search(turn["officer"])
     return "" if is_plain and not paragraph.startswith(". ", turn.end("speaker")) else turn["speaker"]
+
+
+def introduces(paragraph: str) -> bool:
+    """Return whether a paragraph says who brings in the bill after it ("By Mr. BIDEN (for himself and Mr. Hale):")."""
+    return _INTRODUCES.match(paragraph) is not None

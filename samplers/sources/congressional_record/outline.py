@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from samplers.formats.text_writer import Outline
-from samplers.sources.congressional_record.lines import BULLET, INTRODUCES, Line
+from samplers.sources.congressional_record.lines import BULLET, Line, introduces
 
 _TOPIC, _TURN, _INSERT = 1, 2, 3
 _DIVISIONS = {"DIVISION": 4, "TITLE": 5, "SUBTITLE": 6, "CHAPTER": 7, "PART": 7, "SECTION": 8}
@@ -110,7 +110,7 @@ class _Page:
         if is_statement or is_over:
             self.left_out["bullets"] += is_statement + is_over
         text = text.strip()
-        if self.speaks and INTRODUCES.match(text):
+        if self.speaks and introduces(text):
             self.outline.close(_TURN)
         if text and line.kind == "turn":
             self._begin("inserted statement" if is_statement else "turn", _TURN, line.speaker, line)

@@ -9,10 +9,10 @@ from itertools import takewhile
 from lxml import etree
 
 from runner.base.errors import DocumentError
-from runner.base.records import Document
+from runner.base.records import Document, Section
 from samplers.formats.gpo.inline import line_of, n_visible, settle, take_out
 from samplers.formats.headings import TITLE_LENGTH, cut
-from samplers.formats.safe_xml import parse
+from samplers.formats.safe_xml import local_name, parse
 from samplers.formats.stated import bucket, stem_of
 from samplers.source_format import FileContent, SourceFormat
 from samplers.sources.federal_register.text import ANNOUNCED, FederalRegisterText
@@ -55,7 +55,9 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     A file whose name is a document number and a suffix ("2013-16962-2.xml", a part of a long document) keeps the
     suffix in the id; all parts are one family.
     """
-    root = parse(data, name, ("FEDREG", *DOCUMENTS))
+    root = parse(data, name)
+    if root.tag not in ("FEDREG", *DOCUMENTS):
+        raise DocumentError(name, f"the root element is <{local_name(root)[:30]}>, which this source does not have")
     is_issue = root.tag == "FEDREG"
     # What eRegs put into some files for its own parser is no text.
     left_out = Counter({"eRegs instructions": sum(map(n_visible, root.iter("EREGS_INSTRUCTIONS")))})
@@ -69,19 +71,22 @@ def _read(data: bytes, name: str, options: frozenset[str]) -> FileContent:
     documents: dict[str, Document] = {}
     supplied = 0
     for element in [e for e in root.iter(*DOCUMENTS) if next(e.iterancestors(*DOCUMENTS), None) is None]:
-        is_wanted = element.tag != "NOTICE" or WITH_NOTICES in options
-        # A document without a number, or with that of another one, has an id from the file's name.
-        spare = f"{stem}-{len(documents) + 1}" if is_issue else stem
-        gpo = FederalRegisterText()
-        document = _document(element, gpo, issued[0] if issued else "", stem, spare) if is_wanted else None
-        if document:
+        if element.tag == "NOTICE" and WITH_NOTICES not in options:
+            reason = "notices"
+        else:
+            gpo = FederalRegisterText()
+            text, sections = gpo.written(element)
+            reason = "" if text else "documents without text"
+        if not reason:
             left_out.update(gpo.left_out)
             supplied += gpo.writer.supplied
+            # A document without a number, or with that of another one, has an id from the file's name.
+            spare = f"{stem}-{len(documents) + 1}" if is_issue else stem
+            document = _document(element, text, sections, issued[0] if issued else "", stem, spare)
             if document.doc_id in documents:
                 document = replace(document, doc_id=spare)
             documents[document.doc_id] = document
-        elif is_issue or not is_wanted:
-            reason = "documents without text" if is_wanted else "notices"
+        elif is_issue or reason == "notices":
             left_out[reason] += n_visible(element)
             skipped[reason] += 1
         else:
@@ -99,11 +104,10 @@ FORMAT = SourceFormat(
 )
 
 
-def _document(element: etree._Element, gpo: FederalRegisterText, issued: str, stem: str, spare: str) -> Document | None:
-    """Return the document of a settled RULE, PRORULE, NOTICE or PRESDOCU, written by `gpo`; None for one without text.
-
-    `issued` is the year of the issue, "" if none is known.
-    """
+def _document(
+    element: etree._Element, text: str, sections: tuple[Section, ...], issued: str, stem: str, spare: str
+) -> Document:
+    """Return the document of a settled RULE, PRORULE, NOTICE or PRESDOCU in an issue of a year, "" if none is known."""
     is_presidential = element.tag == "PRESDOCU"
     stratum, name = TYPES[next((child.tag for child in element if child.tag in TYPES), element.tag)]
     filing = " ".join(map(line_of, element.iter("FRDOC", "FILED")))
@@ -131,9 +135,6 @@ def _document(element: etree._Element, gpo: FederalRegisterText, issued: str, st
     family = f"FR-{number}" if number else spare
     is_part = number and re.fullmatch(rf"{re.escape(number)}-\w{{1,8}}", stem)
     year = issued or _year_of(number, filing) or "unknown"
-    text, sections = gpo.written(element)
-    if not text:
-        return None
     return Document(
         doc_id=f"FR-{stem}" if is_part else family,
         text=text,

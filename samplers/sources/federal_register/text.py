@@ -9,13 +9,13 @@ instruction with the heading that announces it ("§ 39.13 [Amended]") and what i
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from lxml import etree
 
 from runner.base.records import Section
 from samplers.formats.gpo.inline import line_of, runs_of, text_of
-from samplers.formats.gpo.text import GpoText, Handler, lead_of, own_heading
+from samplers.formats.gpo.text import GpoText, Handler, lead_of
 
 PREAMBLE: Mapping[str, str] = {
     "AGY": "agency",
@@ -68,21 +68,21 @@ class FederalRegisterText(GpoText):
         super().__init__()
         self.handlers.update(
             {
-                **{tag: self._as_part(kind, _label_of, runs_in=True) for tag, kind in PREAMBLE.items()},
+                **{tag: self._preamble_block(kind) for tag, kind in PREAMBLE.items()},
                 **dict.fromkeys(_FLAT, self._division),
                 **dict.fromkeys(("FRDOC", "FILED"), self.leave_out("filing lines")),
-                "SIG": self._as_part("signature", lambda _: "", ends_headings=True),
+                "SIG": lambda element, _: self._whole("signature", element, ""),
                 "BILCOD": self.leave_out("billing codes"),
                 "TITLE3": self.leave_out("running heads"),
                 "PRES": self._president,
-                "LSTSUB": self._as_part("subjects", _label_of, ends_headings=True),
+                "LSTSUB": lambda element, _: self._whole("subjects", element, _label_of(element)),
                 "REGTEXT": self._regulatory_text,
                 "AMDPAR": self._instruction,
                 ANNOUNCED: self._announced,
-                "SECTION": self._as_part("section", _citation_of),
+                "SECTION": self._section,
                 "SECTNO": self._section_number,
                 "SUBJECT": self._section_subject,
-                "APPENDIX": self._as_part("appendix", _label_of),
+                "APPENDIX": self._appendix,
             }
         )
 
@@ -107,25 +107,26 @@ class FederalRegisterText(GpoText):
             return
         if parent is not None and parent.tag == "SUPLINF":
             if source == "HED" and element is lead_of(parent):
-                self.open_heading("supplementary", _SUPPLEMENTARY, _label_of(parent))
+                self.open_heading("supplementary", _SUPPLEMENTARY, _name(element))
                 self.line(element, level)
                 return
-            if source == "HD1" and self._scope.headings and self._scope.headings[0][0] < _SUPPLEMENTARY:
+            if source == "HD1" and 0 < self.outermost_rank < _SUPPLEMENTARY:
                 self.close_headings()
         super().heading(element, level)
 
-    def _as_part(
-        self, kind: str, label: Callable[[etree._Element], str], *, runs_in: bool = False, ends_headings: bool = False
-    ) -> Handler:
-        """Return a handler that writes an element as one part, and may end all headings before it."""
-
+    def _preamble_block(self, kind: str) -> Handler:
         def handler(element: etree._Element, level: int) -> None:
-            level = self.close_headings() if ends_headings else level
-            with self.part(kind, level + 1, label(element)):
-                own_heading(element, runs_in=runs_in)
-                self.inside(element, level + 1)
+            heading = lead_of(element)
+            with self.part(kind, level + 1, "" if heading is None else _name(heading)):
+                self.inside(element, level + 1, lead=" ")
 
         return handler
+
+    def _whole(self, kind: str, element: etree._Element, label: str) -> None:
+        """Write an element that ends all headings before it as one part."""
+        level = self.close_headings() + 1
+        with self.part(kind, level, label):
+            self.inside(element, level, lead="\n")
 
     def _regulatory_text(self, element: etree._Element, _: int) -> None:
         """Write amendments of a part of the CFR; those of one part that follow each other are one part of the text."""
@@ -146,17 +147,16 @@ class FederalRegisterText(GpoText):
         """
         kind, label = element.tag.lower(), _label_of(element)
         before, parent = element.getprevious(), element.getparent()
-        own_heading(element)
         # A container of what stands in it, a line of what REGTEXT is about, or a heading of what follows.
         if any(child.tag in _HOLDERS for child in element):
             with self.part(kind, level + 1, label):
-                self.inside(element, level + 1)
+                self.inside(element, level + 1, lead="\n")
         elif kind != "subpart" and parent is not None and parent.tag == "REGTEXT":
-            self.inside(element, level)
+            self.inside(element, level, lead="\n")
         else:
             is_added = kind == "subpart" and before is not None and before.tag == "AMDPAR"
             rank = _NEW_SUBPART if is_added else _FLAT[element.tag]
-            self.inside(element, self.open_heading(kind, rank, label))
+            self.inside(element, self.open_heading(kind, rank, label), lead="\n")
 
     def _instruction(self, element: etree._Element, level: int) -> None:
         """Open the part of an amendatory instruction, with the heading that announces what it amends.
@@ -182,6 +182,10 @@ class FederalRegisterText(GpoText):
         if following is None or following.tag != "AMDPAR":
             self.inside(element, level)
 
+    def _section(self, element: etree._Element, level: int) -> None:
+        with self.part("section", level + 1, _citation_of(element)):
+            self.inside(element, level + 1)
+
     def _section_number(self, element: etree._Element, level: int) -> None:
         self.line(element, level)
         following = element.getnext()
@@ -193,6 +197,10 @@ class FederalRegisterText(GpoText):
         self.writer.separate(" ")
         self.words(element, level)
         self.writer.separate("\n")
+
+    def _appendix(self, element: etree._Element, level: int) -> None:
+        with self.part("appendix", level + 1, _label_of(element)):
+            self.inside(element, level + 1, lead="\n")
 
     def _president(self, element: etree._Element, level: int) -> None:
         if line_of(element) == "The President":
@@ -213,6 +221,10 @@ class FederalRegisterText(GpoText):
             heading = emphasised[1] if len(emphasised) > 1 and runs[2].strip(" .") == "" else ""
             level = self.open_heading("section", _ORDER_SECTION, ". ".join(filter(None, (number[1], heading))))
         self.line(element, level)
+
+
+def _name(heading: etree._Element) -> str:
+    return line_of(heading).rstrip(": ")
 
 
 def _citation_of(section: etree._Element) -> str:
@@ -243,4 +255,4 @@ def _amended_by(instruction: etree._Element) -> str:
 
 def _label_of(element: etree._Element) -> str:
     heading = lead_of(element)
-    return "" if heading is None else line_of(heading).rstrip(": ")
+    return "" if heading is None else line_of(heading)
