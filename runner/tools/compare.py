@@ -52,7 +52,7 @@ TOO_FEW = 5
 FEW = 10
 """Queries below which labels by the bootstrap's interval err in 12 % of cases (5 queries) to all (1)."""
 
-MOST_BASELINES = 250
+MOST_BASELINES, MOST_QUERIES = 250, 100_000
 """Published means for which a bootstrap interval of all at once still ends within its resamples."""
 
 NDCG = "ndcg@10"
@@ -102,8 +102,8 @@ class _Means(FrozenModel):
 class _RunFile(_Means):
     """A run of ruflo's form."""
 
-    per_query: Annotated[list[_Query], Field(min_length=1, alias="perQuery")]
-    dataset: str = ""
+    per_query: Annotated[list[_Query], Field(min_length=1, max_length=MOST_QUERIES, alias="perQuery")]
+    dataset: object = ""
 
 
 def read_scores(path: Path, cell: str | None = None) -> QueryScores:
@@ -114,7 +114,7 @@ def read_scores(path: Path, cell: str | None = None) -> QueryScores:
     """
     where = display(path)
     document = _read_json(held(path), where)
-    if isinstance(document, dict) and "cells" in document:
+    if isinstance(document, dict) and "cells" in document and "perQuery" not in document:
         verified(path)
         return scores_of_cell(checked(Results, document, where), cell, where)
     if cell is not None:
@@ -124,7 +124,8 @@ def read_scores(path: Path, cell: str | None = None) -> QueryScores:
     if len(values) < len(run.per_query):
         twice = Counter(row.qid for row in run.per_query).most_common(1)[0][0]
         raise InputError(f"{where}: query {twice!r} occurs twice. Keep one of them.")
-    return QueryScores(where, NDCG, values, run.baselines, dataset=run.dataset)
+    dataset = run.dataset if isinstance(run.dataset, str) else ""
+    return QueryScores(where, NDCG, values, run.baselines, dataset=dataset)
 
 
 def read_baselines(path: Path) -> dict[str, float]:

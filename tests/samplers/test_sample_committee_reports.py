@@ -158,3 +158,25 @@ def test_dividing_loses_no_word() -> None:
     printed = " ".join(" ".join(each.text for each in divided).split())
     assert printed.endswith(" ".join(body.split()))
     assert all(len(each.text) < LONGEST for each in divided)
+
+
+def test_a_heading_without_words_before_a_larger_one_ends_the_part_before() -> None:
+    long = f"    {'Words. ' * (LONGEST // 12)}\n\n"
+    headings = ["TITLE I", "DEPARTMENT OF BRIDGES", "Office of the Surveyor", "TITLE II"]
+    body = "".join(f"{centred(heading)}\n\n{long if heading != headings[2] else ''}" for heading in headings)
+    divided = content(body).documents
+    assert [each.title.partition(": ")[2] for each in divided] == [
+        "A TITLE",
+        "TITLE I",
+        "DEPARTMENT OF BRIDGES",
+        "TITLE II",
+    ]
+    assert divided[2].text.endswith("Words.\n\nOffice of the Surveyor")
+    assert divided[3].text.startswith("TITLE II")
+
+
+def test_small_headings_of_the_introduction_are_titles_without_a_gap() -> None:
+    body = "".join(f"{centred(f'Overview {n}')}\n\n    {'Words. ' * (LONGEST // 20)}\n\n" for n in range(4))
+    assert [each.title.partition(": ")[2] for each in content(body).documents][1:] == [
+        f"Overview {n}" for n in range(4)
+    ]

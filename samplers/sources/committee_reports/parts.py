@@ -21,18 +21,24 @@ class Piece(NamedTuple):
     path: tuple[str, ...]
 
 
-def pieces(text: str, sections: Sequence[Section]) -> Iterator[Piece]:
-    """Yield the stretches of a report in order: all of it, unless it is long and has headings.
+def pieces(text: str, sections: Sequence[Section]) -> list[Piece]:
+    """Return the stretches of a report in order: all of it, unless it is long and has headings.
 
-    A heading without words of its own opens the stretch after it.
+    A heading without words of its own opens the stretch after it, or ends the one before if what follows stands higher.
     """
-    held = -1
+    found: list[Piece] = []
+    held: Piece | None = None
     for span, path in _divided(Span(0, len(text)), [part for part in sections if part.kind not in _INSIDE], ()):
-        start = span.start if held < 0 else held
+        start = span.start
+        if held is not None and (not found or path[: len(held.path) - 1] == held.path[:-1]):
+            start = held.span.start
+        elif held is not None:
+            found[-1] = Piece(Span(found[-1].span.start, held.span.end), found[-1].path)
         is_bare = " ".join(path).endswith(" ".join(text[span.start : span.end].split()))
-        held = start if is_bare and span.end < len(text) else -1
-        if held < 0:
-            yield Piece(Span(start, span.end), path)
+        held = Piece(Span(start, span.end), path) if is_bare and span.end < len(text) else None
+        if held is None:
+            found.append(Piece(Span(start, span.end), path))
+    return found
 
 
 def within(sections: Sequence[Section], span: Span) -> tuple[Section, ...]:

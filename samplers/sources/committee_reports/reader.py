@@ -85,11 +85,11 @@ def _documents(number: re.Match[str], cover: str, end: int, outline: Outline, na
         sort = "rule"
     # A part is titled by its headings, without numbers of titles; ids count the parts.
     report, sections = outline.text, outline.sections()
-    found = list(pieces(report, sections))
+    found = pieces(report, sections)
     for n, (span, path) in enumerate(found, 1):
         text = report[span.start : span.end].rstrip()
         parts = within(sections, Span(span.start, span.start + len(text)))
-        headings = [label for label in path if not _BARE.fullmatch(label)]
+        headings = [label for label in path if label and not _BARE.fullmatch(label)]
         if path and not headings:
             # Under the number of a title stands its name, as a heading that holds all the rest.
             headings = [part.label for part in parts[1:2] if part.span.end == len(text)] or list(path)
