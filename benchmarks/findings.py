@@ -19,7 +19,6 @@ from runner.base.schema import checked
 from runner.decide.roster import newest_locked
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.kinds import kind_of
-from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import Results
 from runner.score.pooling import Effect, SourceGains, effect_of
 
@@ -30,7 +29,7 @@ Picked = Callable[["Source"], str | None]
 
 
 class Contrast(NamedTuple):
-    """What is compared: the scores of one cell less those of another."""
+    """The scores of one cell less those of another."""
 
     name: str
     one: Picked
@@ -93,11 +92,9 @@ def group_of(one: AskedWording, kinds: Mapping[str, str]) -> str:
 
 
 def read_source(results: Path) -> Source:
-    """Return a version's results; of one from before there were wordings, none."""
+    """Return a version's results; one that asks in one wording alone has no scores here."""
     read = checked(Results, read_json(results), results)
-    rows = [QueryRow.model_validate(row) for row in read.queries]
-    kinds = {row.id: row.kind for row in rows}
-    texts = asked(rows)
+    kinds, texts = {row.id: row.kind for row in read.queries}, asked(read.queries)
     scores = {row.cell: np.array(row.by_wording["ndcg@10"], float) / SCORE_UNIT for row in read.cells if row.by_wording}
     return Source(read.plan.source, read.plan.baseline, scores, texts, [group_of(one, kinds) for one in texts])
 
@@ -122,6 +119,7 @@ def pooled(sources: Sequence[Source], contrast: Contrast, group: str) -> Effect 
     for source in sources:
         values = differences(source, contrast, group)
         if len(values) > 1:
+            # Where no query differs, the error is not 0: it would outweigh every other source.
             error = max(float(values.var(ddof=1)) / len(values), 1e-8)
             gain = np.array([values.mean()])
             given.append(SourceGains(source.name, (contrast.name,), ("sum",), gain, np.array([[error]]), len(values)))

@@ -175,12 +175,21 @@ def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> s
         return NOT_EVALUATED
     from chunkers.registry import uncut
 
-    words = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({decision.tier})"
+    words = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({standing_of(decision)})"
     rows = [row for row in _dense_rows(sibling) if uncut(parse_cell(row.cell).chunker) == source.structural_chunker]
     if not rows:
         return f"{words}; {source.structural_chunker} was not measured"
     best = max(rows, key=lambda row: row.differences["ndcg@10"].mean)
     return f"{words}; {best.cell} {best.differences['ndcg@10'].mean:+.4f} nDCG@10 to its baseline"
+
+
+def standing_of(decision: Decision) -> str:
+    """Return the chosen cell's standing; of a baseline, that of a tier of another cell too."""
+    if decision.chosen.standing != "the baseline":
+        return decision.chosen.standing
+    if decision.tier in ("baseline kept", "by policy"):
+        return decision.tier
+    return "the baseline; there was a candidate" if decision.tier == "candidate" else f"the baseline, {decision.tier}"
 
 
 def _observed_best(version: Version, decision: Decision | None) -> str:

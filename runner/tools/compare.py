@@ -52,7 +52,9 @@ TOO_FEW = 5
 FEW = 10
 """Queries below which labels by the bootstrap's interval err in 12 % of cases (5 queries) to all (1)."""
 
-MOST_BASELINES, MOST_QUERIES = 250, 100_000
+MOST_QUERIES = 100_000
+
+MOST_BASELINES = 250
 """Published means for which a bootstrap interval of all at once still ends within its resamples."""
 
 NDCG = "ndcg@10"

@@ -67,7 +67,7 @@ SOURCES = ("source_first_ten", "source_mrr")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation found: results.json, lists.json.bz2 and receipt.json."""
+    """The results, lists and receipt of an evaluation."""
 
     results: Results
     lists: RankedLists

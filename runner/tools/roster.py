@@ -8,9 +8,8 @@ from runner.base.places import DRIVER, WORKPLACE
 from runner.base.store import disk_errors
 from runner.base.terminal import table, terminal_width
 from runner.decide.policy import HARD_ABOVE
-from runner.decide.roster import NOT_BEGUN, Standing, next_to_evaluate
+from runner.decide.roster import NOT_BEGUN, Standing, next_to_evaluate, standing_of
 from runner.eval_set.catalog import ENCODERS, REFUSED
-from runner.eval_set.shapes.decision import Decision
 from runner.tools import markdown
 
 _HEAD = ("   source", "predicted best", "observed best", "version", "state", "live")
@@ -59,7 +58,7 @@ def data_row(standing: Standing) -> dict[str, JSON]:
         "recorded": standing.is_decided,
         "beside": standing.beside,
         "rehearsed": None if standing.rehearsed is None else standing.rehearsed.chosen.cell,
-        "rehearsed_standing": None if standing.rehearsed is None else _standing(standing.rehearsed),
+        "rehearsed_standing": None if standing.rehearsed is None else standing_of(standing.rehearsed),
         "live": standing.live,
         "decision": None if decision is None else decision.model_dump(),
         "decided_elsewhere": None
@@ -135,13 +134,6 @@ def _unmeasured(standings: Sequence[Standing]) -> str:
     )
 
 
-def _standing(decision: Decision) -> str:
-    """Return the chosen cell's standing: its tier, unless a baseline was taken and the tier is another cell's."""
-    if decision.chosen.standing != "the baseline" or decision.tier == "baseline kept":
-        return decision.tier
-    return "the baseline; there was a candidate" if decision.tier == "candidate" else f"the baseline, {decision.tier}"
-
-
 def cells(standing: Standing) -> tuple[str, ...]:
     """Return one source's cells, in the order of COLUMNS."""
     source, decision = standing.source, standing.decision
@@ -151,11 +143,11 @@ def cells(standing: Standing) -> tuple[str, ...]:
     waits = source.policy == "baseline" and decision is None
     if decision is not None:
         who = f"by {decision.decided_by}, {decision.decided_on}"
-        state += f", {who}" if decision.kind == "policy" else f" {who} ({decision.tier})"
+        state += f", {who}" if decision.kind == "policy" else f" {who} ({standing_of(decision)})"
     if standing.beside:
         state += f"; {standing.beside}"
     if (rehearsed := standing.rehearsed) is not None:
-        state += f"; rehearsed {rehearsed.decided_on}: `{rehearsed.chosen.cell}` ({_standing(rehearsed)})"
+        state += f"; rehearsed {rehearsed.decided_on}: `{rehearsed.chosen.cell}` ({standing_of(rehearsed)})"
     return (
         str(source.trigger_order or ""),
         source.name,

@@ -19,6 +19,7 @@ from runner.decide.roster import (
     reuse_of,
     sibling_result,
     standing,
+    standing_of,
 )
 from runner.eval_set import catalog, lock
 from runner.eval_set.catalog import SOURCES
@@ -351,3 +352,20 @@ def test_each_lock_is_verified_once(versions, adopt, monkeypatch):
     monkeypatch.setattr(lock, "verify_lock", lambda record: verified.append(record) or verify(record))
     roster.roster(versions)
     assert len(verified) == len(set(verified)) >= len(BY_POLICY)
+
+
+@pytest.mark.parametrize(
+    ("of_cell", "tier", "told"),
+    [
+        ("candidate", "confirmed by one model's grades", "candidate"),
+        ("the baseline", "baseline kept", "baseline kept"),
+        ("the baseline", "by policy", "by policy"),
+        ("the baseline", "candidate", "the baseline; there was a candidate"),
+        ("the baseline", "confirmed", "the baseline, confirmed"),
+    ],
+)
+def test_what_a_decision_tells_is_the_standing_of_the_chosen_cell(versions, adopt, of_cell, tier, told):
+    adopt("gao_reports")
+    decision = locked_decision(versions("gao_reports"))
+    chosen = decision.chosen.model_copy(update={"standing": of_cell})
+    assert standing_of(decision.model_copy(update={"chosen": chosen, "tier": tier})) == told
