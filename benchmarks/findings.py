@@ -1,13 +1,18 @@
-"""Print the tables of docs/findings.md: what one choice changes in nDCG@10, over all sources and by kind of question.
+"""Print the figures of docs/findings.md: what one choice changes in nDCG@10, over all sources and by kind of question.
+
+Also at which mix of questions another cell would be recommended, and what a million chunks weigh. `--figure FILE` draws
+the first as SVG.
 
 Each source says how its questions went under two cells; sources are pooled as `pooled` pools the gains of a kind of
 cell (docs/statistics.md). A source without a cell of a contrast, or without a question of a group, is left out of it.
 """
 
 import argparse
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from statistics import mean
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +24,8 @@ from runner.base.schema import checked
 from runner.decide.roster import newest_locked
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.kinds import kind_of
-from runner.eval_set.shapes.results import Results
+from runner.eval_set.shapes.results import Results, Turning
+from runner.report.drawings import axis_over
 from runner.score.pooling import Effect, SourceGains, effect_of
 
 ENCODER = "minilm-l6-v2"
@@ -44,6 +50,7 @@ class Source(NamedTuple):
     scores: Mapping[str, npt.NDArray[np.float64]]
     asked: Sequence[AskedWording]
     groups: Sequence[str]
+    turnings: Sequence[Turning]
 
     def chunkers(self) -> Iterator[tuple[str, str]]:
         """Yield the cells of the baseline's encoder, whole vectors alone, with their kinds."""
@@ -96,7 +103,9 @@ def read_source(results: Path) -> Source:
     read = checked(Results, read_json(results), results)
     kinds, texts = {row.id: row.kind for row in read.queries}, asked(read.queries)
     scores = {row.cell: np.array(row.by_wording["ndcg@10"], float) / SCORE_UNIT for row in read.cells if row.by_wording}
-    return Source(read.plan.source, read.plan.baseline, scores, texts, [group_of(one, kinds) for one in texts])
+    return Source(
+        read.plan.source, read.plan.baseline, scores, texts, [group_of(one, kinds) for one in texts], read.turnings
+    )
 
 
 def differences(source: Source, contrast: Contrast, group: str) -> npt.NDArray[np.float64]:
@@ -141,6 +150,95 @@ def lines(sources: Sequence[Source]) -> Iterator[str]:
         yield f"| {contrast.name} | " + " | ".join(signed(float(x.mean()), 3) if len(x) else "" for x in own) + " |"
 
 
+def turning_lines(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield for each source between which shares of a kind of question the recommendation stays."""
+    yield "| the recommendation stays | " + " | ".join(source.name for source in sources) + " |"
+    yield "|---" * (len(sources) + 1) + "|"
+    for what in ("citations", "plain wordings"):
+        found = [next((turn for turn in source.turnings if turn.what == what), None) for source in sources]
+        yield f"| with {what} | " + " | ".join(_stays(turn) for turn in found) + " |"
+
+
+def _stays(turn: Turning | None) -> str:
+    if turn is None:
+        return ""
+    low, high = (None if share is None else f"{100 * share:.0f} %" for share in (turn.below, turn.above))
+    kept = f"above {low}" if low else ""
+    kept += (" and " if low and high else "") + (f"below {high}" if high else "")
+    return f"{kept or 'at any share'} ({100 * turn.now:.0f} % now)"
+
+
+def weight_lines(records: Sequence[Path]) -> Iterator[str]:
+    """Yield what chunks of each kind of chunker weigh, as means over sources: tokens, and bytes of vectors."""
+    weights: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for record in records:
+        for path in sorted((record / "cells").glob("*.json")):
+            cell: dict[str, Any] = read_json(path)
+            if path.stem == "aa" or not (
+                cell["encoder"] and cell["cell"].startswith(f"{cell['encoder']['encoder']} x ")
+            ):
+                continue
+            n, chunker = cell["chunks"]["count"], cell["cell"].partition(" x ")[2]
+            told = chunker if chunker.startswith("fixed") else "cut structure" if "_256_" in chunker else "structure"
+            if cell["encoder"]["encoder"] == ENCODER:
+                weights[told].append((cell["truncation"]["tokens"] / n, 1 - cell["truncation"]["share"]))
+    yield "| a million chunks | million tokens | of them read |"
+    yield "|---|---|---|"
+    for told, values in weights.items():
+        tokens, read = (mean(column) for column in zip(*values, strict=True))
+        yield f"| {told} | {tokens:.0f} | {100 * read:.1f} % |"
+
+
+ROW, LEFT, PANEL, GAP = 30, 275, 165, 14
+"""Pixels: of a contrast, of the names, of a group, and between groups."""
+
+
+def drawing(sources: Sequence[Source]) -> str:
+    """Return an SVG of every contrast that three sources or more have, with its interval, a panel a group."""
+    groups = [group for group in GROUPS if group != "quote or attribution"]
+    rows = [(one.name, [pooled(sources, one, group) for group in groups]) for one in CONTRASTS]
+    rows = [(name, effects) for name, effects in rows if effects[0] is not None and effects[0].sources > 2]
+    axis = axis_over(end for _, effects in rows for one in effects if one for end in (one.low, one.high))
+    height, parts = ROW * len(rows) + 70, []
+    for column, group in enumerate(groups):
+        left = LEFT + column * (PANEL + GAP)
+        parts.append(
+            f'<text x="{left + PANEL / 2}" y="20" text-anchor="middle" font-weight="bold">{TITLES[group]}</text>'
+        )
+        for place, told in axis.ticks[1:]:
+            x = left + place * PANEL / 100
+            colour = "#888" if abs(float(told.replace("−", "-"))) < 1e-9 else "#e4e4e4"
+            parts.append(f'<path d="M{x:.1f} 30V{height - 30}" stroke="{colour}"/>')
+            parts.append(
+                f'<text x="{x:.1f}" y="{height - 14}" text-anchor="middle" fill="#555" font-size="10">{told}</text>'
+            )
+    for number, (name, effects) in enumerate(rows):
+        y = 30 + ROW * (number + 0.5)
+        parts.append(f'<text x="8" y="{y + 4:.0f}">{name}</text>')
+        for column, one in enumerate(effects):
+            if one is not None:
+                low, at, high = (
+                    LEFT + column * (PANEL + GAP) + PANEL * axis.at(end) / 100 for end in (one.low, one.mean, one.high)
+                )
+                colour = "#1f5fa8" if one.low > 0 else "#a8431f" if one.high < 0 else "#777"
+                parts.append(f'<path d="M{low:.1f} {y}H{high:.1f}" stroke="{colour}" stroke-width="2"/>')
+                parts.append(f'<circle cx="{at:.1f}" cy="{y}" r="4" fill="{colour}"/>')
+    width = LEFT + (PANEL + GAP) * len(groups)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+        ' font-family="sans-serif" font-size="12">'
+        f'<rect width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n'
+    )
+
+
+TITLES = {
+    "all": "all questions",
+    "citation": "citations",
+    "plain": "as people type",
+    "paraphrased": "a layman's words",
+}
+
+
 def _told(effect: Effect | None) -> str:
     if effect is None:
         return ""
@@ -150,9 +248,14 @@ def _told(effect: Effect | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", nargs="*", type=Path, help="results.json of a source; by default every rehearsal")
-    paths = parser.parse_args().results or newest_locked(rehearsal=True)
+    parser.add_argument("--figure", type=Path, help="draw the contrasts into this SVG")
+    options = parser.parse_args()
+    paths = options.results or newest_locked(rehearsal=True)
     sources = [source for path in paths if (source := read_source(path)).scores]
-    print("\n".join(lines(sources)))
+    if options.figure:
+        options.figure.write_text(drawing(sources), encoding="utf-8")
+    weights = weight_lines([path.parent for path in paths])
+    print("\n".join([*lines(sources), "", *turning_lines(sources), "", *weights]))
 
 
 if __name__ == "__main__":

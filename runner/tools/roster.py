@@ -81,8 +81,13 @@ def next_step(standings: Sequence[Standing]) -> tuple[dict[str, JSON], list[str]
 
 
 def write_data_status(standings: Sequence[Standing], *, check: bool) -> str:
-    """Write docs/data-status.md, or with `check` hold it to what it should be; return what was done."""
-    path, content = WORKPLACE / "docs" / "data-status.md", data_status_page(standings).encode()
+    """Write docs/data-status.md, or with `check` hold it to what it should be; return what was done.
+
+    What people wrote, from BY_HAND on, stays.
+    """
+    path = WORKPLACE / "docs" / "data-status.md"
+    _, *by_hand = path.read_text(encoding="utf-8").partition(BY_HAND) if path.exists() else ("",)
+    content = (data_status_page(standings) + "".join(by_hand)).encode()
     if not check:
         with disk_errors(path):
             write_atomic(path, content)
@@ -90,6 +95,9 @@ def write_data_status(standings: Sequence[Standing], *, check: bool) -> str:
         raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: sources --write.")
     return f"{path} is {'reproduced byte for byte' if check else 'written'}"
 
+
+BY_HAND = "\n## The specification\n"
+"""Where the part of docs/data-status.md begins that people write."""
 
 HEAD = """\
 # Data status
