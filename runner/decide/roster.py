@@ -169,16 +169,19 @@ def reuse_of(version: Version) -> Reuse | None:
 
 
 def sibling_result(source: SourceSpec, versions: Versions = newest_version, *, rehearsal: bool = False) -> str:
-    """Return what is known of a reused chunker in the evaluation or rehearsal of the sibling it was written for."""
-    newest = replace(versions(source.reuses), rehearsal=rehearsal)
-    sibling = version_in_force(newest) or newest
-    decision = locked_decision(sibling)
-    if decision is None:
+    """Return what is known of a reused chunker in the evaluation of the sibling that it was written for.
+
+    With `rehearsal` a sibling's rehearsal is told while it has no decision.
+    """
+    newest = versions(source.reuses)
+    views = [newest, replace(newest, rehearsal=True)] if rehearsal else [newest]
+    found = next((in_force for view in views if (in_force := _in_force(view)) is not None), None)
+    if found is None:
         return NOT_EVALUATED
     from chunkers.registry import uncut
 
-    name = f"{decision.source} v{decision.version}{' (rehearsal)' * rehearsal}"
-    words = f"{name}: chosen is {decision.chosen.cell} ({standing_of(decision)})"
+    sibling, decision = found
+    words = f"{sibling.name}: chosen is {decision.chosen.cell} ({standing_of(decision)})"
     rows = [row for row in _dense_rows(sibling) if uncut(parse_cell(row.cell).chunker) == source.structural_chunker]
     if not rows:
         return f"{words}; {source.structural_chunker} was not measured"

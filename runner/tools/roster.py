@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import IntegrityError
-from runner.base.places import DRIVER, WORKPLACE
+from runner.base.places import DRIVER, OWN_FILES, WORKPLACE
 from runner.base.store import disk_errors
 from runner.base.terminal import table, terminal_width
 from runner.decide.policy import HARD_ABOVE
@@ -81,13 +81,8 @@ def next_step(standings: Sequence[Standing]) -> tuple[dict[str, JSON], list[str]
 
 
 def write_data_status(standings: Sequence[Standing], *, check: bool) -> str:
-    """Write docs/data-status.md, or with `check` hold it to what it should be; return what was done.
-
-    What people wrote, from BY_HAND on, stays.
-    """
-    path = WORKPLACE / "docs" / "data-status.md"
-    _, *by_hand = path.read_text(encoding="utf-8").partition(BY_HAND) if path.exists() else ("",)
-    content = (data_status_page(standings) + "".join(by_hand)).encode()
+    """Write docs/data-status.md, or with `check` hold it to what it should be; return what was done."""
+    path, content = WORKPLACE / "docs" / "data-status.md", data_status_page(standings).encode()
     if not check:
         with disk_errors(path):
             write_atomic(path, content)
@@ -95,9 +90,6 @@ def write_data_status(standings: Sequence[Standing], *, check: bool) -> str:
         raise IntegrityError(f"{path} is not what the catalog and the eval sets make. Write it again: sources --write.")
     return f"{path} is {'reproduced byte for byte' if check else 'written'}"
 
-
-BY_HAND = "\n## The specification\n"
-"""Where the part of docs/data-status.md begins that people write."""
 
 HEAD = """\
 # Data status
@@ -124,9 +116,10 @@ def data_status_page(standings: Sequence[Standing]) -> str:
     name = following.source.name if following else "none, all are decided"
     rows = markdown.table(COLUMNS, ([cell.replace("|", "\\|") for cell in cells(each)] for each in standings))
     refused = "".join(f"- **{source}**: {why}.\n" for source, why in REFUSED.items())
+    specification = (OWN_FILES / "templates" / "specification.md").read_text(encoding="utf-8")
     return (
         f"{HEAD}{rows}\nNext to evaluate: {name}.\n\n{_unmeasured(standings)}{_notes(standings)}\n"
-        f"{_baseline()}\nNot evaluated:\n\n{refused}"
+        f"{_baseline()}\nNot evaluated:\n\n{refused}\n{specification}"
     )
 
 
