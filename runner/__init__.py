@@ -10,7 +10,7 @@ pyproject.toml holds the order, and each room's docstring says what it takes, re
 
 __all__ = ["Evaluation", "__version__", "cohens_d", "evaluate", "needed_n", "open_index"]
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name: str) -> object:

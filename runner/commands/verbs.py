@@ -296,8 +296,8 @@ GROUPS["Look closer"] = (
         --json   print every figure as JSON, with the digests of all inputs""",
         """Without FOLDER, the newest locked version of every source of the roster. Each cell's gain over its source's
         baseline is taken as what cells of its kind gain anywhere, and what is the source's and its own. It ends with
-        the prior that a new source's plan gets of them. Exit 3 if nothing is locked yet. docs/findings.md says what the
-        figures rest on.""",
+        the prior that a new source's plan gets of them. Exit 3 if nothing is locked yet. docs/statistics.md says what
+        the figures rest on.""",
     ),
     Verb(
         "replay",

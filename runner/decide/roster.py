@@ -159,23 +159,29 @@ NOT_EVALUATED = "not yet evaluated"
 """What a decision says of a sibling source without a decision."""
 
 
-def reuse_of(source: SourceSpec) -> Reuse | None:
+def reuse_of(version: Version) -> Reuse | None:
     """Return what a decision says of a structural chunker that was written for a sibling; None for the source's own."""
+    source = version.source
     if not source.reuses:
         return None
-    return Reuse(chunker=source.structural_chunker, source=source.reuses, result=sibling_result(source))
+    result = sibling_result(source, rehearsal=version.rehearsal)
+    return Reuse(chunker=source.structural_chunker, source=source.reuses, result=result)
 
 
-def sibling_result(source: SourceSpec, versions: Versions = newest_version) -> str:
-    """Return what is known of a reused chunker in the evaluation of the sibling that it was written for."""
+def sibling_result(source: SourceSpec, versions: Versions = newest_version, *, rehearsal: bool = False) -> str:
+    """Return what is known of a reused chunker in the evaluation of the sibling that it was written for.
+
+    With `rehearsal` a sibling's rehearsal is told while it has no decision.
+    """
     newest = versions(source.reuses)
-    sibling = version_in_force(newest) or newest
-    decision = locked_decision(sibling)
-    if decision is None:
+    views = [newest, replace(newest, rehearsal=True)] if rehearsal else [newest]
+    found = next((in_force for view in views if (in_force := _in_force(view)) is not None), None)
+    if found is None:
         return NOT_EVALUATED
     from chunkers.registry import uncut
 
-    words = f"{decision.source} v{decision.version}: chosen is {decision.chosen.cell} ({standing_of(decision)})"
+    sibling, decision = found
+    words = f"{sibling.name}: chosen is {decision.chosen.cell} ({standing_of(decision)})"
     rows = [row for row in _dense_rows(sibling) if uncut(parse_cell(row.cell).chunker) == source.structural_chunker]
     if not rows:
         return f"{words}; {source.structural_chunker} was not measured"

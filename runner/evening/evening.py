@@ -279,7 +279,7 @@ class Evening(Session):
             raise NegativeVerdict(f"{version.name}: {said}\n{following}\nresults: {version.record / PAGE}")
         if self.choice is None and needs_choice(results):
             raise self._stopped(choice(version, results))
-        return decide(results, results_sha256, self.choice, today=today(), reuse=reuse_of(version.source))
+        return decide(results, results_sha256, self.choice, today=today(), reuse=reuse_of(version))
 
     def _recorded(self) -> str:
         """Return the answer of a version that is decided; a missing lock is written.

@@ -1,6 +1,7 @@
 """A version held to its locks, and a decided record held against what its runs and labels make anew."""
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind
 from runner.eval_set.version import Version, load_decision, load_receipt
 from runner.gate.gate import Gate
-from runner.report.results_page import page
+from runner.report.results_page import TEMPLATE_VERSION, page
 from runner.score.comparison import load_comparison
 
 
@@ -107,6 +108,10 @@ def remake(version: Version) -> str:
             made = files_of(scored, results_of(scored, plan, verified_preregistration(scored)))
     except (EvalError, ValueError) as error:
         raise IntegrityError(f"{version.record} cannot be made anew from its runs and labels: {error}") from error
+    left = ""
+    if _by_another_template(version.record / "results.html"):
+        del made["results.html"]
+        left = "; results.html is by another release's template, and was not made again"
     if wrong := differing(version, made):
         # Which fields moved tells a changed statistic from a changed run.
         now = json.loads(made["results.json"])
@@ -116,7 +121,15 @@ def remake(version: Version) -> str:
             f"{version.record}: runs and labels do not make {', '.join(wrong)}{which}. What is locked was not scored "
             f"from them by this release. {way_out(version.record)}"
         )
-    return f"{', '.join(made)} made anew byte for byte"
+    return f"{', '.join(made)} made anew byte for byte{left}"
+
+
+def _by_another_template(page_path: Path) -> bool:
+    """Whether a page says that it is by another template than today's; its bytes are those of the lock all the same."""
+    if not page_path.is_file():
+        return False
+    named = re.search(rb", page template (\d+)\"", page_path.read_bytes()[:4_000])
+    return named is not None and int(named[1]) != TEMPLATE_VERSION
 
 
 @contextmanager

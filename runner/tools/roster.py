@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from runner.base.canonical import JSON, write_atomic
 from runner.base.errors import IntegrityError
-from runner.base.places import DRIVER, WORKPLACE
+from runner.base.places import DRIVER, OWN_FILES, WORKPLACE
 from runner.base.store import disk_errors
 from runner.base.terminal import table, terminal_width
 from runner.decide.policy import HARD_ABOVE
@@ -116,9 +116,10 @@ def data_status_page(standings: Sequence[Standing]) -> str:
     name = following.source.name if following else "none, all are decided"
     rows = markdown.table(COLUMNS, ([cell.replace("|", "\\|") for cell in cells(each)] for each in standings))
     refused = "".join(f"- **{source}**: {why}.\n" for source, why in REFUSED.items())
+    specification = (OWN_FILES / "templates" / "specification.md").read_text(encoding="utf-8")
     return (
         f"{HEAD}{rows}\nNext to evaluate: {name}.\n\n{_unmeasured(standings)}{_notes(standings)}\n"
-        f"{_baseline()}\nNot evaluated:\n\n{refused}"
+        f"{_baseline()}\nNot evaluated:\n\n{refused}\n{specification}"
     )
 
 

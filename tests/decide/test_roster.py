@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -205,7 +206,7 @@ def test_a_taken_over_chunker_is_named_in_the_plan_and_its_result_at_the_decisio
         text = new_plan_text(versions(name), rehearsal=rehearsal)
         assert f"is taken over from {sibling};" in text
         assert "reuse" not in yaml.safe_load(text)
-    assert reuse_of(SOURCES[name]).source == sibling
+    assert reuse_of(versions(name)).source == sibling
 
 
 def test_the_siblings_decision_is_told_where_there_is_one(versions, adopt):
@@ -217,14 +218,29 @@ def test_the_siblings_decision_is_told_where_there_is_one(versions, adopt):
     )
 
 
+def test_a_rehearsal_tells_its_siblings_rehearsal():
+    committed = newest_version("public_laws")
+    told = reuse_of(replace(committed, rehearsal=True)).result
+    assert told.startswith("us_code v1 (rehearsal): chosen is sum(bm25,mpnet-base-v2) x usc_uslm_section_256_v1")
+    assert "usc_uslm_section_256_v1 +" in told.partition("; ")[2]
+    assert reuse_of(committed).result == NOT_EVALUATED
+
+
+def test_a_rehearsal_tells_its_siblings_decision_where_there_is_one(versions, adopt):
+    adopt("gao_reports")
+    reusing = replace(SOURCES["public_laws"], reuses="gao_reports")
+    assert sibling_result(reusing, versions, rehearsal=True) == sibling_result(reusing, versions)
+
+
 def test_the_page_has_a_row_for_every_source_and_says_what_was_decided_elsewhere(versions):
-    said = data_status_page(roster.roster(versions))
+    said, _, specification = data_status_page(roster.roster(versions)).partition("## The specification")
     assert [line.split(" | ")[1] for line in said.split("\n") if line.startswith("| ") and "---" not in line] == [
         "source",
         *SUBSTRATE,
     ]
     assert "`mxbai-large-v1 x fixed_token_512_50`, nDCG@10 0.6911, without artefacts here" in said
     assert all(f"**{name}**" in said for name in catalog.REFUSED)
+    assert {f"t{number}" for number in range(1, 15)} <= set(re.findall(r"\bt\d+\b", specification))
 
 
 @pytest.mark.parametrize("name", BY_POLICY)

@@ -24,8 +24,11 @@ from tests.support.parsers import parser_of, runnable
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (CHECKOUT / "docs" / "eval-architecture.md").read_text(encoding="utf-8")
-ANEW = ("bills", "federal_register", "us_code", "hearing_transcripts")
-"""Sources that are asked and judged anew."""
+PRIORS = {
+    "prior.yaml": ("bills", "federal_register", "us_code", "hearing_transcripts"),
+    "prior-of-four.yaml": ("public_laws", "ecfr_and_cfr", "congressional_record", "committee_reports"),
+}
+"""Files of what other sources' rehearsals say, and the sources whose rehearsal plans have it."""
 
 FOREIGN_FLAGS = {
     "--files",
@@ -109,13 +112,13 @@ def test_every_committed_eval_set_keeps_to_the_schemas() -> None:
             assert problem is None, f"{path} as {name}: {problem.json_path} {problem.message}"
 
 
-def test_rehearsals_that_are_judged_anew_share_the_prior_of_one_file() -> None:
+@pytest.mark.parametrize("name", PRIORS)
+def test_rehearsals_have_the_prior_of_one_file(name: str) -> None:
     """It was made of other sources alone, and production plans have the catalog's."""
-    prior = Prior.model_validate(read_yaml(EVAL_SETS / "prior.yaml")["prior"])
+    prior = Prior.model_validate(read_yaml(EVAL_SETS / name)["prior"])
     plans = {path.parts[-4]: read_plan(path) for path in EVAL_SETS.glob("*/v1/rehearsal/plan.yaml")}
-    anew = {source for source, plan in plans.items() if plan.prior == prior}
-    assert anew == set(ANEW)
-    for source in anew:
+    assert {source for source, plan in plans.items() if plan.prior == prior} == set(PRIORS[name])
+    for source in PRIORS[name]:
         assert read_plan(EVAL_SETS / source / "v1" / "plan.yaml").prior.kinds == catalog.PRIOR
 
 
