@@ -13,7 +13,7 @@ INSTALL = "Install it by the command that the message has."
 
 
 class Step(NamedTuple):
-    """One step: how far it is, in words, the ways to bring it if it is not done, and whom or what that takes.
+    """One step: how far it is, in words, the ways to bring it if it is not done, and what that takes.
 
     `blocked` is what failed, or waits for the step before it; what was not looked at stays `open`.
     """
@@ -22,7 +22,7 @@ class Step(NamedTuple):
     state: Literal["done", "open", "blocked"]
     say: str
     ways: tuple[str, ...] = ()
-    needs: Literal["person", "money", "machine", ""] = ""
+    needs: Literal["machine", ""] = ""
 
 
 class Skipped(Exception):

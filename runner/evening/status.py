@@ -161,9 +161,7 @@ def _open(version: Version, run: str) -> Step:
         return Step("verdict", "open", "a collection is compared and never decided", (run,))
     if version.source.policy == "baseline" and plan is None:
         adopt = f"{DRIVER} choose {version.flags} baseline --by NAME"
-        return Step(
-            "choice", "open", "the baseline is to be adopted: the source has weak structure", (adopt,), "person"
-        )
+        return Step("choice", "open", "the baseline is to be adopted: the source has weak structure", (adopt,))
     # Documents, then queries: both a person brings, but for a trial, which takes the version's own.
     if not version.corpus_path.exists():
         if version.tried_from and version.tried_from.corpus_path.exists():
@@ -171,28 +169,28 @@ def _open(version: Version, run: str) -> Step:
         places = "a folder, a ZIP or the substrate's database"
         give = f"Give documents ({places}), one of:\n{run} --corpus-path FOLDER"
         give += f"\n{run} --live      from the publisher" if version.source.fields is None else ""
-        return Step("documents", "open", "documents to sample", (give,), "person")
+        return Step("documents", "open", "documents to sample", (give,))
     n_queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else None
     if n_queries is None or n_queries < MIN_QUERIES:
         return queries_step(version, run, n_queries)
     if plan is None:
-        return Step("cells", "open", "cells to embed and search", (run,), "machine")
+        return Step("cells", "open", "cells to embed and search", (run,))
     # Cells need the text of the documents, which is not in git.
     if absent := len(plan.cells) - len(current(version, plan.cells)):
         cells = f"{absent} of {len(plan.cells)} cells to embed and search"
         if version.embedded_corpus or archive_path(version).exists():
-            return Step("cells", "open", cells, (run,), "machine")
+            return Step("cells", "open", cells, (run,))
         fetch = f"{DRIVER} fetch {version.origin.flags} --again {display(version.corpus_path)} --to FOLDER"
         ways = [f"{run} --corpus-path FOLDER"]
         if version.source.fields is None:
             ways.insert(0, f"Get those that the manifest names, unless you have a folder with them:\n{fetch}")
-        return Step("cells", "open", f"{cells}; the documents are not on this machine", tuple(ways), "person")
+        return Step("cells", "open", f"{cells}; the documents are not on this machine", tuple(ways))
     # The whole pool is judged once before anything is read twice.
     pooled, labels = pooled_pairs(version, plan) or [], version_labels(version)
     if missing := unjudged(pooled, labels):
         if not (batches := waiting_files(version, missing)):
             waiting = f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written"
-            return Step("labels", "open", waiting, (run,), "machine")
+            return Step("labels", "open", waiting, (run,))
         return judging_step(version, len(pooled), missing, batches, run)
     if doubles := unread_doubles(version, labels):
         return second_reading_step(version, doubles, run)
@@ -206,8 +204,8 @@ def _open(version: Version, run: str) -> Step:
                 # Without its first words, which are also those of a line that determiners search for.
                 sentence = sentences.found(results).removeprefix("No decision: ")
                 page = f"Read the page: {DRIVER} view {version.viewed}"
-                return Step("verdict", "open", sentence, (page, sentences.next_step(results)), "person")
-    return Step("verdict", "open", "everything is there: scores and verdict", (run,), "machine")
+                return Step("verdict", "open", sentence, (page, sentences.next_step(results)))
+    return Step("verdict", "open", "everything is there: scores and verdict", (run,))
 
 
 def choice(version: Version, results: Results) -> Step:
@@ -222,7 +220,7 @@ def choice(version: Version, results: Results) -> Step:
         f"{choose} recommended      now {results.outcome.recommended}, by expected gain",
     )
     said = f"choose a cell: {count} ({'; '.join(names)}), or the baseline {results.plan.baseline}"
-    return Step("choice", "open", said, ways, "person")
+    return Step("choice", "open", said, ways)
 
 
 def doubts(version: Version) -> list[str]:

@@ -178,5 +178,4 @@ def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches
             f"Import what was judged: one line per pair, such as\n{example}\n{import_command(version, first)}",
             again,
         ),
-        "person",
     )

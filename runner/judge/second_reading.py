@@ -189,5 +189,4 @@ def second_reading_step(version: Version, files: Sequence[Path], again: str) -> 
             f"Import what was judged:\n{import_command(version, second, 'OTHER-NAME')}",
             again,
         ),
-        "person",
     )

@@ -78,7 +78,6 @@ def queries_step(version: Version, again: str, count: int | None = None) -> Step
             f"{DRIVER} queries add {flags} FILE",
             again,
         ),
-        "person",
     )
 
 

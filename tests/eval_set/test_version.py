@@ -22,12 +22,7 @@ from runner.eval_set.version import (
     to_read,
 )
 from tests.support.labels import label
-from tests.support.small_set import make_version, query_rows
-
-
-def edit_plan(version, *, rehearsal=False, **fields):
-    path = version.plan_path(rehearsal=rehearsal)
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **fields}))
+from tests.support.small_set import edit_plan, make_version, query_rows
 
 
 def edit_queries(version, rows):

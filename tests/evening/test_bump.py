@@ -35,7 +35,7 @@ from runner.report.summary import run_summary
 from runner.score.comparison import load_comparison
 from runner.score.gain_test import holm_bars
 from tests.support.evening_process import few_draws_in_plans, judged, run
-from tests.support.small_set import BILLS, fake_encoders, make_version, query_rows, write_plans
+from tests.support.small_set import BILLS, edit_plan, fake_encoders, make_version, query_rows, write_plans
 
 TODAY = "2026-03-01"
 NEW, BASELINE, STRUCTURAL, WORDS = (
@@ -45,11 +45,6 @@ NEW, BASELINE, STRUCTURAL, WORDS = (
     "bm25 x whole_doc",
 )
 CELLS = encoder_cells(NEW, BASELINE, "section_aware_bills_v1")
-
-
-def edit_plan(version, **changes):
-    path = version.plan_path(rehearsal=False)
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
 
 
 def decide_first(folder, chosen):
@@ -68,12 +63,6 @@ def decide_first(folder, chosen):
 def _decided(tmp_path_factory):
     """A folder whose v1 chose structural chunks, which words and meaning together can beat."""
     return decide_first(tmp_path_factory.mktemp("decided"), STRUCTURAL)
-
-
-@pytest.fixture(name="v1")
-def _v1(decided, tmp_path):
-    shutil.copytree(decided, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
 
 
 @pytest.fixture(name="v2")

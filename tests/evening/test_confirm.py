@@ -1,7 +1,5 @@
 """A version that confirms what the one before it chose: two judged lists, new queries, all of the error on one cell."""
 
-import shutil
-
 import pytest
 import yaml
 
@@ -21,7 +19,7 @@ from runner.evening.next_version import open_next
 from runner.evening.remake import verify_record
 from runner.retrieve.pool import pool
 from tests.support.evening_process import run
-from tests.support.small_set import begin, fake_encoders, make_version, query_rows, write_plans
+from tests.support.small_set import begin, edit_plan, fake_encoders, make_version, query_rows, write_plans
 
 BASELINE, CHOSEN, OTHER = (
     "minilm-l6-v2 x fixed_token_512_50",
@@ -44,12 +42,6 @@ def _decided(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(name="v1")
-def _v1(decided, tmp_path):
-    shutil.copytree(decided, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
-
-
 @pytest.fixture(name="v2")
 def _v2(v1, tmp_path):
     """The version that confirms it, without queries."""
@@ -60,11 +52,6 @@ def _v2(v1, tmp_path):
 def write_new_queries(version):
     rows = [{**row, "text": f"{row['text']} now"} for row in query_rows()]
     version.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": rows}))
-
-
-def edit_plan(edited, **changes):
-    path = edited.plan_path(rehearsal=False)
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
 
 
 def judged_pairs(version):

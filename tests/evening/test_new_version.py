@@ -49,13 +49,6 @@ def _decided(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(name="v1")
-def _v1(decided, tmp_path):
-    """The decided v1 in a folder of its own."""
-    shutil.copytree(decided, tmp_path, dirs_exist_ok=True)
-    return make_version(tmp_path)
-
-
 @pytest.fixture(name="second", scope="module")
 def _second(decided, tmp_path_factory):
     """A folder whose v1 is decided and whose v2, with a cell more and one query in other words, is decided too."""

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.gate.single_gold import MEASURES as GAINS
 from runner.gate.single_gold import four_null_gate
 
 NULLS = "ABCD"
@@ -377,8 +376,3 @@ def test_a_measure_is_a_known_name_and_a_cutoff_in_plain_digits(text):
     with pytest.raises(ValueError, match=r"'name@K'|unknown metric") as refusal:
         four_null_gate([["a"]], ["a"], [1], text, item_pool=POOL)
     assert "\x1b" not in str(refusal.value)
-
-
-def test_gains_fall_by_the_logarithm_of_the_rank_by_the_rank_or_not_at_all():
-    gains = {name: [gain(rank) for rank in (1, 2, 3)] for name, gain in GAINS.items()}
-    assert gains == {"ndcg": [1, 1 / math.log2(3), 1 / 2], "mrr": [1, 1 / 2, 1 / 3], "recall": [1, 1, 1]}

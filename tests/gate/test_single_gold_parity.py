@@ -4,11 +4,11 @@ import json
 import math
 
 import falsify_eval
-import numpy as np
 import pytest
 from falsify_eval.mcp_server import METRICS
 
 from runner.gate.single_gold import four_null_gate
+from tests.gate.test_single_gold import engine
 
 NULLS = "ABCD"
 KEYS = {"real_mean", "null_means", "deltas", "passes", "gate_passes", "tau", "n_trials", "warnings"}
@@ -83,23 +83,8 @@ def test_single_values_agree_but_where_a_reason_is_named(vectors):
     assert differences == len(OTHER_VALUE)
 
 
-def bench(n_queries, n_labels, n_pool, depth, share, seed):
-    """Skewed golds; the engine has the gold at a random place for about `share` of the queries."""
-    rng = np.random.default_rng(seed)
-    pool = [f"d{i}" for i in range(n_pool)]
-    weights = 1 / np.arange(1, n_labels + 1)
-    gold = [pool[i] for i in rng.choice(n_labels, n_queries, p=weights / weights.sum())]
-    rows = []
-    for label in gold:
-        row = [pool[i] for i in rng.choice(n_pool, depth, replace=False)]
-        if label not in row and rng.random() < share:
-            row[int(rng.integers(depth))] = label
-        rows.append(row)
-    return rows, gold, pool
-
-
 def test_the_result_has_their_keys_in_plain_types():
-    rows, gold, pool = bench(40, 8, 15, 6, 0.9, 2)
+    rows, gold, pool = engine(40, share=0.9, n_labels=8, n_pool=15, seed=2)
     for metric in ("ndcg@5", theirs("ndcg@5")):
         found = four_null_gate(rows, gold, [3] * 40, metric, item_pool=pool, k=5)
         assert found.keys() >= KEYS

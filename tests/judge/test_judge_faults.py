@@ -21,7 +21,7 @@ from tests.support import openai_chat_server as chat
 from tests.support.anthropic_server import AnthropicServer, served
 from tests.support.forked import processes
 from tests.support.judge_rows import grade_of, small_batches
-from tests.support.judging_process import DAY, KEY, MODEL, judge, judge_in
+from tests.support.judging_process import KEY, MODEL, judge, judge_in
 from tests.support.openai_chat_server import ChatServer
 from tests.support.small_set import make_version
 
@@ -83,22 +83,6 @@ def marks(version):
     """A word of each row's ask that no other has, by place in the order of the batches."""
     rows = [row for path in batch_files(version.judging) for row in read_batch(path)]
     return [ask.user.split("\n")[0].rsplit(" ", 1)[-1] for ask in asks_of(rows, "", "")]
-
-
-@pytest.fixture(name="server")
-def _server():
-    with served(AnthropicServer(grade=grade_of)) as server:
-        yield server
-
-
-@pytest.mark.parametrize("how", WAYS)
-def test_labels_through_the_api_are_those_of_file_answers_but_for_judge_fields(waiting, server, expected, how):
-    done = judge(waiting, how, server.url)
-    assert (done.pairs, done.requests) == (PAIRS, PAIRS)
-    assert len(server.batches) == (how == "batches"), "all pairs in one submission"
-    assert labels(waiting) == expected
-    made = load_labels(waiting.labels_path)
-    assert {(label.judge, label.model, label.judged_on) for label in made} == {(MODEL, MODEL, DAY)}
 
 
 MIX = [chat.prose, chat.off_schema, chat.refusal, chat.cut_off, chat.empty, chat.wrong_role]

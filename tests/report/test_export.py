@@ -8,7 +8,6 @@ from runner.base.errors import InputError
 from runner.base.records import SCORE_UNIT
 from runner.eval_set.given import given_queries
 from runner.eval_set.labels import load_labels
-from runner.eval_set.lock import write_lock
 from runner.eval_set.runs import packed
 from runner.eval_set.version import load_queries
 from runner.judge.answers import _csv_answers
@@ -142,15 +141,6 @@ def test_nothing_is_written_into_a_record(scored, tmp_path):
         code, said = exported(scored, place)
         assert (code, "only a run writes there" in said) == (2, True)
     assert not list(scored.folder.parent.rglob("*.csv"))
-
-
-def test_a_record_that_changed_since_its_lock_is_not_exported(scored, tmp_path):
-    (scored.record / "decision.json").write_bytes(b"{}")
-    write_lock(scored.record)
-    (scored.record / "results.json").write_bytes(b"{}")
-    code, said = exported(scored, tmp_path / "out")
-    assert (code, "results.json: changed" in said) == (4, True)
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("given", [["demo"], ["demo", "--output="]])

@@ -9,7 +9,6 @@ from runner.base.records import Document, Span
 from runner.eval_set.batches import Shown, make_row, read_batch, rebound, write_batches
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.labels import append_labels, load_labels
-from runner.eval_set.lock import write_lock
 from runner.eval_set.preregistration import preregister
 from runner.eval_set.version import load_queries
 from runner.judge.answers import Importer
@@ -117,19 +116,13 @@ def test_grades_are_called_what_the_prompt_calls_them_or_nothing():
     assert b"caption-of" not in bare.split(b"<body>")[1]
 
 
-def test_a_locked_file_that_changed_ends_a_page_with_4_and_a_results_page_is_not_written_over(version, batch, command):
+def test_a_results_page_is_not_written_over(version, batch, command):
     results = version.record / "results.html"
     results.write_text("<html>the page of the results</html>")
-    write_lock(version.record)
     code, out, said = command("labels", "page", f"--output={results}", str(batch))
     assert (code, out) == (2, "")
     assert "which is committed" in said
     assert results.read_text() == "<html>the page of the results</html>"
-    assert command("labels", "page", str(batch))[0] == 0
-    results.write_text("edited")
-    code, out, said = command("labels", "page", str(batch))
-    assert (code, out) == (4, "")
-    assert "results.html: changed" in said
 
 
 def test_a_batch_that_was_edited_or_is_of_another_version_is_refused(version, batch, tmp_path):

@@ -106,8 +106,6 @@ def test_a_sums_reading_list_has_the_evidence_first_then_other_chunks_in_rounds_
 
 # Properties of the sum of two rankings.
 
-SCORES = st.integers(-100_000, 100_000)
-
 
 @st.composite
 def rankings(draw, low=-100_000, high=99_999):

@@ -9,8 +9,6 @@ from samplers.source_format import FileContent
 from samplers.sources.cfr.reader import FORMAT
 from tests.support.corpora import assert_accounted, real_files, words_of
 
-FIXTURES = Path(__file__).parents[1] / "data" / "ecfr_and_cfr"
-
 
 def content(data: bytes | str, name: str = "CFR-2019-title91-vol1.xml") -> FileContent:
     return FORMAT.read(data.encode() if isinstance(data, str) else data, name, frozenset())

@@ -4,12 +4,11 @@ import pytest
 
 from runner.base.records import SCORE_UNIT
 from runner.decide.sample_size import error_for
-from runner.eval_set.kinds import near_copies
 from runner.score.gain_test import most_lost
 from tests.support.judge_cases import BASELINE, comparison_of, evening, plan
 
 WHOLE = "minilm-l6-v2 x section_aware_bills_v1"
-INT8, BIT, CUT = (f"minilm-l6-v2@{stored} x section_aware_bills_v1" for stored in ("int8", "bit", "256"))
+INT8, BIT = (f"minilm-l6-v2@{stored} x section_aware_bills_v1" for stored in ("int8", "bit"))
 OTHERS = ["cell-1 x whole_doc", "cell-2 x whole_doc"]
 
 
@@ -27,11 +26,6 @@ def _compared():
     cells = [base, gaining, swapped, gaining, *others]
     rankings = dict(zip([BASELINE, WHOLE, INT8, BIT, *OTHERS], cells, strict=True))
     return comparison_of(rankings, made.qrels, settings=plan(cells=list(rankings), baseline=BASELINE, first=[WHOLE]))
-
-
-def test_a_near_copy_stores_what_another_cell_keeps_whole():
-    assert near_copies([BASELINE, WHOLE, INT8, BIT, CUT, "bm25 x whole_doc", "trec:x"]) == {INT8: WHOLE, BIT: WHOLE}
-    assert near_copies([BASELINE, INT8]) == {}
 
 
 def test_the_family_is_the_same_with_and_without_near_copies(compared):

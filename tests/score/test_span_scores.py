@@ -85,13 +85,6 @@ def test_more_budget_never_finds_less_and_enough_of_it_finds_what_the_list_holds
     assert found[-1] == shared / sum(map(len, marked.values()))
 
 
-def test_a_relevant_document_without_a_mark_counts_neither_for_nor_against():
-    gold = {"a": (Span(0, 10),), "b": ()}
-    assert span_recall([chunk("b", 0, 500, 10), chunk("a", 0, 20, 10)], 1000, gold) == 1
-    assert span_recall([chunk("b", 0, 500, 10)], 1000, gold) == 0
-    assert span_recall([], 1000, gold) == 0
-
-
 def test_the_marks_are_those_of_the_scored_judgments_that_say_relevant():
     found = gold_spans(
         [

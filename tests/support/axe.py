@@ -7,9 +7,8 @@ from typing import Any
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 BEST_PRACTICE = ("best-practice",)
 
-_RUN = """([tags, only, without]) => axe.run(document, {
+_RUN = """([tags, only]) => axe.run(document, {
   runOnly: only.length ? {type: "rule", values: only} : {type: "tag", values: tags},
-  rules: Object.fromEntries(without.map((name) => [name, {enabled: false}])),
   resultTypes: ["violations"],
 })"""
 
@@ -25,16 +24,14 @@ def version(page: Any) -> str:
     return str(page.evaluate("axe.version"))
 
 
-def violations(
-    page: Any, tags: tuple[str, ...] = WCAG, *, only: tuple[str, ...] = (), without: tuple[str, ...] = ()
-) -> list[str]:
+def violations(page: Any, tags: tuple[str, ...] = WCAG, *, only: tuple[str, ...] = ()) -> list[str]:
     """One text a broken rule and place: impact, rule, element, what is wrong. None is left out for being minor.
 
-    `only` names rules in place of the tags, `without` leaves rules out: what a theme or a width cannot change need not
-    be looked at again. The engine is put into the page from outside, which neither its policy nor Trusted Types forbid.
+    `only` names rules in place of the tags: what a theme or a width cannot change need not be looked at again. The
+    engine is put into the page from outside, which neither its policy nor Trusted Types forbid.
     """
     _load(page)
-    found = page.evaluate(_RUN, [list(tags), list(only), list(without)])
+    found = page.evaluate(_RUN, [list(tags), list(only)])
     return [
         f"{rule['impact']}: {rule['id']} at {' '.join(map(str, node['target']))}: {node['failureSummary']}"
         for rule in found["violations"]

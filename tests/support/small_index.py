@@ -2,7 +2,7 @@
 
 import os
 import resource
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,8 +104,3 @@ def in_process(to: Path, n: int, window: int, largest_file: int = 0) -> None:
         fill(to, bills(n))
     except EvalError as error:
         os._exit(error.exit_code)
-
-
-def chunk_ids(to: Path) -> Sequence[int]:
-    connection = writing_connection(to)
-    return [row for (row,) in connection.execute(f"SELECT chunk_id FROM {SOURCE}_chunks ORDER BY 1")]

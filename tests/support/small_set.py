@@ -98,6 +98,12 @@ def write_plans(version: Version) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def edit_plan(version: Version, *, rehearsal: bool = False, **fields: object) -> None:
+    """Put these fields into a plan of the version."""
+    path = version.plan_path(rehearsal=rehearsal)
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **fields}))
+
+
 def few_draws(plan: str) -> str:
     """The plan's text with the fewest resamples and draws that still allow every verdict."""
     fewer = {"resamples: 10000": "resamples: 500", "draws: 100000": "draws: 1000", "draws: 2000": "draws: 200"}

@@ -14,7 +14,6 @@ from runner.tools.grade.grade import read_bench, read_pool
 from runner.tools.grade.sample_bench import mira_story, sample_bench, write_sample
 
 SEEDS = st.integers(0, 2**32 - 1)
-BLIND = ("constant", "popularity", "random", "marginal-matched", "source-prior")
 
 
 @given(seed=SEEDS)
