@@ -85,6 +85,7 @@ CONTRASTS = (
     Contrast("sum over cut structure, to vectors alone", _over(SUM, "cut"), _over(ENCODER, "cut")),
     Contrast("words, to vectors, over cut structure", _over("bm25", "cut"), _over(ENCODER, "cut")),
     Contrast("windows under their path, to windows", _over(ENCODER, PATH), _over(ENCODER, FIXED)),
+    Contrast("cut structure, to fixed windows", _over(ENCODER, "cut"), _over(ENCODER, FIXED)),
     Contrast("cut structure, to windows under their path", _over(ENCODER, "cut"), _over(ENCODER, PATH)),
     Contrast("cut structure, to uncut", _over(ENCODER, "cut"), _uncut),
     Contrast("sum over cut structure, to sum over paths", _over(SUM, "cut"), _over(SUM, PATH)),
@@ -145,12 +146,24 @@ def lines(sources: Sequence[Source]) -> Iterator[str]:
     for contrast in CONTRASTS:
         effects = [pooled(sources, contrast, group) for group in GROUPS]
         yield f"| {contrast.name} | " + " | ".join(_told(effect) for effect in effects) + " |"
+    for group in GROUPS:
+        yield ""
+        yield f"| {group}, by source | " + " | ".join(source.name for source in sources) + " |"
+        yield "|---" * (len(sources) + 1) + "|"
+        for contrast in CONTRASTS:
+            own = [differences(source, contrast, group) for source in sources]
+            yield f"| {contrast.name} | " + " | ".join(signed(float(x.mean()), 3) if len(x) else "" for x in own) + " |"
     yield ""
-    yield "| all questions, by source | " + " | ".join(source.name for source in sources) + " |"
+    yield "| brought by citations, quotes and speakers | " + " | ".join(source.name for source in sources) + " |"
     yield "|---" * (len(sources) + 1) + "|"
-    for contrast in CONTRASTS:
-        own = [differences(source, contrast, "all") for source in sources]
-        yield f"| {contrast.name} | " + " | ".join(signed(float(x.mean()), 3) if len(x) else "" for x in own) + " |"
+    shares = [f"{100 * _literal(source, CONTRASTS[1]):.0f} %" for source in sources]
+    yield f"| of {CONTRASTS[1].name} | " + " | ".join(shares) + " |"
+
+
+def _literal(source: Source, contrast: Contrast) -> float:
+    """Return which share of a contrast's gain the topics of one wording bring."""
+    everything, *parts = (differences(source, contrast, group).sum() for group in GROUPS[:3])
+    return float(sum(parts) / everything)
 
 
 def turning_lines(sources: Sequence[Source]) -> Iterator[str]:

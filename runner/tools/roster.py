@@ -116,7 +116,7 @@ def data_status_page(standings: Sequence[Standing]) -> str:
     name = following.source.name if following else "none, all are decided"
     rows = markdown.table(COLUMNS, ([cell.replace("|", "\\|") for cell in cells(each)] for each in standings))
     refused = "".join(f"- **{source}**: {why}.\n" for source, why in REFUSED.items())
-    specification = (OWN_FILES / "templates" / "specification.md").read_text(encoding="utf-8")
+    specification = (OWN_FILES / "templates" / "specification.md.j2").read_text(encoding="utf-8")
     return (
         f"{HEAD}{rows}\nNext to evaluate: {name}.\n\n{_unmeasured(standings)}{_notes(standings)}\n"
         f"{_baseline()}\nNot evaluated:\n\n{refused}\n{specification}"

@@ -39,6 +39,7 @@ FOREIGN_FLAGS = {
     "--n",
     "--minutes",
     "--only",
+    "--topic",
     "--default-prompt",
     "--no-deps",
     "--build-arg",
