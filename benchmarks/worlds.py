@@ -129,12 +129,11 @@ def all_rehearsals() -> World:
 def as_default(real: World) -> World:
     """Return a rehearsed source as a default plan has it: a sum and the structural chunks go first of CHALLENGERS.
 
-    The sum takes the differences of the rank fusion if the record has none, and no change of Recall@10; cells that
-    equal the baseline fill it up.
+    The sum has no change of Recall@10; cells that equal the baseline fill it up.
     """
-    summed = real.place(next(opening for opening in ("sum(", "rrf(", "hybrid") if real.has(opening)))
+    summed = real.place("sum(")
     rows = [summed, *(row for row in range(len(real.cells)) if row != summed)]
-    cells = [real.cells[row].replace("rrf(", "sum(") if row == summed else real.cells[row] for row in rows]
+    cells = [real.cells[row] for row in rows]
     recalls = np.vstack([level(real.recalls[rows[:1]]), real.recalls[rows[1:]]])
     missing = np.zeros((max(0, CHALLENGERS - len(rows)), real.gains.shape[1]))
     return real._replace(
@@ -147,9 +146,7 @@ def as_default(real: World) -> World:
 
 def _role(cell: str) -> str:
     model, _, chunker = cell.partition(" x ")
-    # Sources that are judged anew have sums, the others rank fusion.
-    model = "hybrid" if model.startswith(("sum(", "rrf(")) else model
-    common = ("fixed_token", "recursive", "whole_doc")
+    common = ("fixed_", "recursive", "whole_doc")
     return cell if chunker.startswith(common) else f"{model} x structural{'_256' if '_256_' in chunker else ''}"
 
 

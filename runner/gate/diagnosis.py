@@ -16,7 +16,7 @@ _NAMED = 5
 """Queries without a relevant document that are named."""
 
 _BLIND = 0.65
-"""Share of blind queries that is named: over real sets most engines have 0.2, a static table of words up to 0.58."""
+"""Share of blind queries that is named: over real sets engines have 0 to 0.4, a static table of words up to 0.58."""
 
 NOTHING_FOUND = (
     "no query gets a relevant document among its first ten: scores may be sorted worst first, or the index may hold "
