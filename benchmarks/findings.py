@@ -170,9 +170,10 @@ def turning_lines(sources: Sequence[Source]) -> Iterator[str]:
     """Yield for each source between which shares of a kind of question the recommendation stays."""
     yield "| the recommendation stays | " + " | ".join(source.name for source in sources) + " |"
     yield "|---" * (len(sources) + 1) + "|"
-    for what in ("citations", "plain wordings"):
+    # A turning of citations counts quotes and speakers with them.
+    for what, told in (("citations", "citations, quotes and speakers"), ("plain wordings", "plain wordings")):
         found = [next((turn for turn in source.turnings if turn.what == what), None) for source in sources]
-        yield f"| with {what} | " + " | ".join(_stays(turn) for turn in found) + " |"
+        yield f"| with {told} | " + " | ".join(_stays(turn) for turn in found) + " |"
 
 
 def _stays(turn: Turning | None) -> str:
