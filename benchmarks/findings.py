@@ -189,12 +189,11 @@ def weight_lines(sources: Sequence[Source]) -> Iterator[str]:
     """Yield the tokens of each kind of chunker's chunks, and the share that MiniLM reads, as means of sources."""
     weights: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for source in sources:
+        files = {file["cell"]: file for file in map(read_json, source.cells.glob("*.json"))}
         for cell, kind in source.chunkers():
-            file = next(each for each in map(read_json, source.cells.glob("*.json")) if each["cell"] == cell)
-            tokens, chunker = file["truncation"]["tokens"] / file["chunks"]["count"], cell.partition(" x ")[2]
-            weights[kind if kind.startswith("structural") else chunker].append(
-                (tokens, 1 - file["truncation"]["share"])
-            )
+            read, chunker = files[cell]["truncation"], cell.partition(" x ")[2]
+            tokens = read["tokens"] / files[cell]["chunks"]["count"]
+            weights[kind if kind.startswith("structural") else chunker].append((tokens, 1 - read["share"]))
     yield "| a million chunks | million tokens | of them read |"
     yield "|---|---|---|"
     for told, values in weights.items():

@@ -247,7 +247,7 @@ PRIOR: dict[Kind, Normal] = {
 
 By the method of `pooled` (runner/score/pooling.py) over ten sources: the eight rehearsals as they were before their
 queries were asked anew, against `minilm-l6-v2 x fixed_token_256_25`, and SciFact and NFCorpus in docs/matrix, against
-`minilm-l6-v2 x whole_doc`. Plans were frozen with these figures before the rehearsals of today gave others.
+`minilm-l6-v2 x whole_doc`. Plans were frozen with these figures before the present rehearsals gave others.
 """
 
 REFUSED: dict[str, str] = {

@@ -125,10 +125,9 @@ def remake(version: Version) -> str:
 
 
 def _by_another_template(page_path: Path) -> bool:
-    """Whether a page says that it is by another template than today's; its bytes are those of the lock all the same."""
-    if not page_path.is_file():
-        return False
-    named = re.search(rb", page template (\d+)\"", page_path.read_bytes()[:4_000])
+    """Return whether a page, whose bytes the lock holds, says that it is by another template than today's."""
+    head = page_path.read_bytes()[:4_000] if page_path.is_file() else b""
+    named = re.search(rb", page template (\d+)\"", head)
     return named is not None and int(named[1]) != TEMPLATE_VERSION
 
 

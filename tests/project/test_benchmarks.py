@@ -60,9 +60,11 @@ def test_make_bench_runs_every_benchmark_and_no_simulation() -> None:
     assert {path.name for path in benchmarks()} == {name for name in BENCHMARKS if not name.startswith("simulate")}
 
 
-def test_the_contrasts_in_the_findings_are_those_that_their_command_prints() -> None:
-    command = [sys.executable, str(FOLDER / "findings.py")]
+def test_the_contrasts_in_the_findings_are_those_that_their_command_prints_and_draws(tmp_path: Path) -> None:
+    drawn = tmp_path / "findings.svg"
+    command = [sys.executable, str(FOLDER / "findings.py"), "--figure", str(drawn)]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert drawn.read_bytes() == (CHECKOUT / "docs" / "findings.svg").read_bytes()
     printed = {
         name: cells for name, *cells in map(cells_of, done.stdout.splitlines()) if len(cells) == 5 and ", to " in name
     }
