@@ -284,32 +284,34 @@ def by_model(origin: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved document, its score (a multiple of 1e-5, of 1e-9 in fused and summed runs), its best chunk's span."""
+    """A retrieved document, its score (a multiple of 1e-5, of 1e-9 in fused and summed runs), its best chunk's span.
+
+    The record keeps the spans of a query's first EVIDENCE_DEPTH hits: of others that were read from it, it is None.
+    """
 
     doc_id: str
     score: float
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Half:
-    """What one arm of a sum has of a document: its place there, from 1, its value in [0, 1], and its best chunk's span.
-
-    The value is a multiple of 1e-9: the share of words that BM25 can give at most, or the room above the dense floor.
-    """
-
-    rank: int
-    value: float
-    span: Span
+    span: Span | None
 
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """A document that either arm of a sum has among its first RUN_DEPTH; None for an arm that lacks it."""
+    """A document that either arm of a sum has among its first RUN_DEPTH, with its evidence (see Hit).
+
+    `words` is the share of the most that BM25 could give, `meaning` the room above the dense floor: multiples of 1e-9
+    from 0 to 1, None for an arm that lacks the document.
+    """
 
     doc_id: str
-    words: Half | None
-    meaning: Half | None
+    words: float | None
+    meaning: float | None
+    span: Span | None
+
+    @property
+    def hit(self) -> Hit:
+        """The document as the sum has it: half of what both arms say, in whole steps of 1e-9."""
+        steps = sum(round(half * SCORE_UNIT) for half in (self.words, self.meaning) if half is not None)
+        return Hit(self.doc_id, steps // 2 / SCORE_UNIT, self.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +402,9 @@ def n_shared(left: Sequence[Span], right: Sequence[Span]) -> int:
 RUN_DEPTH = 100
 """Documents kept per query, after every chunk was considered."""
 
+EVIDENCE_DEPTH = 10
+"""Documents of a query whose best chunk the record keeps: those that a page shows."""
+
 READ_TOKENS = 8192
 """A reading list ends with the chunk that brings its tokens to this many."""
 
@@ -408,6 +413,12 @@ Reading = Mapping[str, tuple[ChunkHit, ...]]
 
 ArmLists = Mapping[str, tuple[Arms, ...]]
 """For every query of a sum, both arms' documents in the sum's order: the run has the first RUN_DEPTH of them."""
+
+
+def arms_run(cell: str, lists: ArmLists) -> Run:
+    """Return the run of a sum."""
+    return Run(cell, {query_id: tuple(arms.hit for arms in found[:RUN_DEPTH]) for query_id, found in lists.items()})
+
 
 Qrels = Mapping[str, Mapping[str, int]]
 """query_id -> doc_id -> grade."""

@@ -18,7 +18,7 @@ the plan's cells; one that is not there is not known, and the cell's own list st
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.base.errors import InputError
-from runner.base.records import ArmLists, HybridCell, Run, Span, merged, n_characters, n_shared, parse_cell
+from runner.base.records import ArmLists, Arms, HybridCell, Run, Span, merged, n_characters, n_shared, parse_cell
 from runner.eval_set.shapes.corpus import CorpusRow
 from runner.eval_set.shapes.lists import Cause
 
@@ -42,13 +42,8 @@ def joined(cell: str, runs: Mapping[str, Run], arms: Mapping[str, ArmLists]) -> 
     A re-ranking cell takes BM25's documents in another order: what BM25 had among its first ten is lost by it.
     """
     if cell in arms:
-        halves = [
-            {query_id: {each.doc_id: getattr(each, arm) for each in found} for query_id, found in arms[cell].items()}
-            for arm in ("words", "meaning")
-        ]
         return [
-            {query_id: {name: half.rank - 1 for name, half in found.items() if half} for query_id, found in one.items()}
-            for one in halves
+            {query_id: _ranks(found, half) for query_id, found in arms[cell].items()} for half in ("words", "meaning")
         ]
     try:
         parsed = parse_cell(cell)
@@ -60,6 +55,12 @@ def joined(cell: str, runs: Mapping[str, Run], arms: Mapping[str, ArmLists]) -> 
     if parsed.method == "rrf":
         names.append(f"{parsed.encoder} x {parsed.chunker}")
     return [runs[name].ranks for name in names if name in runs]
+
+
+def _ranks(found: Iterable[Arms], half: str) -> dict[str, int]:
+    """Return one arm's documents, each with its place; of equal values the greater id comes first."""
+    values = [(value, each.doc_id) for each in found if (value := getattr(each, half)) is not None]
+    return {doc_id: place for place, (_, doc_id) in enumerate(sorted(values, reverse=True))}
 
 
 def same_texts(corpus: Iterable[CorpusRow]) -> dict[str, str]:

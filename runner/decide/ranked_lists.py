@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from runner.base.records import ArmLists, Qrels, Run, Span
+from runner.base.records import ArmLists, Hit, Qrels, Run, Span
 from runner.base.schema import part
 from runner.decide.misses import Unread, cause, joined, same_texts
 from runner.eval_set.labels import scored
@@ -51,7 +51,7 @@ def ranked_lists(
         shown = [doc_id for doc_id in doc_ids if doc_id in numbers]
         places = {doc_id: place for place, doc_id in enumerate(shown)}
         hits = {
-            cell: [[places[hit.doc_id], hit.span.start, hit.span.end] for hit in run.hits[query_id][:depth]]
+            cell: [[places[hit.doc_id], *_ends(hit)] for hit in run.hits[query_id][:depth]]
             for cell, run in runs.items()
         }
         pairs = [
@@ -71,15 +71,17 @@ def ranked_lists(
                 if why:
                     missed.setdefault(cell, {}).setdefault(why, []).append(place)
         halves = {
-            cell: [
-                [half.value if half else 0.0 for half in (each.words, each.meaning)] for each in found[query_id][:depth]
-            ]
+            cell: [[each.words or 0.0, each.meaning or 0.0] for each in found[query_id][:depth]]
             for cell, found in arms.items()
         }
         queries.append(
             QueryLists(id=query_id, relevant=relevant, documents=pairs, hits=hits, missed=missed, halves=halves)
         )
     return RankedLists(depth=depth, texts=False, documents=documents, queries=queries)
+
+
+def _ends(hit: Hit) -> list[int]:
+    return [hit.span.start, hit.span.end] if hit.span else []
 
 
 def _readings(labels: Iterable[Label]) -> dict[tuple[str, str], list[Label]]:

@@ -20,7 +20,7 @@ from runner.decide.turning import turnings
 from runner.eval_set.collection import collection_facts
 from runner.eval_set.corpus import texts_to_show
 from runner.eval_set.labels import label_prefix, scored, version_labels
-from runner.eval_set.runs import packed, read_arms, read_reading, read_run
+from runner.eval_set.runs import has_arms, packed, read_arms, read_reading, read_run
 from runner.eval_set.shapes.corpus import CollectionFacts, CorpusRow
 from runner.eval_set.shapes.labels import Label
 from runner.eval_set.shapes.lists import RankedLists
@@ -72,9 +72,9 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     label_facts = _published_facts(version, comparison, facts) if facts else _label_facts(version, comparison, labels)
     texts = None if published else texts_to_show(version)
     arms = {
-        cell: read_arms(version.arms_path(cell), [one.id for one in comparison.asked])
-        for cell, facts in comparison.facts.items()
-        if facts.arms_sha256 is not None
+        cell: read_arms(version.run_path(cell), [one.id for one in comparison.asked])
+        for cell in comparison.facts
+        if has_arms(version.run_path(cell))
     }
     lists = _lists(comparison, documents, labels, arms, texts, beside_baseline(cells, plan))
     frozen = [] if published else [version.judge_path, version.preregistration_path]

@@ -26,7 +26,7 @@ from runner.eval_set.plan import plan_digest, read_plan
 from runner.eval_set.shapes.lock import Lock
 from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_decision
 
-_CELL_FILES = (*(("runs", f"{kind}.tsv.bz2") for kind in ("", ".chunks", ".arms")), ("cells", ".json"))
+_CELL_FILES = (*(("runs", f"{kind}.tsv.bz2") for kind in ("", ".chunks")), ("cells", ".json"))
 _FILES = (
     *("corpus.jsonl", "decision.json", "labels.jsonl", "lists.json.bz2", "opened.json", "plan.yaml"),
     *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
@@ -206,7 +206,6 @@ def _of_cell(holder: str, record: Path, provenance: JSON, cell: str) -> Iterator
     yield holder, _home(record) / "corpus.jsonl", _at(provenance, "corpus_sha256")
     yield holder, record / f"runs/{cell}.tsv.bz2", _at(provenance, "run_sha256")
     yield holder, record / f"runs/{cell}.chunks.tsv.bz2", _at(provenance, "chunk_run_sha256")
-    yield holder, record / f"runs/{cell}.arms.tsv.bz2", _at(provenance, "arms_sha256")
 
 
 def _of_results(holder: str, record: Path, results: JSON) -> Iterator[Claim]:

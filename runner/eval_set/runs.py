@@ -13,16 +13,26 @@ from typing import IO, TypeVar
 from runner.base.canonical import refuse_special
 from runner.base.errors import InputError
 from runner.base.given_files import numbered_lines, parsed
-from runner.base.records import READ_TOKENS, RUN_DEPTH, ArmLists, Arms, ChunkHit, Half, Hit, Reading, Run, Span
+from runner.base.records import (
+    EVIDENCE_DEPTH,
+    READ_TOKENS,
+    RUN_DEPTH,
+    ArmLists,
+    Arms,
+    ChunkHit,
+    Hit,
+    Reading,
+    Run,
+    Span,
+    arms_run,
+)
 from runner.base.schema import checked
 from runner.eval_set.door import held
 from runner.eval_set.shapes.lists import RankedLists
 
-RUN_HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend"
-ARMS_HEADER = "query_id\trank\tdoc_id" + "".join(
-    f"\t{arm}_{column}" for arm in ("words", "meaning") for column in ("rank", "value", "start", "end")
-)
-READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative"
+RUN_HEADER = "query_id\tdoc_id\tscore\tstart\tend"
+ARMS_HEADER = "query_id\tdoc_id\twords\tmeaning\tstart\tend"
+READING_HEADER = "query_id\tdoc_id\tstart\tend\tn_tokens"
 
 _PACKED = b"BZh"
 _LONGEST_LINE = 1 << 16
@@ -36,114 +46,136 @@ _Entry = TypeVar("_Entry")
 
 
 def run_bytes(run: Run) -> bytes:
-    """Return runs/<cell>.tsv.bz2: a header, then a line a hit, queries in the run's order, ranks from 1.
+    """Return runs/<cell>.tsv.bz2: a header, then a line a hit, queries in the run's order, the best hit first.
 
     Scores have 5 places, or 9 throughout a run whose scores need them (reciprocal ranks). A query without a hit has
-    no line. `read_run` gives the same run back.
+    no line. `read_run` gives the same run back, with the spans of a query's first EVIDENCE_DEPTH hits alone.
     """
     scores = [hit.score for hits in run.hits.values() for hit in hits]
     places = 5 if all(float(f"{score:.5f}") == score for score in scores) else 9
     lines = [RUN_HEADER]
     for query_id, hits in run.hits.items():
         lines += [
-            f"{query_id}\t{rank}\t{hit.doc_id}\t{hit.score:.{places}f}\t{hit.span.start}\t{hit.span.end}"
+            f"{query_id}\t{hit.doc_id}\t{hit.score:.{places}f}\t{_ends(rank, hit.span)}"
             for rank, hit in enumerate(hits, start=1)
         ]
     return _packed_lines(lines)
 
 
 def reading_bytes(reading: Reading) -> bytes:
-    """Return runs/<cell>.chunks.tsv.bz2: the chunks read down each ranking, with their tokens and the running sum."""
+    """Return runs/<cell>.chunks.tsv.bz2: the chunks read down each ranking, with their tokens."""
     lines = [READING_HEADER]
     for query_id, chunks in reading.items():
-        cumulative = 0
-        for rank, chunk in enumerate(chunks, start=1):
-            cumulative += chunk.n_tokens
-            location = f"{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}"
-            lines.append(f"{query_id}\t{rank}\t{location}\t{chunk.n_tokens}\t{cumulative}")
+        lines += [
+            f"{query_id}\t{chunk.doc_id}\t{chunk.span.start}\t{chunk.span.end}\t{chunk.n_tokens}" for chunk in chunks
+        ]
     return _packed_lines(lines)
 
 
 def arms_bytes(lists: ArmLists) -> bytes:
-    """Return runs/<cell>.arms.tsv.bz2: both arms' documents of a sum in its order; "-" for an arm that lacks one.
+    """Return runs/<cell>.tsv.bz2 of a sum: both arms' documents in its order; "-" for an arm that lacks one.
 
-    `read_arms` gives the same lists back.
+    `read_arms` gives the same lists back, `read_run` the sum's run; spans as of `run_bytes`.
     """
 
-    def columns(half: Half | None) -> str:
-        if half is None:
-            return "-\t-\t-\t-"
-        return f"{half.rank}\t{half.value:.9f}\t{half.span.start}\t{half.span.end}"
+    def column(half: float | None) -> str:
+        return "-" if half is None else f"{half:.9f}"
 
     lines = [ARMS_HEADER]
     for query_id, documents in lists.items():
         lines += [
-            f"{query_id}\t{rank}\t{arms.doc_id}\t{columns(arms.words)}\t{columns(arms.meaning)}"
+            f"{query_id}\t{arms.doc_id}\t{column(arms.words)}\t{column(arms.meaning)}\t{_ends(rank, arms.span)}"
             for rank, arms in enumerate(documents, start=1)
         ]
     return _packed_lines(lines)
 
 
-def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
-    """Return the arms in a file, for exactly these queries in this order; () for one without a line.
+def _ends(rank: int, span: Span | None) -> str:
+    return f"{span.start}\t{span.end}" if span and rank <= EVIDENCE_DEPTH else "-\t-"
 
-    Raises InputError with file and line on what `arms_bytes` would not write.
+
+def _span_of(rank: int, start: str, end: str) -> Span | None:
+    if rank > EVIDENCE_DEPTH and start == end == "-":
+        return None
+    if rank > EVIDENCE_DEPTH or not (start.isdecimal() and end.isdecimal()):
+        raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers to rank {EVIDENCE_DEPTH}, then '-'")
+    return Span(int(start), int(end))
+
+
+def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
+    """Return the arms in a sum's file, for exactly these queries in this order; () for one without a line.
+
+    Raises InputError with file and line on a query, document or order as `read_run` does, and on a document in neither
+    arm.
     """
     lists: dict[str, list[Arms]] = {query_id: [] for query_id in query_ids}
+    due = _Due()
 
     def arms_of(query_id: str, doc_id: str, columns: Sequence[str]) -> Arms:
-        words, meaning = _half_of(columns[:4]), _half_of(columns[4:])
+        words, meaning = _half_of(columns[0]), _half_of(columns[1])
         if words is None and meaning is None:
             raise ValueError(f"query {query_id} has {doc_id} in neither arm")
-        return Arms(doc_id, words, meaning)
+        rank = len(lists[query_id]) + 1
+        arms = Arms(doc_id, words, meaning, _span_of(rank, *columns[2:]))
+        due.check(query_id, arms.hit)
+        return arms
 
     _read_rows(path, ARMS_HEADER, lists, arms_of)
     return {query_id: tuple(documents) for query_id, documents in lists.items()}
 
 
-def _half_of(columns: Sequence[str]) -> Half | None:
-    if set(columns) == {"-"}:
-        return None
-    rank, value, start, end = columns
-    if not all(number.isascii() and number.isdecimal() for number in (rank, start, end)):
-        raise ValueError(f"one of {(rank, start, end)} is not a whole number")
-    if not 1 <= int(rank) <= RUN_DEPTH:
-        raise ValueError(f"the rank {rank} is not one of {RUN_DEPTH}")
-    if not _VALUE.fullmatch(value):
+def _half_of(value: str) -> float | None:
+    if value != "-" and not _VALUE.fullmatch(value):
         raise ValueError(f"the value {value!r} is not a number from 0 to 1 with 9 places")
-    return Half(int(rank), float(value), Span(int(start), int(end)))
+    return None if value == "-" else float(value)
+
+
+class _Due:
+    """What the hits of a file were so far: each must come below the one before, and once."""
+
+    def __init__(self) -> None:
+        self.before: dict[str, Hit] = {}
+        self.seen: set[tuple[str, str]] = set()
+
+    def check(self, query_id: str, hit: Hit) -> None:
+        """Raise ValueError on a hit that beats the one before, or was there already."""
+        before = self.before.get(query_id)
+        # Of equal scores the greater id comes first.
+        if before and (hit.score, hit.doc_id) > (before.score, before.doc_id):
+            raise ValueError(f"query {query_id} has {hit.doc_id} below a document that it beats")
+        if (query_id, hit.doc_id) in self.seen:
+            raise ValueError(f"query {query_id} retrieves {hit.doc_id} twice")
+        self.before[query_id] = hit
+        self.seen.add((query_id, hit.doc_id))
 
 
 def read_run(path: Path, cell: str, query_ids: Sequence[str] | None = None) -> Run:
     """Return the run in a file, for exactly these queries in this order; one without a line has no hits.
 
-    Without `query_ids` it is for those that the file names. A file that is not packed is read as well.
+    Without `query_ids` it is for those that the file names. A file that is not packed is read as well. A sum's run is
+    the first RUN_DEPTH documents of its arms.
 
-    Raises InputError with file and line on a query that the set does not have, a rank that does not follow, a
-    document twice, a score out of order, or anything that is not a number where one belongs.
+    Raises InputError with file and line on a query that the set does not have, a document twice, a score out of order,
+    or anything that is not a number where one belongs.
     """
+    header = ARMS_HEADER if has_arms(path) else RUN_HEADER
     if query_ids is None:
-        query_ids = list(dict.fromkeys(line.partition("\t")[0] for line in _lines(path, RUN_HEADER)))
+        query_ids = list(dict.fromkeys(line.partition("\t")[0] for line in _lines(path, header)))
+    if header == ARMS_HEADER:
+        return arms_run(cell, read_arms(path, query_ids))
     lists: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
-    seen: set[tuple[str, str]] = set()
+    due = _Due()
 
     def hit_of(query_id: str, doc_id: str, columns: Sequence[str]) -> Hit:
-        score, start, end = columns
-        before = lists[query_id]
-        if len(before) == RUN_DEPTH:
+        score, *ends = columns
+        rank = len(lists[query_id]) + 1
+        if rank > RUN_DEPTH:
             raise ValueError(f"query {query_id} has more than {RUN_DEPTH} documents")
         # In the one form that `run_bytes` writes: a score by hand could not be written back the same.
         if not _SCORE.fullmatch(score):
             raise ValueError(f"the score {score!r} is not a number with 5 or 9 places")
-        if not (start.isdecimal() and end.isdecimal()):
-            raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers")
-        hit = Hit(doc_id, float(score), Span(int(start), int(end)))
-        # Of equal scores the greater id comes first.
-        if before and (hit.score, doc_id) > (before[-1].score, before[-1].doc_id):
-            raise ValueError(f"query {query_id} has {doc_id} below a document that it beats")
-        if (query_id, doc_id) in seen:
-            raise ValueError(f"query {query_id} retrieves {doc_id} twice")
-        seen.add((query_id, doc_id))
+        hit = Hit(doc_id, float(score), _span_of(rank, *ends))
+        due.check(query_id, hit)
         return hit
 
     _read_rows(path, RUN_HEADER, lists, hit_of)
@@ -153,8 +185,8 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str] | None = None) -> R
 def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
     """Return the reading lists in a file, for exactly these queries in this order; () for one without a line.
 
-    Raises InputError with file and line on a query that the set does not have, a rank or a running sum that does not
-    follow, a line after the list's end, or anything that is not a whole number where one belongs.
+    Raises InputError with file and line on a query that the set does not have, a line after the list's end, or anything
+    that is not a whole number where one belongs.
     """
     lists: dict[str, list[ChunkHit]] = {query_id: [] for query_id in query_ids}
     read = dict.fromkeys(query_ids, 0)  # tokens so far
@@ -164,10 +196,8 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
             raise ValueError(f"query {query_id} reads on after {read[query_id]} tokens, of {READ_TOKENS} that are read")
         if not all(number.isascii() and number.isdecimal() for number in numbers):
             raise ValueError(f"one of {numbers} is not a whole number")
-        start, end, n_tokens, cumulative = map(int, numbers)
-        if cumulative != read[query_id] + n_tokens:
-            raise ValueError(f"the running sum {cumulative} is not {read[query_id]} and {n_tokens} tokens")
-        read[query_id] = cumulative
+        start, end, n_tokens = map(int, numbers)
+        read[query_id] += n_tokens
         return ChunkHit(doc_id, Span(start, end), n_tokens)
 
     _read_rows(path, READING_HEADER, lists, chunk_of)
@@ -189,18 +219,16 @@ def _read_rows(
     path: Path, header: str, lists: Mapping[str, list[_Entry]], entry: Callable[[str, str, Sequence[str]], _Entry]
 ) -> None:
     """Put what `entry` makes of query, document and further columns of each line at the end of the query's list."""
-    # Each line: columns, a known query, the rank that is due, then what `entry` checks of the rest.
+    # Each line: columns, a known query, then what `entry` checks of the rest.
     n_columns = header.count("\t") + 1
     for number, line in enumerate(_lines(path, header), start=2):
         try:
             columns = line.split("\t")
             if len(columns) != n_columns:
                 raise ValueError(f"{len(columns)} columns instead of {n_columns}")
-            query_id, rank, doc_id, *others = columns
+            query_id, doc_id, *others = columns
             if query_id not in lists:
                 raise ValueError(f"the set has no query {query_id!r}")
-            if rank != str(len(lists[query_id]) + 1):
-                raise ValueError(f"query {query_id} has rank {rank!r} where {len(lists[query_id]) + 1} is due")
             if doc_id.split() != [doc_id]:
                 raise ValueError(f"the document id {doc_id!r} is empty or has white space")
             lists[query_id].append(entry(query_id, doc_id, others))
@@ -219,7 +247,13 @@ def _packed_lines(lines: Sequence[str]) -> bytes:
 
 def is_run(path: Path) -> bool:
     """Return whether a file begins as a run of ours does, packed or not, and not as TREC's."""
-    return _is_packed(path) or next(numbered_lines(path), (0, b""))[1] == RUN_HEADER.encode()
+    return _is_packed(path) or next(numbered_lines(path), (0, b""))[1] in {RUN_HEADER.encode(), ARMS_HEADER.encode()}
+
+
+def has_arms(path: Path) -> bool:
+    """Return whether a run's file is a sum's, with both arms; InputError if it is not whole."""
+    with _opened(path) as file:
+        return file.readline(_LONGEST_LINE) == f"{ARMS_HEADER}\n".encode()
 
 
 def _is_packed(path: Path) -> bool:

@@ -154,10 +154,6 @@ class Version:
         """Return runs/<cell>.chunks.tsv.bz2."""
         return self.record / "runs" / f"{slug(cell)}.chunks.tsv.bz2"
 
-    def arms_path(self, cell: str) -> Path:
-        """Return runs/<cell>.arms.tsv.bz2, which sums have."""
-        return self.record / "runs" / f"{slug(cell)}.arms.tsv.bz2"
-
     def cell_path(self, cell: str) -> Path:
         """Return cells/<cell>.json, written after the cell's runs: where it exists, they are whole."""
         return self.record / "cells" / f"{slug(cell)}.json"

@@ -77,7 +77,7 @@ class Exploration(Session):
             if wanted.name != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256(wanted.cell.chunker):
                 say(f"{wanted.name}: the chunkers changed since the record was made; this run is new")
                 continue
-            for kind in (Version.chunk_run_path, Version.arms_path, Version.run_path, Version.cell_path):
+            for kind in (Version.chunk_run_path, Version.run_path, Version.cell_path):
                 if (path := kind(before, wanted.name)).exists():
                     write_atomic(kind(self.version, wanted.name), path.read_bytes())
 

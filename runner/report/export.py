@@ -123,9 +123,10 @@ def _scores(results: Results) -> Iterator[tuple[JSON, ...]]:
 def _hits(results: Results, lists: RankedLists) -> Iterator[tuple[JSON, ...]]:
     for query in lists.queries:
         for cell in (row.cell for row in results.cells):
-            for rank, (place, start, end) in enumerate(query.hits.get(cell, ()), start=1):
+            for rank, (place, *span) in enumerate(query.hits.get(cell, ()), start=1):
                 pair = query.documents[place]
-                yield query.id, cell, rank, lists.documents[pair.document].doc_id, pair.grade, start, end
+                ends = span or ("", "")
+                yield query.id, cell, rank, lists.documents[pair.document].doc_id, pair.grade, *ends
 
 
 def write_tables(version: Version, output: Path) -> dict[Path, int]:

@@ -39,7 +39,7 @@ def lists_page(runs: Mapping[str, Run], queries: Mapping[str, str], documents: S
 
         def found(hit: Hit, terms: Terms = terms) -> Found:
             document = known[hit.doc_id]
-            chunk = document.text[hit.span.start : hit.span.end][:LONGEST]
+            chunk = document.text[hit.span.start : hit.span.end][:LONGEST] if hit.span else ""
             return Found(document.title, hit.doc_id, marked(chunk, terms))
 
         hits = {cell: run.hits[query_id] for cell, run in runs.items()}

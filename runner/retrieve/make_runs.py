@@ -22,6 +22,7 @@ from runner.base.records import (
     HybridCell,
     OwnCell,
     Run,
+    Span,
     Vectors,
 )
 from runner.base.store import Store
@@ -43,7 +44,7 @@ from runner.retrieve.retrieve import DenseArm, dense_run, rerank_run, rrf_run
 from runner.retrieve.sums import sum_run
 from runner.retrieve.variants import CANDIDATES, variant_run
 
-FORMAT = 10
+FORMAT = 11
 """Raised when a run of the same inputs, or the file that describes it, would come out otherwise; part of its key."""
 
 SPARSE_CHUNKER = "whole_doc"
@@ -173,11 +174,6 @@ class CellRuns:
             folder = self._made(each)
             # The cell's file comes last: if it exists, the others are there.
             write_atomic(self.version.chunk_run_path(each.name), (folder / "chunks.tsv.bz2").read_bytes())
-            arms, made = self.version.arms_path(each.name), folder / "arms.tsv.bz2"
-            if made.exists():
-                write_atomic(arms, made.read_bytes())
-            else:
-                arms.unlink(missing_ok=True)  # of an A/A run whose baseline was a sum
             write_atomic(self.version.run_path(each.name), (folder / "run.tsv.bz2").read_bytes())
             write_atomic(self.version.cell_path(each.name), (folder / "cell.json").read_bytes())
 
@@ -203,8 +199,6 @@ class CellRuns:
             self.version.run_path(wanted.name): facts.run_sha256,
             self.version.chunk_run_path(wanted.name): facts.chunk_run_sha256,
         }
-        if facts.arms_sha256 is not None:
-            runs[self.version.arms_path(wanted.name)] = facts.arms_sha256
         for run, digest_then in runs.items():
             if facts.cell != cell or not run.exists() or file_sha256(run) != digest_then:
                 raise IntegrityError(
@@ -253,13 +247,11 @@ class CellRuns:
             retrieved = self._retrieve(cell, embedded)
         if self.own:
             left = Run(retrieved.run.cell, without_own(retrieved.run.hits, self.own))
-            retrieved = retrieved._replace(run=left, reading=without_own(retrieved.reading, self.own))
-            if retrieved.arms is not None:
-                retrieved = retrieved._replace(arms=without_own(retrieved.arms, self.own))
+            arms = None if retrieved.arms is None else without_own(retrieved.arms, self.own)
+            retrieved = retrieved._replace(run=left, reading=without_own(retrieved.reading, self.own), arms=arms)
         measured = {"retrieve_seconds": round(time.perf_counter() - started, 3)}
-        files = {"run.tsv.bz2": run_bytes(retrieved.run), "chunks.tsv.bz2": reading_bytes(retrieved.reading)}
-        if retrieved.arms is not None:
-            files["arms.tsv.bz2"] = arms_bytes(retrieved.arms)
+        ranked = run_bytes(retrieved.run) if retrieved.arms is None else arms_bytes(retrieved.arms)
+        files = {"run.tsv.bz2": ranked, "chunks.tsv.bz2": reading_bytes(retrieved.reading)}
         for name, content in files.items():
             write_atomic(folder / name, content)
         facts = self._facts(cell, vectors, {name: sha256(content) for name, content in files.items()}, retrieved)
@@ -275,7 +267,7 @@ class CellRuns:
         sparse = self.sparse(cell.variant, cell.chunker)
         chunks, readings = self.vectors.chunks(cell.chunker), self.vectors.readings(cell.chunker)
         # BM25 names its evidence by span; the cross-encoder reads the chunk of that row.
-        places = {(chunk.doc_id, chunk.span): row for row, chunk in enumerate(chunks)}
+        places: dict[tuple[str, Span | None], int] = {(one.doc_id, one.span): row for row, one in enumerate(chunks)}
         picked = {
             query.id: np.array([places[hit.doc_id, hit.span] for hit in sparse.run.hits[query.id]], np.int64)
             for query in self.queries
@@ -335,7 +327,6 @@ class CellRuns:
             corpus_sha256=self.corpus_sha256,
             run_sha256=digests["run.tsv.bz2"],
             chunk_run_sha256=digests["chunks.tsv.bz2"],
-            arms_sha256=digests.get("arms.tsv.bz2"),
             chunks=chunk_health(chunks, self.documents(), registry.limit_of(cell.chunker)),
             chunkers_sha256=chunkers_sha256(cell.chunker),
             index_bytes=retrieved.index_bytes,

@@ -2,24 +2,16 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Arms, ChunkHit, Half, Hit, Run, Span
+from runner.base.records import READ_TOKENS, SCORE_UNIT, Arms, ChunkHit, Hit, Span, arms_run
 from runner.embed.vectors import Matrix
 from runner.retrieve.ranking import Retrieval, read_down
 from runner.retrieve.retrieve import DenseArm, ExactScores, dense_run, in_rounds
 
 
-class Summed(NamedTuple):
-    """A query's RUN_DEPTH documents by the sum, and every document of either arm in the same order."""
-
-    hits: tuple[Hit, ...]
-    arms: tuple[Arms, ...]
-
-
-def summed(words: Sequence[Hit], bound: float, meaning: Sequence[Hit]) -> Summed:
+def summed(words: Sequence[Hit], bound: float, meaning: Sequence[Hit]) -> tuple[Arms, ...]:
     """Return the documents of two rankings by half the sum of what each says of them, in whole steps of 1e-9.
 
     Of words: the share of `bound`, the most that BM25 could give any text for this query. Of meaning: the room between
@@ -29,13 +21,13 @@ def summed(words: Sequence[Hit], bound: float, meaning: Sequence[Hit]) -> Summed
     The evidence is the best chunk by meaning, or by words if they alone found the document.
     """
     floor = meaning[-1].score if meaning else 1.0
-    shares = _halves(words, [min(1.0, max(0.0, hit.score / bound)) if bound > 0 else 0.0 for hit in words])
-    rooms = _halves(meaning, [max(0.0, (hit.score - floor) / (1 - floor)) if floor < 1 else 0.0 for hit in meaning])
-    found = [Arms(doc_id, shares.get(doc_id), rooms.get(doc_id)) for doc_id in {**rooms, **shares}]
-    scored = sorted(((_steps(arms.words) + _steps(arms.meaning)) // 2, arms.doc_id, arms) for arms in found)
-    ordered = scored[::-1]
-    hits = tuple(Hit(doc_id, steps / SCORE_UNIT, _evidence(arms)) for steps, doc_id, arms in ordered[:RUN_DEPTH])
-    return Summed(hits, tuple(arms for _, _, arms in ordered))
+    shares = {hit.doc_id: _in_steps(min(1.0, max(0.0, hit.score / bound)) if bound > 0 else 0.0) for hit in words}
+    rooms = {
+        hit.doc_id: _in_steps(max(0.0, (hit.score - floor) / (1 - floor)) if floor < 1 else 0.0) for hit in meaning
+    }
+    evidence = {hit.doc_id: hit.span for hit in (*words, *meaning)}
+    found = [Arms(doc_id, shares.get(doc_id), rooms.get(doc_id), span) for doc_id, span in evidence.items()]
+    return tuple(sorted(found, key=lambda arms: (arms.hit.score, arms.doc_id), reverse=True))
 
 
 def sum_run(cell: str, sparse: Retrieval, arm: DenseArm) -> Retrieval:
@@ -44,35 +36,20 @@ def sum_run(cell: str, sparse: Retrieval, arm: DenseArm) -> Retrieval:
     The reading list has every document's evidence in the sum's order, then their other chunks in rounds by cosine.
     """
     dense, exact = dense_run(cell, arm).run, ExactScores(arm.chunk_vectors)
-    found = {
+    arms = {
         query_id: summed(sparse.run.hits[query_id], sparse.bounds[query_id], dense.hits[query_id])
         for query_id in arm.query_ids
     }
+    run = arms_run(cell, arms)
     reading = {
-        query_id: _reading(arm, exact, query, found[query_id].hits)
+        query_id: _reading(arm, exact, query, run.hits[query_id])
         for query_id, query in zip(arm.query_ids, arm.query_vectors, strict=True)
     }
-    run = Run(cell, {query_id: each.hits for query_id, each in found.items()})
-    arms = {query_id: each.arms for query_id, each in found.items()}
     return Retrieval(run, reading, arm.index_bytes + sparse.index_bytes, arms=arms)
 
 
-def _halves(ranking: Sequence[Hit], values: Sequence[float]) -> dict[str, Half]:
-    """Return what a ranking has of each document, by id; values rounded to whole steps of 1e-9."""
-    return {
-        hit.doc_id: Half(rank, round(value * SCORE_UNIT) / SCORE_UNIT, hit.span)
-        for rank, (hit, value) in enumerate(zip(ranking, values, strict=True), start=1)
-    }
-
-
-def _steps(half: Half | None) -> int:
-    return round(half.value * SCORE_UNIT) if half else 0
-
-
-def _evidence(arms: Arms) -> Span:
-    half = arms.meaning or arms.words
-    assert half is not None  # an arm has the document
-    return half.span
+def _in_steps(value: float) -> float:
+    return round(value * SCORE_UNIT) / SCORE_UNIT
 
 
 def _reading(arm: DenseArm, exact: ExactScores, query: Matrix, hits: Sequence[Hit]) -> tuple[ChunkHit, ...]:
@@ -86,7 +63,8 @@ def _reading(arm: DenseArm, exact: ExactScores, query: Matrix, hits: Sequence[Hi
     return read_down(arm.chunks, table, rows)
 
 
-def _row(arm: DenseArm, document: int, span: Span) -> int:
+def _row(arm: DenseArm, document: int, span: Span | None) -> int:
     """Return the row of a document's chunk by its span; a document's chunks are in text order."""
+    assert span is not None  # of a run that was just made
     rows: list[int] = arm.table.order[arm.table.starts[document] : arm.table.starts[document + 1]].tolist()
     return rows[bisect_left(rows, span, key=lambda row: arm.chunks[row].span)]

@@ -119,7 +119,7 @@ class Searches:
             EXACT: self._deep_enough(partial(self._nearest, vector)),
             BINARY: self._documents(self._rescored(vector, self._candidates)),
             KEYWORD: keyword,
-            SUM: summed(keyword, self.bound(text), deep).hits,
+            SUM: tuple(arms.hit for arms in summed(keyword, self.bound(text), deep)[:RUN_DEPTH]),
         }
 
     @property

@@ -1,13 +1,11 @@
 """Every cause of a miss, planted in a made set, is named right; and in their order."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.records import Arms, Chunk, Half, Hit, Run, Span, Vectors
+from runner.base.records import Arms, Chunk, Hit, Run, Span, Vectors
 from runner.decide.misses import FIRST, cause, joined, same_texts
 from runner.decide.ranked_lists import ranked_lists
 from runner.embed.chunk_health import unread_spans
@@ -75,14 +73,18 @@ def test_lists_that_are_joined_are_found_among_the_cells_and_a_foreign_name_join
 
 
 def test_a_sum_joins_the_lists_that_it_keeps_and_shows_both_halves_of_each_hit():
-    half = partial(Half, span=Span(0, 9))
+    span = Span(0, 9)
     kept = (
-        Arms("low", half(1, 0.25), half(40, 0.5)),
-        Arms("found", None, half(1, 0.7)),
-        Arms("hidden", half(90, 0.1), None),
+        Arms("low", 0.25, 0.5, span),
+        Arms("found", None, 0.7, span),
+        *(Arms(f"d{n:02}", None, 0.6 - n / 1000, span) for n in range(38)),
+        *(Arms(f"e{n:02}", 0.24 - n / 1000, None, span) for n in range(88)),
+        Arms("hidden", 0.1, None, span),
     )
     arms = {SUM: {"q1": kept}}
-    assert joined(SUM, {}, arms) == [{"q1": {"low": 0, "hidden": 89}}, {"q1": {"low": 39, "found": 0}}]
+    words, meaning = (arm["q1"] for arm in joined(SUM, {}, arms))
+    assert (words["low"], words["hidden"], len(words)) == (0, 89, 90)
+    assert (meaning["found"], meaning["low"], len(meaning)) == (0, 39, 40)
     runs = {SUM: run(SUM, *OTHERS[:10], "low", "found", "hidden")}
     qrels = {"q1": dict.fromkeys(WANTED, 3)}
     made = ranked_lists(["q1"], runs, qrels, LABELS, CORPUS, depth=2, relevant_grade=2, arms=arms)

@@ -35,7 +35,6 @@ LOCKED = sorted(
         *("preregistration.json", "queries.yaml", "receipt.json", "results.html", "results.json"),
         *(f"cells/{cell}.json" for cell in (*CELLS, "aa")),
         *(f"runs/{cell}{ending}.tsv.bz2" for cell in (*CELLS, "aa") for ending in ("", ".chunks")),
-        *(f"runs/{cell}.arms.tsv.bz2" for cell in CELLS if cell.startswith("sum-")),
     ]
 )
 """Every file of a record whose plan is the default one."""
@@ -332,10 +331,10 @@ SUMMED = slug("sum(bm25,minilm-l6-v2) x section_aware_bills_v1")
 FORGED = {
     "results.json": ("results.json", b'"mean": 0.', b'"mean": 0.9'),
     "lists.json.bz2": ("lists.json.bz2", b'"depth": 10', b'"depth": 11'),
-    "runs/bm25-x-whole_doc.tsv.bz2": ("runs/bm25-x-whole_doc.tsv.bz2", b"\t1\t", b"\t2\t"),
-    "runs/aa.tsv.bz2": ("runs/aa.tsv.bz2", b"\t1\t", b"\t2\t"),
-    "runs/aa.chunks.tsv.bz2": ("runs/aa.chunks.tsv.bz2", b"\t1\t", b"\t2\t"),
-    f"runs/{SUMMED}.arms.tsv.bz2": (f"runs/{SUMMED}.arms.tsv.bz2", b"\t1\t", b"\t2\t"),
+    "runs/bm25-x-whole_doc.tsv.bz2": ("runs/bm25-x-whole_doc.tsv.bz2", b"\t0\t", b"\t1\t"),
+    "runs/aa.tsv.bz2": ("runs/aa.tsv.bz2", b"\t0\t", b"\t1\t"),
+    "runs/aa.chunks.tsv.bz2": ("runs/aa.chunks.tsv.bz2", b"\t0\t", b"\t1\t"),
+    f"runs/{SUMMED}.tsv.bz2": (f"runs/{SUMMED}.tsv.bz2", b"\t0\t", b"\t1\t"),
     "labels.jsonl": ("labels.jsonl", b'"grade": 3', b'"grade": 2'),
     "queries.yaml": ("queries.yaml", b"loans", b"gifts"),
     "corpus.jsonl": ("corpus.jsonl", b'"n_read": 1', b'"n_read": 2'),
@@ -427,7 +426,7 @@ READERS = {
     "lists.json.bz2": lambda version: read_lists(version.lists_path),
     "runs/aa.tsv.bz2": lambda version: read_run(version.run_path("aa"), "aa", []),
     "runs/aa.chunks.tsv.bz2": lambda version: read_reading(version.chunk_run_path("aa"), []),
-    f"runs/{SUMMED}.arms.tsv.bz2": lambda version: read_arms(version.record / f"runs/{SUMMED}.arms.tsv.bz2", []),
+    f"runs/{SUMMED}.tsv.bz2": lambda version: read_arms(version.record / f"runs/{SUMMED}.tsv.bz2", []),
 }
 
 

@@ -1,19 +1,41 @@
 import bz2
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.base.errors import InputError
-from runner.base.records import READ_TOKENS, RUN_DEPTH, SCORE_UNIT, Arms, ChunkHit, Half, Hit, Run, Span
-from runner.eval_set.runs import arms_bytes, read_arms, read_lists, read_reading, read_run, reading_bytes, run_bytes
+from runner.base.records import (
+    EVIDENCE_DEPTH,
+    READ_TOKENS,
+    RUN_DEPTH,
+    SCORE_UNIT,
+    Arms,
+    ChunkHit,
+    Hit,
+    Run,
+    Span,
+    arms_run,
+)
+from runner.eval_set.runs import (
+    arms_bytes,
+    has_arms,
+    read_arms,
+    read_lists,
+    read_reading,
+    read_run,
+    reading_bytes,
+    run_bytes,
+)
 
 CELL = "bm25>minilm-l6-v2 x whole_doc"
-HEADER = "query_id\trank\tdoc_id\tscore\tstart\tend\n"
-FIRST = "q1\t1\tb\t0.50000\t0\t7\n"
-READING_HEADER = "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\n"
+HEADER = "query_id\tdoc_id\tscore\tstart\tend\n"
+FIRST = "q1\tb\t0.50000\t0\t7\n"
+READING_HEADER = "query_id\tdoc_id\tstart\tend\tn_tokens\n"
 ARMS_HEADER = bz2.decompress(arms_bytes({})).decode()
-READ_FIRST = "q1\t1\tb\t0\t7\t100\t100\n"
+READ_FIRST = "q1\tb\t0\t7\t100\n"
+ARMS_FIRST = "q1\tb\t0.500000000\t-\t0\t7\n"
 
 
 def unpacked(content):
@@ -26,7 +48,10 @@ def run_of(path, query_ids):
 
 def ranked(steps, unit):
     ordered = sorted(enumerate(steps), key=lambda entry: (entry[1], f"d{entry[0]:03}"), reverse=True)
-    return tuple(Hit(f"d{i:03}", step / unit, Span(i, i + 1 + step % 7)) for i, step in ordered)
+    return tuple(
+        Hit(f"d{i:03}", step / unit, Span(i, i + 1 + step % 7) if rank < EVIDENCE_DEPTH else None)
+        for rank, (i, step) in enumerate(ordered)
+    )
 
 
 @st.composite
@@ -68,28 +93,34 @@ def test_a_reading_file_gives_the_same_lists_and_the_same_bytes_back(tmp_path_fa
     assert reading_bytes(again) == reading_bytes(reading)
 
 
-halves = st.builds(
-    lambda rank, steps, start: Half(rank, steps / SCORE_UNIT, Span(start, start + rank)),
-    *(st.integers(1, RUN_DEPTH), st.integers(0, SCORE_UNIT), st.integers(0, 10**7)),
-)
-arms = st.tuples(st.none() | halves, st.none() | halves).filter(any)
+halves = st.none() | st.builds(lambda steps: steps / SCORE_UNIT, st.integers(0, SCORE_UNIT))
+arms = st.tuples(halves, halves).filter(lambda both: both != (None, None))
 
 
-@given(st.lists(st.lists(arms, max_size=5), min_size=1, max_size=3))
-def test_a_file_of_arms_gives_the_same_lists_and_the_same_bytes_back(tmp_path_factory, drawn):
+@given(st.lists(st.lists(arms, max_size=EVIDENCE_DEPTH + 2), min_size=1, max_size=3))
+def test_a_file_of_arms_gives_the_same_lists_and_the_sums_run_back(tmp_path_factory, drawn):
     path = tmp_path_factory.getbasetemp() / "arms.tsv"
-    lists = {f"q{i}": tuple(Arms(f"d{n}", *both) for n, both in enumerate(row)) for i, row in enumerate(drawn)}
+    lists = {}
+    for i, row in enumerate(drawn):
+        found = [Arms(f"d{n}", *both, None) for n, both in enumerate(row)]
+        found.sort(key=lambda each: (each.hit.score, each.doc_id), reverse=True)
+        lists[f"q{i}"] = tuple(
+            replace(each, span=Span(n, 2 * n + 1)) if n < EVIDENCE_DEPTH else each for n, each in enumerate(found)
+        )
     path.write_bytes(arms_bytes(lists))
+    assert has_arms(path)
     assert read_arms(path, list(lists)) == lists
+    assert read_run(path, CELL, list(lists)) == arms_run(CELL, lists)
+    assert list(read_run(path, CELL).hits) == [query_id for query_id, found in lists.items() if found]
 
 
 def test_the_form_of_a_run_file():
     run = Run(CELL, {"q1": (Hit("hr1", 0.5, Span(0, 7)), Hit("hr2", -0.25, Span(3, 9))), "q2": ()})
     assert unpacked(run_bytes(run)) == (
-        "query_id\trank\tdoc_id\tscore\tstart\tend\nq1\t1\thr1\t0.50000\t0\t7\nq1\t2\thr2\t-0.25000\t3\t9\n"
+        "query_id\tdoc_id\tscore\tstart\tend\nq1\thr1\t0.50000\t0\t7\nq1\thr2\t-0.25000\t3\t9\n"
     )
     fused = Run(CELL, {"q1": (Hit("hr1", 0.032786885, Span(0, 7)), Hit("hr2", 0.03125, Span(3, 9)))})
-    assert [line.split("\t")[3] for line in unpacked(run_bytes(fused)).splitlines()[1:]] == [
+    assert [line.split("\t")[2] for line in unpacked(run_bytes(fused)).splitlines()[1:]] == [
         "0.032786885",
         "0.031250000",
     ]
@@ -98,50 +129,46 @@ def test_the_form_of_a_run_file():
 def test_the_form_of_a_reading_list():
     reading = {"q1": (ChunkHit("hr1", Span(0, 7), 100), ChunkHit("hr1", Span(7, 9), 20)), "q2": ()}
     assert unpacked(reading_bytes(reading)) == (
-        "query_id\trank\tdoc_id\tstart\tend\tn_tokens\tcumulative\nq1\t1\thr1\t0\t7\t100\t100\nq1\t2\thr1\t7\t9\t20\t120\n"
+        "query_id\tdoc_id\tstart\tend\tn_tokens\nq1\thr1\t0\t7\t100\nq1\thr1\t7\t9\t20\n"
     )
 
 
 DAMAGED_RUN = [
-    (FIRST + "q9\t1\ta\t0.50000\t0\t7\n", 3, "no query 'q9'"),
-    (FIRST + "q1\t3\ta\t0.40000\t0\t7\n", 3, "rank '3' where 2"),
-    ("q1\t01\ta\t0.40000\t0\t7\n", 2, "rank '01' where 1"),
-    (FIRST + "q1\t2\tb\t0.40000\t0\t7\n", 3, "retrieves b twice"),
-    (FIRST + "q1\t2\ta\t0.60000\t0\t7\n", 3, "below a document that it beats"),
-    (FIRST + "q1\t2\tc\t0.50000\t0\t7\n", 3, "below a document that it beats"),
-    ("q1\t1\ta\tnan\t0\t7\n", 2, "score 'nan'"),
-    ("q1\t1\ta\t1e-3\t0\t7\n", 2, "score '1e-3'"),
-    ("q1\t1\ta\t0.5\t0\t7\n", 2, "score '0.5'"),
-    ("q1\t1\ta\t0.50000\t-1\t7\n", 2, "span '-1'"),
-    ("q1\t1\ta\t0.50000\t7\t7\n", 2, "span 7-7 is empty"),
-    ("q1\t1\ta b\t0.50000\t0\t7\n", 2, "document id 'a b'"),
-    ("q1\t1\ta\t0.50000\t0\n", 2, "5 columns instead of 6"),
+    (FIRST + "q9\ta\t0.50000\t0\t7\n", 3, "no query 'q9'"),
+    (FIRST + "q1\tb\t0.40000\t0\t7\n", 3, "retrieves b twice"),
+    (FIRST + "q1\ta\t0.60000\t0\t7\n", 3, "below a document that it beats"),
+    (FIRST + "q1\tc\t0.50000\t0\t7\n", 3, "below a document that it beats"),
+    ("q1\ta\tnan\t0\t7\n", 2, "score 'nan'"),
+    ("q1\ta\t1e-3\t0\t7\n", 2, "score '1e-3'"),
+    ("q1\ta\t0.5\t0\t7\n", 2, "score '0.5'"),
+    ("q1\ta\t0.50000\t-1\t7\n", 2, "span '-1'"),
+    ("q1\ta\t0.50000\t-\t-\n", 2, "span '-'"),
+    ("".join(f"q1\td{99 - n}\t0.50000\t0\t7\n" for n in range(1, 12)), 12, "span '0'"),
+    ("q1\ta\t0.50000\t7\t7\n", 2, "span 7-7 is empty"),
+    ("q1\ta b\t0.50000\t0\t7\n", 2, "document id 'a b'"),
+    ("q1\ta\t0.50000\t0\n", 2, "4 columns instead of 5"),
     ("\n", 2, "1 columns"),
 ]
 DAMAGED_READING = [
-    (READ_FIRST + "q9\t1\ta\t0\t7\t10\t10\n", 3, "no query 'q9'"),
-    (READ_FIRST + "q1\t3\ta\t0\t7\t10\t110\n", 3, "rank '3' where 2"),
-    ("q1\t01\ta\t0\t7\t10\t10\n", 2, "rank '01' where 1"),
-    (READ_FIRST + "q1\t2\ta\t0\t7\t10\t10\n", 3, "running sum 10 is not 100 and 10 tokens"),
-    (f"q1\t1\ta\t0\t7\t{READ_TOKENS}\t{READ_TOKENS}\nq1\t2\ta\t7\t9\t1\t{READ_TOKENS + 1}\n", 3, "reads on after"),
-    ("q1\t1\ta\t-1\t7\t10\t10\n", 2, "'-1'"),
-    ("q1\t1\ta\t0\t7\t1.0\t1\n", 2, "not a whole number"),
-    ("q1\t1\ta\t0\t7\t٣\t3\n", 2, "not a whole number"),
-    ("q1\t1\ta\t7\t7\t10\t10\n", 2, "span 7-7 is empty"),
-    ("q1\t1\ta b\t0\t7\t10\t10\n", 2, "document id 'a b'"),
-    ("q1\t1\ta\t0\t7\t10\n", 2, "6 columns instead of 7"),
+    (READ_FIRST + "q9\ta\t0\t7\t10\n", 3, "no query 'q9'"),
+    (f"q1\ta\t0\t7\t{READ_TOKENS}\nq1\ta\t7\t9\t1\n", 3, "reads on after"),
+    ("q1\ta\t-1\t7\t10\n", 2, "'-1'"),
+    ("q1\ta\t0\t7\t1.0\n", 2, "not a whole number"),
+    ("q1\ta\t0\t7\t٣\n", 2, "not a whole number"),
+    ("q1\ta\t7\t7\t10\n", 2, "span 7-7 is empty"),
+    ("q1\ta b\t0\t7\t10\n", 2, "document id 'a b'"),
+    ("q1\ta\t0\t7\n", 2, "4 columns instead of 5"),
     ("\n", 2, "1 columns"),
 ]
 
 DAMAGED_ARMS = [
-    ("q1\t1\ta" + "\t-" * 8 + "\n", 2, "a in neither arm"),
-    ("q1\t1\ta\t1\t0.500000000\t0\t7" + "\t-" * 3 + "\n", 2, "10 columns instead of 11"),
-    ("q1\t1\ta\t1\t0.5\t0\t7" + "\t-" * 4 + "\n", 2, "value '0.5'"),
-    ("q1\t1\ta\t1\t1.000000001\t0\t7" + "\t-" * 4 + "\n", 2, "value '1.000000001'"),
-    ("q1\t1\ta\t101\t0.500000000\t0\t7" + "\t-" * 4 + "\n", 2, "rank 101"),
-    ("q1\t1\ta" + "\t-" * 4 + "\t1\t0.500000000\t7\t7\n", 2, "span 7-7 is empty"),
-    ("q1\t1\ta" + "\t-" * 4 + "\t1\t-\t0\t7\n", 2, "value '-'"),
-    ("q1\t1\ta" + "\t-" * 4 + "\t-\t0.500000000\t0\t7\n", 2, "not a whole number"),
+    ("q1\ta\t-\t-\t0\t7\n", 2, "a in neither arm"),
+    ("q1\ta\t0.500000000\t-\t0\n", 2, "5 columns instead of 6"),
+    ("q1\ta\t0.5\t-\t0\t7\n", 2, "value '0.5'"),
+    ("q1\ta\t1.000000001\t-\t0\t7\n", 2, "value '1.000000001'"),
+    ("q1\ta\t-\t0.500000000\t7\t7\n", 2, "span 7-7 is empty"),
+    (ARMS_FIRST + "q1\tb\t0.400000000\t-\t0\t7\n", 3, "retrieves b twice"),
+    (ARMS_FIRST + "q1\ta\t0.600000000\t-\t0\t7\n", 3, "below a document that it beats"),
 ]
 
 
@@ -174,7 +201,8 @@ def test_a_file_that_is_not_a_whole_run_or_reading_list_is_refused(tmp_path, rea
 
 def test_a_ranking_longer_than_a_run_is_refused(tmp_path):
     path = tmp_path / "run.tsv"
-    rows = [f"q1\t{i + 1}\td{999 - i}\t0.50000\t0\t7\n" for i in range(RUN_DEPTH + 1)]
+    ends = ["0\t7"] * EVIDENCE_DEPTH + ["-\t-"] * RUN_DEPTH
+    rows = [f"q1\td{999 - i}\t0.50000\t{ends[i]}\n" for i in range(RUN_DEPTH + 1)]
     path.write_bytes((HEADER + "".join(rows)).encode())
     with pytest.raises(InputError, match=f":{RUN_DEPTH + 2}: "):
         read_run(path, CELL, ["q1"])

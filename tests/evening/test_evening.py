@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.base.canonical import file_sha256, slug
+from runner.base.canonical import slug
 from runner.base.errors import InputError, InputNeeded, IntegrityError, NegativeVerdict
 from runner.commands.main import called
 from runner.decide.sample_size import too_few
 from runner.embed.backends import LocalBackend
 from runner.eval_set.lock import verify_lock
-from runner.eval_set.runs import read_run
+from runner.eval_set.runs import has_arms, read_run
 from runner.eval_set.version import Version, load_queries, load_results
 from runner.evening.evening import Evening
 from runner.evening.exploration import Exploration
@@ -127,7 +127,7 @@ def test_an_exploration_decides_nothing_and_leaves_the_version_alone(decided, tm
     rows = {row["cell"]: row for row in json.loads(results.read_text())["cells"]}
     assert all(timed[cell]["index_bytes"] > 0 for cell in rows), "also where a run was taken from the record"
     assert rows["minilm-l6-v2 x recursive_v1"]["role"] == "exploratory"
-    assert rows[both]["provenance"]["arms_sha256"] == file_sha256(results.parent / f"runs/{slug(both)}.arms.tsv.bz2")
+    assert has_arms(results.parent / f"runs/{slug(both)}.tsv.bz2")
     assert rows[cross]["provenance"]["encoder"]["model"] == "cross-encoder/ms-marco-MiniLM-L6-v2"
     assert rows[cross]["provenance"]["truncation"]["tokens"] > 0
     paths = [results.parent / f"runs/{slug(name)}.tsv.bz2" for name in ("bm25 x recursive_v1", cross)]

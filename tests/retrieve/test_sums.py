@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.base import records
 from runner.base.canonical import file_sha256, read_json
 from runner.base.errors import IntegrityError
-from runner.base.records import RUN_DEPTH, SCORE_UNIT, Hit, Span, parse_cell
+from runner.base.records import EVIDENCE_DEPTH, RUN_DEPTH, SCORE_UNIT, Arms, Hit, Span, parse_cell
 from runner.embed.backends import LocalBackend
 from runner.embed.chunk_corpus import chunk_corpus
 from runner.embed.embed_chunks import embed
 from runner.eval_set.corpus import corpus_documents
-from runner.eval_set.runs import arms_bytes, read_arms, read_run
+from runner.eval_set.runs import arms_bytes, has_arms, read_arms, read_run
 from runner.retrieve import make_runs, sums
 from runner.retrieve.bm25 import BM25_VARIANTS, bm25_run
 from runner.retrieve.retrieve import ExactScores
@@ -52,12 +53,13 @@ def written_out(chunks, texts, vectors, text, query):
     return [(d, sum(halves[d]) // 2, evidence[d], share.get(d), room.get(d)) for d in order]
 
 
-def check(found_hits, found_arms, expected):
-    """The hits and arms of one query are those of the formula."""
+def check(found_hits, found_arms, expected, with_evidence=RUN_DEPTH):
+    """The hits and arms of one query are those of the formula; the first ones have their evidence."""
     steps = [(hit.doc_id, round(hit.score * SCORE_UNIT), hit.span) for hit in found_hits]
-    assert steps == [row[:3] for row in expected[:RUN_DEPTH]]
-    halves = [(arms.doc_id, *(half and half.value for half in (arms.words, arms.meaning))) for arms in found_arms]
-    assert halves == [
+    assert steps == [
+        (*row[:2], row[2] if rank < with_evidence else None) for rank, row in enumerate(expected[:RUN_DEPTH])
+    ]
+    assert [(arms.doc_id, arms.words, arms.meaning) for arms in found_arms] == [
         (doc_id, *(None if half is None else round(half * SCORE_UNIT) / SCORE_UNIT for half in row))
         for doc_id, _, _, *row in expected
     ]
@@ -80,8 +82,7 @@ def test_a_sum_equals_its_formula_written_out_and_keeps_both_arms():
     both = retrieved.arms["common"]
     assert {arms.words is None for arms in both} == {arms.meaning is None for arms in both} == {True, False}
     for half in ("words", "meaning"):
-        ranks = [getattr(arms, half).rank for arms in both if getattr(arms, half)]
-        assert sorted(ranks) == list(range(1, RUN_DEPTH + 1))
+        assert sum(getattr(arms, half) is not None for arms in both) == RUN_DEPTH
     order = np.random.default_rng(1).permutation(len(chunks)).tolist()
     mixed = dense_arm(arm.query_ids, arm.query_vectors, [chunks[i] for i in order], arm.chunk_vectors[order])
     sparse = bm25_run("bm25 x c", "bm25", QUERIES, mixed.chunks, [texts[i] for i in order])
@@ -127,13 +128,13 @@ words_lists, meaning_lists = rankings(low=1), rankings()
 @given(words_lists, st.floats(0, 3), meaning_lists)
 def test_each_half_is_bounded_and_the_score_is_half_their_sum(words, bound, meaning):
     found = summed(words, bound, meaning)
-    assert {arms.doc_id for arms in found.arms} == {hit.doc_id for hit in (*words, *meaning)}
-    for hit, arms in zip(found.hits, found.arms, strict=False):
-        halves = [half.value if half else 0.0 for half in (arms.words, arms.meaning)]
+    evidence = {hit.doc_id: hit.span for hit in (*words, *meaning)}  # meaning's, if it has the document
+    assert {arms.doc_id: arms.span for arms in found} == evidence
+    for arms in found:
+        halves = [half or 0.0 for half in (arms.words, arms.meaning)]
         assert all(0 <= value <= 1 for value in halves)
-        assert hit.score == pytest.approx(sum(halves) / 2, abs=1.1e-9)
-        assert hit.span == (arms.meaning or arms.words).span
-    keys = [(hit.score, hit.doc_id) for hit in found.hits]
+        assert arms.hit.score == pytest.approx(sum(halves) / 2, abs=1.1e-9)
+    keys = [(arms.hit.score, arms.doc_id) for arms in found]
     assert keys == sorted(keys, reverse=True)
 
 
@@ -148,7 +149,7 @@ def test_a_sum_is_monotone_in_each_half(words, bound, meaning, which, data):
     lists = (ranked(more), bound, meaning) if which == "words" else (words, bound, ranked(more))
 
     def place(found):
-        return next((hit.score, -n) for n, hit in enumerate(found.hits) if hit.doc_id == raised.doc_id)
+        return next((arms.hit.score, -n) for n, arms in enumerate(found) if arms.doc_id == raised.doc_id)
 
     before, after = place(summed(words, bound, meaning)), place(summed(*lists))
     assert after[0] >= before[0]
@@ -158,26 +159,26 @@ def test_a_sum_is_monotone_in_each_half(words, bound, meaning, which, data):
 @given(words_lists, st.floats(0.5, 3), meaning_lists, st.floats(1e-3, 1e3))
 def test_a_constant_factor_on_idf_changes_nothing(words, bound, meaning, factor):
     scaled = tuple(Hit(hit.doc_id, hit.score * factor, hit.span) for hit in words)
-    pairs = zip(summed(words, bound, meaning).arms, summed(scaled, bound * factor, meaning).arms, strict=True)
-    assert all(one == other or one.words.value == pytest.approx(other.words.value, abs=1.1e-9) for one, other in pairs)
+    pairs = zip(summed(words, bound, meaning), summed(scaled, bound * factor, meaning), strict=True)
+    assert all(one == other or one.words == pytest.approx(other.words, abs=1.1e-9) for one, other in pairs)
 
 
 @given(meaning_lists, st.floats(1e-2, 1))
 def test_cosines_squeezed_towards_one_leave_room_as_it_is(meaning, squeeze):
     squeezed = tuple(Hit(hit.doc_id, 1 - squeeze * (1 - hit.score), hit.span) for hit in meaning)
-    before, after = (summed((), 0.0, each).arms for each in (meaning, squeezed))
-    rooms = [{arms.doc_id: arms.meaning.value for arms in found} for found in (before, after)]
+    before, after = (summed((), 0.0, each) for each in (meaning, squeezed))
+    rooms = [{arms.doc_id: arms.meaning for arms in found} for found in (before, after)]
     assert rooms[0] == pytest.approx(rooms[1], abs=1e-7)
 
 
 def test_a_document_is_found_by_words_alone_or_by_meaning_alone():
     words, meaning = ranked({"w": 2.0, "both": 1.0}), ranked({"m": 0.9, "both": 0.7, "last": 0.6})
-    found = {arms.doc_id: arms for arms in summed(words, 4.0, meaning).arms}
-    scores = {hit.doc_id: hit.score for hit in summed(words, 4.0, meaning).hits}
+    found = {arms.doc_id: arms for arms in summed(words, 4.0, meaning)}
+    scores = {doc_id: arms.hit.score for doc_id, arms in found.items()}
     assert scores == {"w": 0.25, "m": 0.375, "both": 0.25, "last": 0.0}
     assert (found["w"].meaning, found["m"].words) == (None, None)
-    assert [hit.doc_id for hit in summed(words, 4.0, meaning).hits] == ["m", "w", "both", "last"]
-    assert summed((), 0.0, ()) == ((), ())
+    assert [*found] == ["m", "w", "both", "last"]
+    assert summed((), 0.0, ()) == ()
 
 
 @pytest.mark.parametrize(
@@ -191,8 +192,8 @@ def test_a_document_is_found_by_words_alone_or_by_meaning_alone():
     ],
 )
 def test_where_a_half_has_no_scale_it_is_nothing(words, bound, meaning, halves):
-    (arms,) = (each for each in summed(ranked(words), bound, ranked(meaning)).arms if each.doc_id == "a")
-    assert tuple(half and half.value for half in (arms.words, arms.meaning)) == halves
+    (arms,) = (each for each in summed(ranked(words), bound, ranked(meaning)) if each.doc_id == "a")
+    assert (arms.words, arms.meaning) == halves
 
 
 @pytest.mark.parametrize("variant", [*BM25_VARIANTS, "bm25@de"])
@@ -227,7 +228,7 @@ def cell_of(version, module=make_runs):
     runs = module.CellRuns(version, lambda: documents, LocalBackend(fake_encoders))
     runs.make([module.Wanted(parse_cell(CELL))])
     query_ids = [query.id for query in runs.queries]
-    return read_run(version.run_path(CELL), CELL, query_ids).hits, read_arms(version.arms_path(CELL), query_ids)
+    return read_run(version.run_path(CELL), CELL, query_ids).hits, read_arms(version.run_path(CELL), query_ids)
 
 
 def fresh(version, tmp_path):
@@ -248,7 +249,8 @@ def check_record(version, module=make_runs):
         for rows, side in ((texts, "document"), (asked, "query"))
     )
     for query, row in zip(runs.queries, queries, strict=True):
-        check(hits[query.id], lists[query.id], written_out(chunks, texts, vectors, query.text, row))
+        expected = written_out(chunks, texts, vectors, query.text, row)
+        check(hits[query.id], lists[query.id], expected, EVIDENCE_DEPTH)
 
 
 def mutated(module, old, new):
@@ -270,13 +272,9 @@ MUTANTS = {
     ),
     "floor of the other list": (sums, "meaning[-1].score if meaning", "words[-1].score if words"),
     "floor of the first document": (sums, "floor = meaning[-1]", "floor = meaning[0]"),
-    "max in place of sum": (
-        sums,
-        "(_steps(arms.words) + _steps(arms.meaning)) // 2",
-        "max(_steps(arms.words), _steps(arms.meaning)) // 2",
-    ),
+    "max in place of sum": (records, "steps = sum(", "steps = max("),
     "chunk lists mixed up": (make_runs, SAME_CHUNKS, SAME_CHUNKS.replace("cell.chunker", "SPARSE_CHUNKER")),
-    "evidence of words first": (sums, "arms.meaning or arms.words", "arms.words or arms.meaning"),
+    "evidence of words first": (sums, "(*words, *meaning)", "(*meaning, *words)"),
     "arms exchanged": (sums, "Arms(doc_id, shares.get(doc_id), rooms", "Arms(doc_id, rooms.get(doc_id), shares"),
 }
 
@@ -295,8 +293,10 @@ def test_an_error_in_the_sum_is_found(version, tmp_path, monkeypatch, module, ol
     wrong = mutated(module, old, new)
     if module is sums:
         monkeypatch.setattr(make_runs, "sum_run", wrong.sum_run)
+    if module is records:
+        monkeypatch.setattr(Arms, "hit", wrong.Arms.hit)
     with pytest.raises((AssertionError, IndexError)):
-        check_record(fresh(version, tmp_path), make_runs if module is sums else wrong)
+        check_record(fresh(version, tmp_path), wrong if module is make_runs else make_runs)
 
 
 def test_bm25_reads_the_chunks_of_a_chunker_once_for_all_cells(version, tmp_path, monkeypatch):
@@ -312,23 +312,15 @@ def test_bm25_reads_the_chunks_of_a_chunker_once_for_all_cells(version, tmp_path
     )
     runs.make([make_runs.Wanted(parse_cell(cell)) for cell in (*cells, "bm25 x whole_doc")])
     assert sorted(indexed) == [f"bm25 x {chunker}", "bm25 x whole_doc"]
-    assert [version.arms_path(cell).exists() for cell in cells] == [True, False, False, False]
-
-
-def test_the_arms_of_another_baselines_run_are_taken_away(version, tmp_path):
-    version = fresh(version, tmp_path)
-    runs = make_runs.CellRuns(version, lambda: corpus_documents(version, None), LocalBackend(fake_encoders))
-    for cell, has_arms in ((CELL, True), ("minilm-l6-v2 x section_aware_bills_v1", False)):
-        runs.make([make_runs.Wanted(parse_cell(cell), noise_floor=True)])
-        assert version.arms_path("aa").exists() == has_arms
+    assert [has_arms(version.run_path(cell)) for cell in cells] == [True, False, False, False]
 
 
 def test_arms_that_were_edited_stop_scoring(version, tmp_path):
     version = fresh(version, tmp_path)
     _, lists = cell_of(version)
-    path = version.arms_path(CELL)
+    path = version.run_path(CELL)
     assert arms_bytes(lists) == path.read_bytes()
-    assert read_json(version.cell_path(CELL))["arms_sha256"] == file_sha256(path)
-    path.write_bytes(bz2.compress(bz2.decompress(path.read_bytes()).replace(b"\t1\t", b"\t2\t", 1)))
-    with pytest.raises(IntegrityError, match=r"arms\.tsv\.bz2 is not the run of sum"):
+    assert read_json(version.cell_path(CELL))["run_sha256"] == file_sha256(path)
+    path.write_bytes(bz2.compress(bz2.decompress(path.read_bytes()).replace(b"\t0.", b"\t0.1", 1)))
+    with pytest.raises(IntegrityError, match=r"\.tsv\.bz2 is not the run of sum"):
         cell_of(version)

@@ -227,7 +227,7 @@ def test_the_sum_is_the_harness_sum_of_both_arms(path, doc_ids):
     for query_id, hits in found[SUM].hits.items():
         keyword, dense = (found[arm].hits[query_id] for arm in (KEYWORD, BINARY))
         assert len(dense) == RUN_DEPTH
-        assert hits == summed(keyword, bounds[query_id], dense).hits
+        assert hits == tuple(arms.hit for arms in summed(keyword, bounds[query_id], dense)[:RUN_DEPTH])
         assert all(hit.score <= bounds[query_id] for hit in keyword)
     assert bounds["q4"] == 0 < bounds["q3"]
 
@@ -269,7 +269,7 @@ def test_the_sum_takes_100_documents_of_vectors_where_the_binary_arms_candidates
     found = runs(path, ids, {"q": "nothing"}, QUERY_VECTORS[:1])
     exact, binary, both = (found[arm].hits["q"] for arm in (EXACT, BINARY, SUM))
     assert len(binary) < RUN_DEPTH
-    assert [hit.doc_id for hit in both] == [hit.doc_id for hit in summed((), 0.0, exact).hits]
+    assert [hit.doc_id for hit in both] == [arms.doc_id for arms in summed((), 0.0, exact)]
 
 
 def test_vectors_whose_signs_are_all_alike_lose_the_binary_index_and_not_exact_search(tmp_path):

@@ -192,7 +192,7 @@ def test_a_rehearsal_is_replayed_without_a_lock_and_held_to_the_runs_that_its_re
     difference = next(row["difference"] for row in said["cells"] if row["cell"] == BASELINE)
     assert difference["low"] <= difference["mean"] <= difference["high"]
     path = rehearsal.run_path(BASELINE)
-    repack(path, "\t1\t", "\t01\t")
+    repack(path, "\t0\t", "\t00\t")
     with pytest.raises(IntegrityError, match=r"is not what .*results\.json was scored from"):
         replay(rehearsal, LocalBackend(fake_encoders))
 

@@ -57,12 +57,11 @@ class Provenance(Sparse):
     """Where a cell's run comes from: of an encoder the model and how it is applied, the same on every backend.
 
     `probe` holds the figures that it passed its probe with. An imported run has neither chunks nor an encoder, and
-    `imported` in their place. `arms_sha256` is of a sum's arms.
+    `imported` in their place.
     """
 
     run_sha256: Sha256
     chunk_run_sha256: Sha256 | None
-    arms_sha256: Sha256 | None = None
     chunks: ChunkHealth | None
     encoder: Annotated[dict[str, Any], AfterValidator(_named)] | None
     probe: dict[str, Any] | None

@@ -56,16 +56,17 @@ class PairShown(FrozenModel):
 class QueryLists(Sparse):
     """One query: its documents, highest grade first, and every cell's hits down to the depth shown.
 
-    A hit is [place in this query's `documents`, start, end] of the evidence that ranked it. A relevant document is
-    there though no cell lists it, unless the collection lacks it: `relevant` counts those too, as Recall does.
+    A hit is [place in this query's `documents`, start, end] of the evidence that ranked it, and below rank
+    EVIDENCE_DEPTH [place]. A relevant document is there though no cell lists it, unless the collection lacks it:
+    `relevant` counts those too, as Recall does.
     """
 
     id: str
     relevant: Count
     documents: list[PairShown]
     hits: Annotated[
-        dict[str, list[Annotated[list[Count], Field(min_length=3, max_length=3)]]],
-        Field(description="by cell: [place in this query's `documents`, start, end]"),
+        dict[str, list[Annotated[list[Count], Field(min_length=1, max_length=3)]]],
+        Field(description="by cell: [place in this query's `documents`, start, end], below rank 10 [place]"),
     ]
     missed: dict[str, dict[Cause, list[Count]]] = Field(
         default_factory=dict, description="relevant documents that are not among a cell's first ten, by cause"
