@@ -101,7 +101,7 @@ def _check_schema_version(model: type[FrozenModel], value: object, where: str | 
 
 def part(shape: type[Model], record: FrozenModel) -> Model:
     """Return a record of the shape, with those fields that it has of a larger one."""
-    return shape.model_validate(record.model_dump(include=set(shape.model_fields)))
+    return shape.model_validate({name: getattr(record, name) for name in shape.model_fields}, from_attributes=True)
 
 
 def field_problems(error: ValidationError) -> list[str]:

@@ -187,8 +187,8 @@ class Label(Sparse):
     model: str
     prompt_sha256: Sha256
     evidence_sha256: Sha256
-    spans: list[CharacterSpan]
-    round: Annotated[int, Field(ge=1)]
+    spans: list[CharacterSpan] = Field(default_factory=list)
+    round: Annotated[int, Field(ge=1)] = 1
     batch: str
     judged_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     void: bool = False
