@@ -332,7 +332,7 @@ def main() -> None:
     tasks = [partial(error_rows, world(name), name, runs) for name in names]
     tasks += [partial(default_error_rows, runs), partial(made_rows, runs), partial(mixed_rows, runs)]
     tasks += [partial(power_rows, half), partial(held_rows, half)]
-    tasks += [partial(pooled_rows, tau, half) for tau in (0.02, 0.04)]
+    tasks += [partial(pooled_rows, tau, half) for tau in (0.02, 0.1, 0.2)]
     tasks += [partial(list_rows, judge, max(1, runs // 5)) for judge in LISTED]
     tasks += [partial(low_rows, half, in_both=in_both) for in_both in (False, True)]
     choices = [partial(choice_rows, 8 * runs, default=default) for default in (False, True)]

@@ -1,10 +1,9 @@
 """What cells of a kind gain over several sources, by exact Gaussian algebra over a grid of one scale.
 
-A cell's gain over the baseline of its source is y = theta + e. Its error e is what other queries would have changed;
-cells of one source share queries and baseline, so errors come with a covariance. Its true gain is theta = m + u. The
-kind's mean m is N(0, MEAN_SD^2). u ~ N(0, tau^2) is what the kind and the cell are in this source; two cells of a kind
-share SHARED of its variance there, since a source that suits one suits the other. tau is half-normal(TAU_SCALE) (Gelman
-2006). Given tau everything is Gaussian; tau is summed over a grid. No sampler: the same input gives the same figures.
+A source says y = m + u + e of a kind: the mean gain of its cells of that kind over its baseline. e is what other
+queries would have changed, m what the kind gains anywhere, N(0, MEAN_SD^2) before any result, and u ~ N(0, tau^2) what
+it gains more or less in this source. tau is half-normal(TAU_SCALE) (Gelman 2006; Röver et al. 2021). Given tau
+everything is Gaussian; tau is summed over a grid. No sampler: the same input gives the same figures.
 """
 
 import math
@@ -22,14 +21,17 @@ from runner.score.expected_gain import updated
 
 Floats = npt.NDArray[np.float64]
 
-MEAN_SD = 0.2
-"""SD of a kind's mean gain before any result, in nDCG@10; static encoders lose as much."""
+MEAN_SD = 0.5
+"""SD of a kind's mean gain before any result, in nDCG@10: so wide that it draws no mean noticeably towards 0."""
 
-TAU_SCALE, SHARED = 0.03, 0.9
-"""Scale of a kind's scatter over sources, and how much of its variance is alike in all cells of a source."""
+TAU_SCALE = 0.2
+"""Scale of how far sources scatter about it: sums do by .17 on citations, the most seen.
 
-TAUS = 4 * TAU_SCALE * (np.arange(40) + 0.5) / 40
-"""The grid, evenly from 0 to four scales; a value is the middle of its step, so none is 0."""
+At half of it, 95 % intervals miss in 9 % if sources scatter by .2, and are as wide if they scatter little.
+"""
+
+TAUS = np.array([TAU_SCALE * NormalDist().inv_cdf(0.5 + (step + 0.5) / 400) for step in range(200)])
+"""The grid: 200 quantiles of tau's prior, which so weigh alike before any result; the last is three scales."""
 
 ENOUGH = 4
 """Sources from which on they alone say what a kind gains."""
@@ -54,7 +56,7 @@ class SourceGains:
 
 
 class Effect(NamedTuple):
-    """A kind's mean gain over sources, with its SD and 95 % interval, and the scatter of its cells about it."""
+    """A kind's mean gain over sources, with its SD and 95 % interval, and how far sources scatter about it."""
 
     sources: int
     mean: float
@@ -69,40 +71,32 @@ def effect_of(kind: Kind, sources: Sequence[SourceGains]) -> Effect | None:
 
     >>> alone = SourceGains("bills", ("a",), ("structural",), np.array([0.05]), np.array([[0.0004]]), 100)
     >>> round(effect_of("structural", [alone]).mean, 3)
-    0.048
+    0.045
     """
-    having = [(source, places) for source in sources if (places := source.of_kind(kind))]
-    if not having:
+    own = [(source, places) for source in sources if (places := source.of_kind(kind))]
+    if not own:
         return None
-    # Sums over sources for every tau: of the precision of m, of the weighted gains, of their squares, of log |V|.
-    precision = np.full(len(TAUS), MEAN_SD**-2)
-    weighted, squares, volume = np.zeros((3, len(TAUS)))
-    for source, places in having:
-        gains, n_cells = source.gains[places], len(places)
-        alike = SHARED + (1 - SHARED) * np.eye(n_cells)
-        spread = source.covariance[np.ix_(places, places)] + TAUS[:, None, None] ** 2 * alike
-        sides = np.stack([np.ones(n_cells), gains], axis=1)
-        solved = np.linalg.solve(spread, np.broadcast_to(sides, (len(TAUS), n_cells, 2)))
-        precision += solved[:, :, 0].sum(axis=1)
-        weighted += solved[:, :, 1].sum(axis=1)
-        squares += solved[:, :, 1] @ gains
-        volume += np.linalg.slogdet(spread)[1]
-    # m is summed out in closed form; what is left is the likelihood of tau, beside its own prior.
-    means = weighted / precision
-    logs = -0.5 * (volume + np.log(precision) + squares - weighted * means + (TAUS / TAU_SCALE) ** 2)
+    # Means of a source's cells: how little these differ must not tell how little sources do.
+    gains = np.array([source.gains[places].mean() for source, places in own])
+    errors = np.array([source.covariance[np.ix_(places, places)].mean() for source, places in own])
+    # (taus, sources): m is summed out in closed form; what is left is the likelihood of tau.
+    spread = errors + TAUS[:, None] ** 2
+    precision = MEAN_SD**-2 + (1 / spread).sum(axis=1)
+    means = (gains / spread).sum(axis=1) / precision
+    logs = -0.5 * ((np.log(spread) + gains**2 / spread).sum(axis=1) + np.log(precision) - precision * means**2)
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     mean = float(weights @ means)
     sd = math.sqrt(float(weights @ (1 / precision + (means - mean) ** 2)))
     scatter = math.sqrt(float(weights @ TAUS**2))
-    return Effect(len(having), mean, sd, mean - _Z95 * sd, mean + _Z95 * sd, scatter)
+    return Effect(len(own), mean, sd, mean - _Z95 * sd, mean + _Z95 * sd, scatter)
 
 
 def prior_of(sources: Sequence[SourceGains]) -> dict[Kind, Normal]:
     """Return what a cell of one more source is believed to gain, by kind, at four places.
 
-    While fewer than ENOUGH sources have a kind, each that is missing says what the catalog does: the prior has mean and
-    variance of that mixture.
+    While fewer than ENOUGH sources have a kind, each that is missing says what the catalog does. So few cannot tell how
+    far sources scatter: the prior has the mean and variance of that mixture, each with the catalog's own variance.
     """
     return {kind: _mixed(effect_of(kind, sources), default) for kind, default in PRIOR.items()}
 
@@ -110,11 +104,11 @@ def prior_of(sources: Sequence[SourceGains]) -> dict[Kind, Normal]:
 def _mixed(effect: Effect | None, default: Normal) -> Normal:
     if effect is None:
         return default
-    share, own = min(1.0, effect.sources / ENOUGH), effect.sd**2 + effect.scatter**2
-    mean = share * effect.mean + (1 - share) * default.mean
+    share = min(1.0, effect.sources / ENOUGH)
+    own = effect.sd**2 + effect.scatter**2 if share == 1 else default.sd**2
     apart = share * (1 - share) * (effect.mean - default.mean) ** 2
-    variance = share * own + (1 - share) * default.sd**2 + apart
-    return Normal(mean=round(mean, 4), sd=round(math.sqrt(variance), 4))
+    mean = share * effect.mean + (1 - share) * default.mean
+    return Normal(mean=round(mean, 4), sd=round(math.sqrt(own + apart), 4))
 
 
 @dataclass(frozen=True, slots=True)

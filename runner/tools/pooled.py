@@ -8,7 +8,7 @@ from runner.base.figures import signed
 from runner.decide.locked_gains import MEASURE, Given, prior_from
 from runner.eval_set.plan import prior_text
 from runner.eval_set.shapes.plan import Prior
-from runner.score.pooling import MEAN_SD, SHARED, TAU_SCALE, pool
+from runner.score.pooling import MEAN_SD, TAU_SCALE, pool
 
 STANDS_OUT = 0.05
 """p, times the number of sources, at which a source is called different from the others."""
@@ -33,7 +33,7 @@ def pooled_report(given: Sequence[Given]) -> dict[str, Any]:
         "baseline": given[0].baseline,
         "measure": MEASURE,
         "inputs": inputs,
-        "model": {"mean_sd": MEAN_SD, "tau_scale": TAU_SCALE, "shared": SHARED},
+        "model": {"mean_sd": MEAN_SD, "tau_scale": TAU_SCALE},
         "effects": {kind: effect._asdict() for kind, effect in found.effects.items()},
         "cells": [asdict(cell) for cell in found.cells],
         "prior": prior_from(given).model_dump(),

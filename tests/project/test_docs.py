@@ -15,7 +15,6 @@ import yaml
 from runner.base.places import CHECKOUT, EVAL_SETS
 from runner.base.plain_yaml import read_yaml
 from runner.commands.write_schemas import FOLDER, SCHEMAS, schema_text
-from runner.eval_set import catalog
 from runner.eval_set.plan import read_plan
 from runner.eval_set.shapes.plan import Prior
 from tests.support.packed import unpacked
@@ -115,12 +114,13 @@ def test_every_committed_eval_set_keeps_to_the_schemas() -> None:
 
 @pytest.mark.parametrize("name", PRIORS)
 def test_rehearsals_have_the_prior_of_one_file(name: str) -> None:
-    """It was made of other sources alone, and production plans have the catalog's."""
+    """It was made of other sources alone; all production plans have what the catalog said when they were frozen."""
     prior = Prior.model_validate(read_yaml(EVAL_SETS / name)["prior"])
     plans = {path.parts[-4]: read_plan(path) for path in EVAL_SETS.glob("*/v1/rehearsal/plan.yaml")}
     assert {source for source, plan in plans.items() if plan.prior == prior} == set(PRIORS[name])
-    for source in PRIORS[name]:
-        assert read_plan(EVAL_SETS / source / "v1" / "plan.yaml").prior.kinds == catalog.PRIOR
+    frozen = [read_plan(EVAL_SETS / source / "v1" / "plan.yaml").prior for source in (*PRIORS[name], "demo")]
+    assert [prior for prior in frozen if prior != frozen[0]] == []
+    assert frozen[0].from_results == []
 
 
 def test_a_source_takes_at_most_seven_megabytes() -> None:

@@ -12,13 +12,13 @@ from runner.base.records import SCORE_UNIT
 from runner.decide import locked_gains
 from runner.decide import roster as siblings
 from runner.decide.locked_gains import checked_together, prior_of_others, read_given
-from runner.eval_set.catalog import SOURCES
+from runner.eval_set.catalog import PRIOR, SOURCES
 from runner.eval_set.lock import write_lock
 from runner.eval_set.plan import DEFAULT_PRIOR, default_plan_text
 from runner.eval_set.shapes.plan import Prior
 from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import open_version
-from runner.score.pooling import prior_of
+from runner.score.pooling import ENOUGH, effect_of, prior_of
 from tests.conftest import called
 from tests.support.small_set import make_version
 
@@ -119,3 +119,15 @@ def test_the_prior_that_is_printed_can_be_pasted_into_a_plan_and_is_the_one_of_a
     assert prior_of_others(version, f"other-{baseline}", rehearsal=False) == DEFAULT_PRIOR
     plan = yaml.safe_load(default_plan_text(version.source, rehearsal=False, prior=prior))
     assert Prior.model_validate(plan["prior"]) == prior
+
+
+def test_the_catalogs_prior_is_what_the_committed_rehearsals_say_of_kinds_that_enough_of_them_have():
+    sources = [read_given(path).gains for path in siblings.newest_locked(rehearsal=True)]
+    said = {
+        kind: prior
+        for kind, prior in prior_of(sources).items()
+        if (effect := effect_of(kind, sources)) and effect.sources >= ENOUGH
+    }
+    assert len(said) >= 7
+    for kind, prior in said.items():
+        assert (PRIOR[kind].mean, PRIOR[kind].sd) == pytest.approx((prior.mean, prior.sd), abs=0.00251)
