@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, get_args
 from urllib.parse import quote
 
@@ -11,13 +12,21 @@ from runner.base.records import SCORE_UNIT
 from runner.decide.passages import Terms, marked, query_terms
 from runner.decide.tiers import beside_baseline
 from runner.eval_set.asked import AskedWording, asked
-from runner.eval_set.shapes.lists import Cause, ListedDocument, PairShown, QueryLists, RankedLists, ShownPassage
+from runner.eval_set.shapes.lists import (
+    Cause,
+    FurtherReading,
+    ListedDocument,
+    PairShown,
+    QueryLists,
+    RankedLists,
+    ShownPassage,
+)
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import Results
 
 SECTIONS = frozenset((
     "doubts", "why", "queries", "trust", "cost", "record", "top", "everything", "passages", "quality", "gate", "judges",
-    "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt",
+    "slices", "previous", "corpus", "chunks", "cells", "limits", "reproduce", "receipt", "doc",
 ))  # fmt: skip
 """The page's own anchors; further ones have a hyphen after one of these words, or are captions."""
 
@@ -120,6 +129,8 @@ class Matrix(NamedTuple):
     """Rows by the size of the rival's gain, greatest first, then by id; `left_out` counts queries that are not there.
 
     `cells` name the columns: the baseline, its rival (none if `rival` is ""), the others in the ranking's order.
+    `again` is the reader of most second readings, "" if there is none. `linked` are the documents that have an address,
+    each by the first hit that shows it, in the order of their places.
     `misses` are a row a cell, in the same order, of `relevant` documents; none if no cause was recorded.
     """
 
@@ -127,6 +138,8 @@ class Matrix(NamedTuple):
     rival: str
     rows: Sequence[MatrixRow]
     left_out: int
+    again: str
+    linked: Sequence[Hit]
     misses: Sequence[Misses]
     relevant: int
 
@@ -146,7 +159,7 @@ def matrix(results: Results, lists: RankedLists) -> Matrix:
     order = sorted(range(len(scores)), key=lambda number: (-parted[number], wordings[number].id))
     # The judge of most grades goes without saying.
     judges = Counter(pair.judge for query in lists.queries for pair in query.documents if pair.judge)
-    judge = max(judges, key=lambda name: (judges[name], name), default="")
+    judge = _most(judges)
     listed, least = {query.id: query for query in lists.queries}, results.plan.relevant_grade
     rows = []
     for number in order[:MOST_QUERIES]:
@@ -154,8 +167,37 @@ def matrix(results: Results, lists: RankedLists) -> Matrix:
         panel = _Panel(listed.get(one.id), lists, (one, topics[one.topic]), judge, shown, least)
         rows.append(panel.row(scores[number]))
     misses = [_misses(cell, lists) for cell in cells] if any(query.missed for query in lists.queries) else []
-    relevant = sum((pair.grade or 0) >= least for query in lists.queries for pair in query.documents)
-    return Matrix(cells, shown[1] if len(shown) > 1 else "", rows, len(order) - len(rows), misses, relevant)
+    pairs = [pair for query in lists.queries for pair in query.documents]
+    readers = Counter(reader(reading) for pair in pairs for reading in pair.readings)
+    return Matrix(
+        cells=cells,
+        rival=shown[1] if len(shown) > 1 else "",
+        rows=rows,
+        left_out=len(order) - len(rows),
+        again=_most(readers),
+        linked=_linked(rows),
+        misses=misses,
+        relevant=sum((pair.grade or 0) >= least for pair in pairs),
+    )
+
+
+def reader(reading: FurtherReading) -> str:
+    """Return who read a pair again, and in which round."""
+    model = f" ({reading.model})" if reading.model and reading.model != reading.judge else ""
+    return f"{reading.judge}{model}, round {reading.round}"
+
+
+def _most(counts: Counter[str]) -> str:
+    return max(counts, key=lambda name: (counts[name], name), default="")
+
+
+def _linked(rows: Iterable[MatrixRow]) -> list[Hit]:
+    found: dict[int, Hit] = {}
+    for row in rows:
+        for hit in (*chain(*row.sides), *(hit for hit, _ in row.missed)):
+            if hit.url:
+                found.setdefault(hit.pair.document, hit)
+    return [found[place] for place in sorted(found)]
 
 
 def _misses(cell: str, lists: RankedLists) -> Misses:

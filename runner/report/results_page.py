@@ -18,7 +18,7 @@ from runner.eval_set.shapes.lists import RankedLists
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.gate.nulls import BY_NAME
 from runner.report import drawings, sentences
-from runner.report.by_query import AT_FIRST, CAUSES, anchor, fragment, matrix, tint
+from runner.report.by_query import AT_FIRST, CAUSES, anchor, fragment, matrix, reader, tint
 from runner.report.page_frame import inert, rendered
 from runner.score.slices import slices
 
@@ -176,6 +176,7 @@ _ASKED: dict[str, object] = {
         uncatalogued,
         ranked,
         read_chunks,
+        reader,
         recall_words,
         sentences.asked_words,
         sentences.can_say,

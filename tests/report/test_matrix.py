@@ -6,8 +6,8 @@ import pytest
 from lxml import html as markup
 
 from runner.base.records import SCORE_UNIT
-from runner.eval_set.shapes.lists import ShownPassage
-from runner.report.by_query import TOP, _cut, anchor, matrix, tint
+from runner.eval_set.shapes.lists import FurtherReading, ShownPassage
+from runner.report.by_query import TOP, _cut, anchor, matrix, reader, tint
 from runner.report.page_frame import inert
 from tests.support.example_lists import CELLS, TEXT, Invented, listed_results
 from tests.support.example_results import BASELINE, BETTER, HYBRID
@@ -144,9 +144,9 @@ def test_a_hit_of_a_sum_shows_what_words_and_what_meaning_contributed():
     assert not any(hit.halves for hit in row.sides[0])
     panel = markup.fromstring(page(RESULTS, None, lists=changed).decode()).xpath("//tr[@class='panel']")[0]
     first, second, third = (item.text_content() for item in panel.xpath(".//ol")[1].xpath("./li")[:3])
-    assert "words 0.26, meaning 0.00" in first
-    assert "words 0.08, meaning 0.46" in second
-    assert "words" not in third
+    assert " · 0.26 + 0.00" in first
+    assert " · 0.08 + 0.46" in second
+    assert "+" not in third
 
 
 def test_a_panel_says_of_each_hit_what_the_results_say(html):
@@ -156,24 +156,49 @@ def test_a_panel_says_of_each_hit_what_the_results_say(html):
     assert len(panels) == len(rows) == 25
     for panel, row in zip(panels, rows, strict=True):
         assert panel.getprevious().get("id") == anchor(row.query.id)
-        items = panel.xpath(".//ol/li")
-        hits = [hit for side in row.sides for hit in side]
-        for item, hit in zip(items, hits, strict=True):
-            said = item.text_content()
-            grade = item.xpath(".//span[contains(@class, 'grade')]")[0].text
-            assert grade == ("?" if hit.pair.grade is None else str(hit.pair.grade))
-            assert hit.document.title in said
-            assert hit.document.doc_id in said
-            assert TEXT in said
-            assert hit.pair.reason in said
-            assert all(one.reason in said and f"round {one.round}: {one.grade}" in said for one in hit.pair.readings)
+        for ranked, side in zip(panel.xpath(".//ol"), row.sides, strict=True):
+            for item, hit in zip(ranked.xpath("./li"), side, strict=True):
+                said = item.text_content()
+                assert item.xpath("./b")[0].text == ("?" if hit.pair.grade is None else str(hit.pair.grade))
+                assert hit.document.title in said
+                assert hit.document.doc_id in said
+                assert TEXT in said
+                assert not hit.elsewhere or f" · other: {hit.elsewhere}" in said
+                # What judges said of a document in both lists stands in the first.
+                told = [hit.pair.reason, *(f"again: {one.grade}. {one.reason}" for one in hit.pair.readings)]
+                is_second = side is row.sides[1] and hit.elsewhere
+                assert [text in said for text in told if text] == [not is_second] * len([*filter(None, told)])
+
+
+def test_the_reader_of_most_second_readings_is_named_once_and_any_other_each_time():
+    shown = matrix(RESULTS, LISTS)
+    assert shown.again == "reader-b, round 2"
+    readings = {reader(one) for query in LISTS.queries for pair in query.documents for one in pair.readings}
+    assert readings == {shown.again}
+    rare = FurtherReading(judge="ann", model="a model", round=3, grade=2, reason="It does.")
+    first = RESULTS.queries[0].id
+    (asked,) = [query for query in LISTS.queries if query.id == first]
+    pairs = [pair.model_copy(update={"readings": [rare]}) for pair in asked.documents]
+    changed = [asked.model_copy(update={"documents": pairs}) if each is asked else each for each in LISTS.queries]
+    html = page(RESULTS, None, lists=LISTS.model_copy(update={"queries": changed})).decode()
+    assert html.count("reader-b, round 2") == 1
+    assert "<cite>ann (a model), round 3: 2.</cite> <bdi>It does.</bdi>" in html
+
+
+def test_an_address_stands_once_and_each_document_that_has_one_leads_there(html):
+    tree = markup.fromstring(html)
+    addresses = {item.get("id"): item.xpath("./a")[0].get("href") for item in tree.xpath("//ul[@class='addresses']/li")}
+    assert set(addresses.values()) == {document.url for document in LISTS.documents}
+    assert all(html.count(f'"{url}"') == 1 for url in addresses.values())
+    for link in tree.xpath("//tr[@class='panel']//li/a"):
+        assert addresses[link.get("href")[1:]].rpartition("/")[2] == link.text
 
 
 def test_without_texts_a_hit_has_its_place_and_neither_title_nor_passage():
     html = paged(texts=False)
     assert "Levee Inspection" not in html
     assert TEXT not in html
-    assert "characters 0–2,000" in html
+    assert "</a> at 0–2,000" in html
 
 
 def test_an_anchor_is_never_one_of_the_page(html):

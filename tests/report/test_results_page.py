@@ -119,6 +119,38 @@ def test_twenty_rows_stand_there_until_a_reader_asks_for_all_or_finds_others(sho
     assert len(rows(shown)) == len(RESULTS.queries)
 
 
+def test_a_document_leads_to_its_address_at_once_and_without_script_to_where_that_stands(path, opened, show):
+    links = "[...document.querySelectorAll('#q05 + tr .sides a')].map((link) => link.getAttribute('href'))"
+    found = show("q05").evaluate(links)
+    assert len(found) == 10
+    assert all(re.fullmatch(r"https://example\.org/d\d", link) for link in found)
+    bare = opened(path, "q05", viewport=SCREEN, java_script_enabled=False)
+    assert bare.locator(".addresses li:visible").count() == 0
+    name = bare.text("#q05 + tr .sides a >> nth=0")
+    bare.click("#q05 + tr .sides a >> nth=0")
+    assert bare.text(".addresses li:visible") == name
+    assert bare.get_attribute(".addresses li:visible a", "href") == f"https://example.org/{name}"
+
+
+def test_a_reason_in_hebrew_is_read_from_the_right(show, tmp_path):
+    written = tmp_path / "reason.html"
+    found, lists = listed_results(Invented(reason="\u05d7\u05d5\u05e7 1 (Act)."))
+    written.write_bytes(page(found, None, lists=lists))
+    begins = """[...document.querySelectorAll('#q01 + tr ol li p:not(:has(cite, small))')].map((each) => {
+      const range = document.createRange(), text = each.firstChild;
+      const left = (at) => {
+        range.setStart(text, at);
+        range.setEnd(text, at + 1);
+        return range.getBoundingClientRect().left;
+      };
+      return [text.data[0], left(0) > left(text.data.trim().length - 1)];
+    })"""
+    assert {(letter, right) for letter, right in show("q01", written).evaluate(begins)} == {
+        ("\u05d7", True),
+        ("R", False),
+    }
+
+
 # Without script, on paper, on a small screen.
 
 
