@@ -29,6 +29,12 @@ for _name, _examples in (("all", 100), ("suite", 25)):
     settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("suite")
 
+# In memory where there is some: on a disk each of the flushes that the tests do costs milliseconds of waiting. With
+# pyproject's `tmp_path_retention_policy` it holds little at a time. Containers have but 64 MB there.
+_MEMORY = Path("/dev/shm")
+if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4_000_000_000:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
 # A shell's background job and nohup ignore these, and a child inherits that; of a handler it inherits the default.
 for _ending in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(_ending) is signal.SIG_IGN:

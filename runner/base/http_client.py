@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
@@ -26,6 +27,8 @@ from runner.base.errors import BackendError, InputError
 from runner.base.given_files import printable
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 CONNECT_SECONDS = 10.0
@@ -334,6 +337,14 @@ class Service(NamedTuple):
     nothing_there: str
 
 
+@cache
+def trusted(*, from_env: bool) -> "ssl.SSLContext":
+    """Return what certificates are checked by, read once a process; SSL_CERT_FILE and SSL_CERT_DIR count if asked."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=from_env)
+
+
 class Client:
     """One pool of connections to one server, for any number of threads. Redirects are not followed.
 
@@ -370,6 +381,7 @@ class Client:
             headers={**usual, **(headers or {})},
             follow_redirects=False,
             trust_env=not is_direct,
+            verify=trusted(from_env=not is_direct),
         )
 
     def close(self) -> None:

@@ -44,11 +44,9 @@ def weigh(queries: Sequence[QueryRow], mix: Mix) -> Weighing:
 
     A class's share is spread evenly over its topics.
     """
-    n_topics = Counter(_classes(query)[0] for query in queries)
-    exact = [
-        sum((mix.get(name, Fraction()) for name in _classes(query)), Fraction()) / n_topics[_classes(query)[0]]
-        for query in queries
-    ]
+    classes = [_classes(query) for query in queries]
+    n_topics = Counter(names[0] for names in classes)
+    exact = [sum((mix.get(name, Fraction()) for name in names), Fraction()) / n_topics[names[0]] for names in classes]
     of_wordings = _whole([mix.get(wording, Fraction()) for wording in WORDINGS])
     if not any(of_wordings):  # of topics that weigh nothing, or that there are not
         of_wordings = [1, 1]
@@ -78,8 +76,10 @@ def _classes(query: QueryRow) -> list[str]:
 
 def _whole(values: Sequence[Fraction]) -> list[int]:
     """Return values as whole numbers in the same proportions, rounded to PARTS of the greatest if they need more."""
-    exact = [value * math.lcm(*(other.denominator for other in values)) for value in values]
-    parts = [int(value) // (math.gcd(*map(int, exact)) or 1) for value in exact]
+    denominator = math.lcm(*(value.denominator for value in values))
+    exact = [int(value * denominator) for value in values]
+    greatest = math.gcd(*exact) or 1
+    parts = [value // greatest for value in exact]
     if max(parts) <= PARTS:
         return parts
     unit = Fraction(max(parts), PARTS)

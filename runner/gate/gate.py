@@ -98,15 +98,21 @@ class Gate:
     def trial(self, rankings: Ints, chunks: Ints) -> tuple[float, bool]:
         """Return the mean score of rankings, and whether they pass.
 
-        Nothing is looked at beyond the first null that keeps them from passing, and no null if their mean is below
-        tau: no null's mean is below 0, so none can be beaten by tau.
+        No null is looked at if their mean is below tau: no null's mean is below 0, so none can be beaten by tau. Else
+        the nulls are, until more are missed than may be spared, which no verdict on these can make good.
         """
         own = self.bench.own_scores(rankings)
         real = self.bench.total(own) / self.bench.whole
         if round4(real) < self.tau:
             return real, False
-        nulls = (result for result, _ in self.results(rankings, own, chunks))
-        return real, overall(nulls, self.spare) == "pass"
+        judged, missed = Judged(rankings, rankings, chunks), list[Null]()
+        counted = [null for null in self.nulls if not null.p_alone]
+        for null in counted:
+            if not self._passes(null, self._against(null, judged, own)[0]):
+                missed.append(null)
+            if len(missed) > self.spare:
+                return real, False
+        return real, len(missed) < len(counted) and not any(self._could_pass(null, judged) for null in missed)
 
     def results(self, rankings: Ints, own: Floats, chunks: Ints) -> Iterator[tuple[NullResult, Floats]]:
         """Yield each null's result, and each query's score less what the null scores, on average where it is drawn.
@@ -117,10 +123,13 @@ class Gate:
         for null in self.nulls:
             result, differences = self._against(null, judged, own)
             if not self._passes(null, result):
-                could_pass = all(self._lets_pass(null, judged, better(self.bench, rankings)) for better in null.better)
-                verdict: Verdict = "fail" if could_pass else "insufficient"
+                verdict: Verdict = "fail" if self._could_pass(null, judged) else "insufficient"
                 result = result.model_copy(update={"verdict": verdict})
             yield result, differences
+
+    def _could_pass(self, null: Null, judged: Judged) -> bool:
+        """Return whether every engine that does better than the run would pass the null."""
+        return all(self._lets_pass(null, judged, better(self.bench, judged.run)) for better in null.better)
 
     def _lets_pass(self, null: Null, judged: Judged, rankings: Ints) -> bool:
         """Return whether rankings in place of the judged run's would pass the nulls of that run."""
@@ -179,7 +188,7 @@ def overall(nulls: Iterable[NullResult], spare: int) -> Verdict:
     """Return the verdict of all nulls together: "fail" if one fails, "pass" if no more than `spare` are insufficient.
 
     If none is passed, nothing was tested, and the whole is "insufficient". A null of the order alone counts for nothing
-    here. The nulls are looked at until one fails.
+    here.
     """
     n_passed = n_insufficient = 0
     for null in nulls:

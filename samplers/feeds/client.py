@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from runner import __version__
 from runner.base.canonical import JSON
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Busy, Patience, Response, Unusable, exchange, patiently
+from runner.base.http_client import Busy, Patience, Response, Unusable, exchange, patiently, trusted
 from runner.base.schema import field_problems
 from samplers.feeds.endpoints import ENDPOINTS, Refused, followed, key_of, shown, without_key
 from samplers.feeds.request import Kind, Say
@@ -93,7 +93,8 @@ class Client(ExitStack):
             clock.sleep, clock.utc, tries=TRIES, longest_pause=60.0, waits=LONGEST_ANSWER, within=LONGEST_ANSWER
         )
         self._next: dict[str, float] = {}
-        self._http = self.enter_context(httpx.Client(timeout=httpx.Timeout(30.0, connect=10.0)))
+        limits = httpx.Timeout(30.0, connect=10.0)
+        self._http = self.enter_context(httpx.Client(timeout=limits, verify=trusted(from_env=True)))
 
     def json(self, url: str) -> JSON:
         """Return a listing; raise a BackendError if the server gives none."""

@@ -10,7 +10,6 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file, save_file
 
 from runner.base.errors import BackendError
 from runner.base.records import parse_cell
@@ -25,6 +24,9 @@ from tests.support.random_models import CONFIGS, REDUCED, write_model
 DTYPES = ("float32", "float16")
 LONGEST = 512
 """What tests that are not slow read at most: 8,192 tokens take seconds even with a small model."""
+
+LONGEST_OF = {"float32": LONGEST, "float16": LONGEST // 2}
+"""What the probe reads at most; half precision takes twice the time here."""
 
 SHORT = 128
 """What models of full size read: of 8,192 tokens each text takes the largest one five minutes on one core."""
@@ -65,7 +67,7 @@ def test_no_default_plan_has_an_encoder_that_is_not_loaded_here():
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_small_model_passes_its_probe(made, name, dtype):
-    small = encoder(made, name, dtype)
+    small = encoder(made, name, dtype, LONGEST_OF[dtype])
     figures = probe(small)
     assert (figures["truncates_at"], figures["told_by_tokens"]) == (small.spec.max_tokens, 1)
 
@@ -92,6 +94,8 @@ def unit(rows):
 
 def nomic_rows(folder, texts_ids, heads):
     """nomic-bert from its description: rotary positions (base 1000), SwiGLU, norms after each step, mean of states."""
+    from safetensors.torch import load_file
+
     weights = {name: values.double().numpy() for name, values in load_file(folder / "model.safetensors").items()}
     n_layers = json.loads((folder / "config.json").read_text())["n_layer"]
 
@@ -249,7 +253,7 @@ def off_by_one(made, name, dtype, longest):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_probe_catches_one_token_too_early_and_one_too_late(made, name, dtype):
-    off_by_one(made, name, dtype, LONGEST)
+    off_by_one(made, name, dtype, LONGEST_OF[dtype])
 
 
 @pytest.mark.slow
@@ -268,6 +272,8 @@ OVERFLOW = {
 
 def changed(folder, change):
     """The weights' file, written anew."""
+    from safetensors.torch import load_file, save_file
+
     weights = load_file(folder / "model.safetensors")
     save_file(change(weights), folder / "model.safetensors", metadata={"format": "pt"})
 

@@ -191,6 +191,7 @@ def phantom_p(differences):
     return float(stats.ttest_1samp(values, 0, alternative="greater").pvalue) if np.any(differences) else 1.0
 
 
+@pytest.mark.slow
 def test_a_cell_that_is_no_better_leaves_the_incumbent_in_place(tmp_path):
     """Words alone beat every cell of the new encoder here."""
     decide_first(tmp_path, WORDS)

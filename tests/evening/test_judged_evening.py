@@ -192,6 +192,7 @@ def test_a_plan_without_judges_says_how_to_name_them(opened, corpus):
         evening.run()
 
 
+@pytest.mark.slow
 def test_a_model_reads_what_it_doubts_again_in_the_same_run_and_the_page_counts_it(opened, corpus):
     version, server = opened
     path = version.plan_path(rehearsal=False)

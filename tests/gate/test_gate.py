@@ -331,18 +331,32 @@ def test_a_prepared_gate_says_of_every_run_what_a_gate_of_its_own_says():
     assert gate.judge(run, even).nulls[1] != gate.judge(run, CHUNKS).nulls[1]
 
 
-@pytest.mark.parametrize("tau", [0.0, 0.05, 0.1])
-def test_passing_is_judged_alike_with_and_without_the_figures(tau):
-    qrels = graded(15)
-    gate, passed = gate_of(qrels, tau=tau), []
+IN_PAIRS = {f"q{number:02}": str(number // 2) for number in range(6)}
+"""Strata in which judgments can be exchanged in eight ways, too few for any run to pass."""
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "settings", "passing"),
+    [
+        *((15, {"tau": tau}, range(1, 40)) for tau in (0.0, 0.05, 0.1)),
+        (6, {"strata": IN_PAIRS}, range(1, 40)),  # one null is insufficient, which is spared
+        (4, {}, [0]),  # two are, which flip the signs of four differences
+        (6, {"strata": IN_PAIRS, "nulls": GRADED[:1]}, [0]),  # which is not, where it is the only one
+    ],
+)
+def test_passing_is_judged_alike_with_and_without_the_figures(n_queries, settings, passing):
+    qrels = graded(n_queries)
+    gate, passed = gate_of(qrels, **settings), []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         run = run_of({q: [d for d in sorted(grades) if rng.random() < 0.1 * (seed % 3)] for q, grades in qrels.items()})
+        if seed < 3:
+            run = oracle(qrels)
         mean, passes = gate.trial(gate.bench.rankings(run), gate.bench.column(CHUNKS))
         found = gate.judge(run, CHUNKS)
         passed.append(passes)
         assert (mean, passes) == (found.real, found.verdict == "pass")
-    assert 0 < sum(passed) < 40
+    assert sum(passed) in passing
 
 
 def test_wrong_arguments_are_named():

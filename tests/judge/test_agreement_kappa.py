@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
-from sklearn.metrics import cohen_kappa_score
 
 from runner.judge.agreement.kappa import ac2, alike, confusion, estimates, kappa
 
@@ -22,6 +21,8 @@ def estimated(*tables, confidence=0.95, **given):
 
 @given(grades=GRADES)
 def test_kappa_is_scikit_learns_and_undefined_where_its_is(grades):
+    from sklearn.metrics import cohen_kappa_score  # takes a second
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = cohen_kappa_score(*zip(*grades, strict=True), labels=[0, 1, 2, 3], weights="quadratic")

@@ -48,6 +48,7 @@ NEEDS = {
 ELSEWHERE = {
     r"^try ": "tests/tools/test_try.py runs it over a folder that it writes",
     r"^sources --write": "writes into the checkout; tests/report and tests/tools run it",
+    r"^embed \S+ --corpus-path \S+ --to": "tests/commands runs it into another file",
     r"^choose gao_reports": "tests/decide runs it",
     r" tenants\b|--documents|--baseline": "tests/evening/test_own_documents.py runs them over laws that it writes",
     r"^version --all": "tests/evening/test_bump.py runs it over two sources",
@@ -113,6 +114,7 @@ def over_demo(words: tuple[str, ...]) -> tuple[str, ...]:
     line = re.sub(r" --eval-set-path \S+", "", shlex.join(words))
     line = re.sub(rf"(?<=[ =])({'|'.join(SOURCES)})(?= |$)", "demo", line)
     line = re.sub(r"minilm-[\w-]+ x ", "bm25 x ", line).replace("--cells CELL", "--cells 'bm25 x recursive_v1'")
+    line = re.sub(r"--reason \S+ --by \S+", "--reason TEXT --by NAME", line)
     line = line.replace(" CELL", " 'bm25 x whole_doc'").replace("labels page demo FILE", f"labels page demo {BATCH}")
     return tuple(shlex.split(re.sub(r"--corpus-path \S+", "--corpus-path corpus", line)))
 

@@ -76,9 +76,10 @@ def test_a_folder_below_that_cannot_be_listed_ends_the_reading_by_name(tmp_path,
             raise PermissionError(13, "Permission denied", str(path))
         return listed(path)
 
-    monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(InputError, match=r"/07 cannot be read \(Permission denied\)"):
-        read(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", scandir)
+        with pytest.raises(InputError, match=r"/07 cannot be read \(Permission denied\)"):
+            read(tmp_path)
 
 
 def test_hidden_names_and_what_this_tool_keeps_of_an_evaluation_are_not_read(tmp_path):

@@ -4,6 +4,7 @@ import base64
 import json
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from runner.base.http_client import Patience
 from runner.embed.encoder import Batch
 from runner.embed.over_http.dialects import KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
+from runner.embed.weights import tokenizer as read_tokenizer
 from runner.embed.weights import tokenizer_folder
 from tests.support.embedding_server import MINILM, Server, tokenizer, toy_rows
 from tests.support.fake_encoder import TEXTS
@@ -20,11 +22,14 @@ from tests.support.loopback import as_json, served
 NOON = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 LONG = " ".join(f"word{n} unaffable" for n in range(400))
 APIS = ["openai", "tei"]
+_tokenizer_of = cache(read_tokenizer)
+"""By folder, of which each is read once."""
 
 
 @pytest.fixture(name="server", autouse=True)
 def planted_server(monkeypatch):
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.setattr("runner.embed.over_http.encoder.tokenizer", _tokenizer_of)
     with served(Server()) as server:
         yield server
 

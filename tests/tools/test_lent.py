@@ -91,8 +91,8 @@ def test_any_cell_or_retriever_can_be_the_baseline(tmp_path):
     for baseline, name in ((cells[1], cells[1]), ("In use", "trec:in-use"), ("trec:in-use", "trec:in-use")):
         found = evaluate(DOCUMENTS, ASKED, GOLD, cells, baseline=baseline, retrievers=retrievers)
         assert [row.cell for row in found.results.cells if row.test is None] == [name]
-        sizes = [found.html(tmp_path / "page.html", passages=each).stat().st_size for each in (False, True)]
-        assert sizes[0] < sizes[1]
+    sizes = [found.html(tmp_path / "page.html", passages=each).stat().st_size for each in (False, True)]
+    assert sizes[0] < sizes[1]
     with pytest.raises(InputError, match="neither a cell nor a retriever"):
         evaluate(DOCUMENTS, ASKED, GOLD, cells, baseline="mine")
 
