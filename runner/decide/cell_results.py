@@ -59,7 +59,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         short_of=unmet,
         gate=gate,
-        diagnosis=diagnosis(run, gate, plan.null_gate.alpha, comparison.unanswered),
+        diagnosis=diagnosis(run, gate, graded.blind(run), plan.null_gate.alpha, comparison.unanswered),
         same_as=same,
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=unjudged,

@@ -150,7 +150,7 @@ def test_a_judge_whose_best_cell_loses_source_documents_and_a_gate_that_fails_ar
     ]
     found.sources = found.sources.model_copy(update={"cells": cells, "tau": 0.9})
     assert failed_checks(found) == ["copy", "sources"]
-    found.controls = [control("random", behaves=False)]
+    found.controls = [control("random", passes=1)]
     assert failed_checks(found) == ["copy", "sources", "gate"]
     found.controls, found.cells[0].gate = [], SimpleNamespace(verdict="insufficient")
     assert failed_checks(found)[-1] == "gate"

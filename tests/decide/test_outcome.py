@@ -89,7 +89,7 @@ def moved_by(moved):
     return {"noise_floor": NoiseFloor(difference=again, max_change=0.5)}
 
 
-BROKEN = control("popularity", passes=1, behaves=False)
+BROKEN = control("popularity", passes=1)
 
 
 @pytest.mark.parametrize(

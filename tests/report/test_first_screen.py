@@ -140,7 +140,7 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
 
 def test_a_control_that_misbehaves_outweighs_every_other_doubt():
     results = full_results()
-    controls = [results.controls[0].model_copy(update={"behaves": False}), *results.controls[1:]]
+    controls = [results.controls[0].model_copy(update={"passes": 0}), *results.controls[1:]]
     assert doubts(results.model_copy(update={"controls": controls}))[0][0] == "trust"
 
 

@@ -56,7 +56,7 @@ def gate(verdict):
         p=1 / 2001,
         verdict=verdict,
     )
-    return GateVerdict(real=0.5, nulls=[null], verdict=verdict, blind=0.1)
+    return GateVerdict(real=0.5, nulls=[null], verdict=verdict)
 
 
 def row(
@@ -138,10 +138,8 @@ def _expected(cell, mean, sd):
     return ExpectedGain(kind=kind, before=PLAN.prior.kinds[kind], mean=mean, sd=sd)
 
 
-def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
-    return ControlResult(
-        name=name, expected=expected, mean=0.1, draws=draws, passes=passes, bound=bound, behaves=behaves
-    )
+def control(name, *, passes=0, draws=1, bound=0):
+    return ControlResult(name=name, mean=0.1, draws=draws, passes=passes, bound=bound)
 
 
 def ranked(rows):

@@ -100,7 +100,7 @@ def full_results(
             "labels": _labels(unjudged),
             "cells": rows,
             "controls": [
-                control("oracle", "pass", passes=1, bound=1).model_copy(update={"mean": 1.0}),
+                control("oracle", passes=1, bound=1).model_copy(update={"mean": 1.0}),
                 control("random", draws=200, passes=2, bound=20).model_copy(update={"mean": 0.01}),
             ],
             "noise_floor": NoiseFloor(difference=same, max_change=0.0),
@@ -212,7 +212,7 @@ def _single_gold() -> GateVerdict:
     names = ("permuted gold", "uniform gold", "random retrieval", "marginal-matched gold")
     figures = {"mean": 0.05, "low": 0.02, "high": 0.08, "dots": [], "delta": 0.5, "p": 1 / 2001, "verdict": "pass"}
     nulls = [NullResult.model_validate({"name": name, **figures}) for name in names]
-    return GateVerdict(real=0.55, nulls=nulls, verdict="pass", blind=0.1)
+    return GateVerdict(real=0.55, nulls=nulls, verdict="pass")
 
 
 def _provenance(name: str, bare: Provenance, n_chunks: int, share: float) -> Provenance:
