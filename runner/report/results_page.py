@@ -9,6 +9,7 @@ from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
 from runner.base.records import ASKED
 from runner.decide.judge_checks import failed_checks
+from runner.decide.judging import writers
 from runner.decide.sample_size import too_few
 from runner.decide.tiers import CellFigures, Criterion, criteria, recall_words
 from runner.eval_set.catalog import ENCODERS, SOURCES
@@ -193,6 +194,7 @@ _ASKED: dict[str, object] = {
         slices,
         tint,
         too_few,
+        writers,
     )
 } | {
     "ASKED": ASKED,

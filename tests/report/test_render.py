@@ -64,7 +64,7 @@ def test_the_same_inputs_give_the_same_bytes_in_any_process():
     assert again.stdout == first
 
 
-PARTS = [(), ("judging", "seconds", 0, "by_cell", 0), ("previous", "cells", 0), ("cells", 0, "gate", "nulls", 0)]
+PARTS = [(), ("judging", "seconds", 0, "kappa"), ("previous", "cells", 0), ("cells", 0, "gate", "nulls", 0)]
 
 
 @pytest.mark.parametrize("place", PARTS, ids=lambda place: ".".join(map(str, place)) or "the whole")
@@ -140,9 +140,10 @@ def changed(results: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 BLANK = {"value": None, "low": None, "high": None}
 ALIKE = {"alike": {"value": 1.0, "low": 0.9513, "high": 1.0}, "kappa": {"value": 1.0, "low": None, "high": None}}
-UNKNOWN = {"no_candidate": None, "cells": [], "draws": 0, "unknown": "11 do not say"}
+UNKNOWN = {"no_candidate": None, "cells": {}, "draws": 0, "unknown": "11 do not say"}
 MOVED = {"mean": 0.0123, "low": 0.0004, "high": 0.0242, "wins": 3, "ties": 27, "losses": 0}
 BASE, CELLS = full_results().plan.baseline, len(full_results().cells)
+CHALLENGER = full_results().plan.cells[1]
 UNDECIDED = {"chosen": "", "tier": "", "cells": []}
 ONCE = example_panel.panel_of_one().model_dump()
 STRATA = {f"title {number}": 1 for number in range(13)}
@@ -179,7 +180,7 @@ def test_the_page_says_of_what_kind_it_is(kinds: dict[str, Any], texts: str):
             "judges",
             "relevant to either 1.00 [0.95, 1.00]|Weighted kappa 1.00|one-sided bound is Clopper and Pearson",
         ),
-        ({"judging/seconds/0/by_cell/0": {"p_for_baseline": None}}, "judges", "0.012 too few to tell"),
+        ({f"judging/seconds/0/by_cell/{CHALLENGER}": {"p_for_baseline": None}}, "judges", "0.012 too few to tell"),
         ({"judging/noise": UNKNOWN}, "judges", "Not drawn: 11 do not say."),
         (
             {"judging": ONCE},
@@ -436,6 +437,7 @@ def hostile_results(text: str) -> dict[str, Any]:
         query |= {"text": text, "kind": text}
     results["corpus"] |= {"quarantined": [{"file": text, "reason": text}], "strata": {text: 3}}
     results["labels"] |= {"judges": {text: 1}, "models": [text]}
+    named = results["cells"][0]["cell"]
     results["cells"][0] |= {"cell": text, "diagnosis": text}  # only an imported run is named by its file
     counts = dict.fromkeys(("queries_missing", "queries_left_out", "ties"), 0)
     results["cells"][0]["provenance"]["imported"] = {"file_sha256": "ab" * 32, "tag": text} | counts
@@ -443,8 +445,11 @@ def hostile_results(text: str) -> dict[str, Any]:
     results["plan"]["source"] = text
     panel = results["judging"]
     panel["seconds"][0] |= {"judge": text, "models": [text], "first_judges": [text], "recommended": text}
-    panel["seconds"][0]["by_cell"][1]["cell"] = panel["noise"]["cells"][0]["cell"] = text
-    panel["drift"][0]["judge"] = panel["noise"]["judge"] = text
+    second, sources = panel["seconds"][0], results["sources"]
+    for cells in (second["by_cell"], second["cells"], panel["noise"]["cells"], sources["cells"], sources["by_list"]):
+        cells[text] = cells.pop(named)
+    panel["drift"] = dict.fromkeys([text], *panel["drift"].values())
+    panel["noise"]["judge"] = text
     before = results["previous"]
     before |= {"chosen": text, "tier": text, "changed": [text]}
     before["cells"][-1]["cell"] = before["cells"][-2]["cell"] = text

@@ -146,7 +146,7 @@ def ranked(rows):
     return sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean)
 
 
-def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, judging=None, **facts):
+def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, by_one_model=False, **facts):
     """The outcome of these rows over 50 queries, of whose gains is believed what `row` was told."""
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     comparison = SimpleNamespace(
@@ -157,7 +157,6 @@ def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, judging=No
         false_alarm=lambda: false_alarm if challengers else None,
     )
     cells = ranked(rows)
-    by_one_model = judging is not None and judging.by_one_model
     return outcome(comparison, cells, bar(cells, controls, comparison.plan, **facts), by_one_model=by_one_model)
 
 
@@ -193,9 +192,7 @@ def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0,
         judging=judging,
         spans=None,
         previous=None,
-        outcome=outcome_of(
-            *rows, controls=controls, noise_floor=noise_floor, unjudged=unjudged, judging=judging, **facts
-        ),
+        outcome=outcome_of(*rows, controls=controls, noise_floor=noise_floor, unjudged=unjudged, **facts),
     )
 
 

@@ -268,6 +268,7 @@ def _query(number: int, name: str) -> QueryRow:
         text=NEEDS[number % len(NEEDS)],
         kind=("topic", "citation", "authority", "paraphrase")[number % 4],
         origin=("person", "claude", "harvested")[number % 3],
+        source_document="d3" if number in (3, 4) else "",
     )
 
 

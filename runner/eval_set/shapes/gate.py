@@ -7,7 +7,6 @@ from pydantic import Field
 from runner.base.records import Verdict
 from runner.base.schema import Count, FrozenModel
 
-
 ORACLE = "oracle"
 """The control that knows the judgments."""
 

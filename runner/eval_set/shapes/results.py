@@ -109,8 +109,8 @@ class CorpusFacts(FrozenModel):
 class LabelFacts(LabelPrefix):
     """The labels that were scored with; `judges` and `grades` count lines, the others pairs of query and document.
 
-    `read_more` are scored pairs that were in doubt and read again with more of their documents; `doubts` those of them
-    that were in doubt even then, and count with their grade.
+    `pairs` have a scored grade; `read_more` of them were in doubt and read again with more of their documents;
+    `doubts` of these were in doubt even then, and count with their grade.
     """
 
     pairs: Count
@@ -229,7 +229,8 @@ class Results(Sparse):
     @property
     def confirmed_as(self) -> Confirmed:
         """What a cell is that lacks nothing: whose grades alone it rests on is part of it."""
-        return "confirmed by one model's grades" if self.judging and self.judging.by_one_model else "confirmed"
+        one_model: Confirmed = "confirmed by one model's grades"
+        return one_model if self.outcome.tier == one_model else "confirmed"
 
     @property
     def confirmed(self) -> list[str]:
