@@ -13,6 +13,7 @@ from runner.decide.judging import writers
 from runner.decide.sample_size import too_few
 from runner.decide.tiers import CellFigures, Criterion, criteria, recall_words
 from runner.eval_set.catalog import ENCODERS, SOURCES
+from runner.eval_set.kinds import kind_of, near_copies
 from runner.eval_set.shapes.cell import BackendRecord, ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
@@ -174,6 +175,8 @@ _ASKED: dict[str, object] = {
         drawings.standing,
         failed_checks,
         fragment,
+        kind_of,
+        near_copies,
         uncatalogued,
         ranked,
         read_chunks,

@@ -153,10 +153,9 @@ def _cell(
         test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.0611, "bar": 0.04, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}
         assert made.test is not None
-        assert made.recall_bound is not None
         further = {
             "test": made.test.model_copy(update={**test, **ends}),
-            "recall_bound": made.recall_bound.model_copy(update={"low": recall - 0.05, "high": recall + 0.05}),
+            "recall_bound": [recall - 0.05, recall + 0.05],
             "short_of": ["is not told from chance (p 0.061, bar 0.04)"],
         }
     return made.model_copy(

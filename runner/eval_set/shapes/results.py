@@ -1,5 +1,6 @@
 """The shape of results.json."""
 
+import math
 from typing import Literal
 
 from pydantic import Field
@@ -12,16 +13,13 @@ from runner.eval_set.shapes.judges import Judging, SourceDocuments
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.paired import (
     Difference,
-    ExpectedGain,
-    LossBound,
     MeasureResult,
     OverIncumbent,
     PairedTest,
-    RecallBound,
     SpanResult,
     TippingPoint,
 )
-from runner.eval_set.shapes.plan import ScoredPlan
+from runner.eval_set.shapes.plan import Normal, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
 
@@ -41,12 +39,14 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `same_as` is the cell
-    whose lists it returns for everything that was asked, and which stands for it; "" for none. `expected` is null but
-    for a challenger, and if the judgments are published; `loss` stands for a near-copy alone, which is not tested for a
-    gain (`runner.eval_set.kinds.near_copies`). `over_incumbent` is null without an incumbent, for it, and for what was
-    not preregistered beside it. `tipping_point` is null if the cell's mean nDCG@10 is not above the baseline's.
-    `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some query was asked in
-    two wordings; the `scores` of such a query are the weighted means of both.
+    whose lists it returns for everything that was asked, and which stands for it; "" for none. `recall_bound` are two
+    one-sided bounds of the mean difference in Recall@10, each at 1 - alpha. `expected` is what is believed of its true
+    gain in nDCG@10 given these queries, null but for a challenger, and if the judgments are published. `loss` stands
+    for a near-copy alone, which is not tested for a gain (`runner.eval_set.kinds.near_copies`): a one-sided bound at
+    1 - alpha of its loss in nDCG@10 against the cell that it copies. `over_incumbent` is null without an incumbent, for
+    it, and for what was not preregistered beside it. `tipping_point` is null if the cell's mean nDCG@10 is not above
+    the baseline's. `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some query
+    was asked in two wordings; the `scores` of such a query are the weighted means of both.
     """
 
     cell: str
@@ -54,7 +54,7 @@ class CellResult(Sparse):
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
     test: PairedTest | None
-    recall_bound: RecallBound | None
+    recall_bound: Ends | None
     meets_criterion_5: bool
     short_of: list[str]
     gate: GateVerdict
@@ -64,8 +64,8 @@ class CellResult(Sparse):
     unjudged: Count
     bounds: Ends
     provenance: Provenance
-    expected: ExpectedGain | None = None
-    loss: LossBound | None = None
+    expected: Normal | None = None
+    loss: float | None = None
     over_incumbent: OverIncumbent | None = None
     tipping_point: TippingPoint | None = None
     by_wording: dict[str, list[int]] = Field(default_factory=dict)
@@ -86,9 +86,14 @@ class CellResult(Sparse):
         return self.role in REGISTERED
 
     @property
-    def switch_gain(self) -> ExpectedGain | None:
+    def switch_gain(self) -> Normal | None:
         """What is believed of its gain over the cell in place: over the incumbent, or without one over the baseline."""
         return self.over_incumbent.expected if self.over_incumbent else self.expected
+
+    @property
+    def loses_at_most(self) -> str:
+        """The bound of a near-copy's loss as it is said: three places, never rounded down."""
+        return f"{max(math.ceil(round((self.loss or 0.0) * 1e6) / 1e3) / 1e3, 0):.3f}"
 
 
 class CorpusFacts(FrozenModel):
