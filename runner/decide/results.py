@@ -14,7 +14,6 @@ from runner.decide.compared import previous_version
 from runner.decide.judging import blockers, by_one_model, judging
 from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
-from runner.decide.sample_size import detectable
 from runner.decide.tiers import bar, beside_baseline, recommendation, tier
 from runner.decide.turning import turnings
 from runner.eval_set.collection import collection_facts
@@ -127,7 +126,6 @@ def outcome(
         barred_by=barred_by,
         recommended=plan.baseline if barred_by else recommendation(cells, plan)[0],
         false_alarm=comparison.false_alarm(),
-        detectable=detectable(plan, comparison.effective, cells),
     )
 
 

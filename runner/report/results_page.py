@@ -10,7 +10,7 @@ from runner.base.places import COMMAND
 from runner.base.records import ASKED
 from runner.decide.judge_checks import failed_checks
 from runner.decide.judging import writers
-from runner.decide.sample_size import too_few
+from runner.decide.sample_size import detectable, too_few
 from runner.decide.tiers import CellFigures, Criterion, criteria, recall_words
 from runner.eval_set.catalog import ENCODERS, SOURCES
 from runner.eval_set.kinds import kind_of, near_copies
@@ -169,6 +169,7 @@ _ASKED: dict[str, object] = {
         anchor,
         chunk_health,
         criteria_of,
+        detectable,
         drawings.dots,
         drawings.gain_axis,
         drawings.recall_axis,

@@ -133,9 +133,8 @@ def previous(cells):
     means = dict.fromkeys(("ndcg@10", "recall@10"), 0.5)
     moved = Difference(mean=0.0213, low=-0.0041, high=0.0467, wins=12, ties=9, losses=7)
 
-    def beside(cell, difference=(), changed=(), **given):
-        means_of = {"before": means, "after": means} | given
-        return Compared(cell=cell, difference=dict(difference), changed=[*changed], **means_of)
+    def beside(difference=(), changed=(), before=means):
+        return Compared(before=before, difference=dict(difference), changed=[*changed])
 
     return PreviousVersion(
         version=1,
@@ -146,10 +145,10 @@ def previous(cells):
         documents=Kept(common=740, changed=0, new=8, gone=2),
         labels_carried=3900,
         changed=["pool_depth"],
-        cells=[
-            beside(cells[0], dict.fromkeys(means, moved)),
-            beside(cells[1], changed=["run_sha256"]),
-            beside(cells[-1], before={}),
-            beside("bm25-okapi x whole_doc", after={}),
-        ],
+        cells={
+            cells[0]: beside(dict.fromkeys(means, moved)),
+            cells[1]: beside(changed=["run_sha256"]),
+            cells[-1]: beside(before={}),
+            "bm25-okapi x whole_doc": beside(),
+        },
     )

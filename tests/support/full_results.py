@@ -304,7 +304,6 @@ def _outcome(best: str, tier: Any) -> Outcome:
         barred_by="unjudged" if tier == "no decision" else None,
         recommended=best,
         false_alarm=0.6134,
-        detectable=0.0912,
     )
 
 

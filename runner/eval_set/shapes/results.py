@@ -141,15 +141,13 @@ class Outcome(FrozenModel):
     `barred_by` says why the tier is "no decision". `recommended` is the candidate of the greatest expected gain over
     the cell in place if that is more than a switch costs, else that cell; the baseline if there is no candidate.
     `false_alarm` is how often criterion 5 would flag some cell if every cell equalled the baseline and queries
-    scattered as they did. `detectable` is the gain of the cell in question that so many queries confirm with 80 %
-    power, null if they are too few to confirm any.
+    scattered as they did.
     """
 
     tier: Tier
     barred_by: Bar | None
     recommended: str
     false_alarm: float | None
-    detectable: float | None
 
 
 class Turning(FrozenModel):
