@@ -71,7 +71,7 @@ def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[
     noise = two_level(comparison, doubles, draws=DRAWS, seed=seed)
     others = {"second": under_judge(comparison, doubles)[0]}
     rows = favours(doubles, comparison.runs, comparison.plan.baseline, alpha=ALPHA, seed=seed, draws=999)
-    favoured = {row.cell: row.p_for_cell for row in rows}
+    favoured = {cell: row.p_for_cell for cell, row in rows.items()}
     none: JudgeNoise | None = None
     asked = {
         "other judge": (none, others, {}),
@@ -85,9 +85,9 @@ def left(comparison: Comparison, doubles: Sequence[Double], confirmed: Sequence[
 def run(kind: str, gain: float, seed: int, found: Counter[str]) -> None:
     truth = evening(seed, lift=LIFTS[gain])
     comparison, second, rng = graded(truth, kind, seed)
-    rows = [cell_under_judge(comparison, cell) for cell in comparison.challengers]
-    found["gain"] += rows[0].gain
-    confirmed = [row.cell for row in rows if row.holds]
+    rows = {cell: cell_under_judge(comparison, cell) for cell in comparison.challengers}
+    found["gain"] += rows[comparison.challengers[0]].gain
+    confirmed = [cell for cell, row in rows.items() if row.holds]
     if not confirmed:
         return
     found["confirmed"] += 1
@@ -173,7 +173,7 @@ def low_rows(runs: int, *, in_both: bool) -> list[Row]:
             sources = source_documents(given, {})
             assert sources is not None
             # As the page counts them: a larger share of the baseline's is missed than of the cell's.
-            row = sources.by_list[0]
+            row = sources.by_list[cell]
             warns = row.baseline_missed * row.cell_judged > row.cell_missed * row.baseline_judged
             found["warns"][n_queries] += warns
             if not cell_under_judge(given, cell).holds:
@@ -188,7 +188,7 @@ def low_rows(runs: int, *, in_both: bool) -> list[Row]:
                 for pair, grade in missed.items()
             ]
             found["confirmed"][n_queries] += 1
-            found["read again"][n_queries] += under_judge(given, again)[0][0].holds
+            found["read again"][n_queries] += under_judge(given, again)[0][cell].holds
             found["unwarned"][n_queries] += not warns
     judge = "judge grades 5 % of relevant documents one too low"
     words = {"warns": f"{judge}: more of the baseline's source documents missed"}

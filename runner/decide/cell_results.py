@@ -46,7 +46,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         figures = CellFigures(gain, recall, comparison.effective, tested, gate.verdict, judged)
         unmet = unmet_criteria(figures, plan.rule) or blockers(cell)
     elif loss is not None and not comparison.published:
-        unmet = [f"copies {loss.of}, against which it is asked what it loses"]
+        unmet = [f"copies {comparison.copies[cell]}, against which it is asked what it loses"]
     elif same and not comparison.published:
         unmet = [f"returns the same lists as {same}, which stands for it"]
     return CellResult(
@@ -59,7 +59,7 @@ def _row(comparison: Comparison, graded: Gate, cell: str, blockers: Callable[[st
         meets_criterion_5=eligible and meets_criterion_5(gain, recall, plan.rule),
         short_of=unmet,
         gate=gate,
-        diagnosis=diagnosis(run, gate, plan.null_gate.alpha, comparison.unanswered),
+        diagnosis=diagnosis(run, gate, graded.blind(run), plan.null_gate.alpha, comparison.unanswered),
         same_as=same,
         single_gold=single_gold_verdicts(comparison, run),
         unjudged=unjudged,

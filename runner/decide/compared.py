@@ -52,7 +52,7 @@ def recorded(version: Version) -> Recorded:
     return Recorded(version, results, load_queries(version.queries_path), qrels(labels))
 
 
-def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) -> list[Compared]:
+def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) -> dict[str, Compared]:
     """Return every cell of either result, those of `new` first, each in the order of its ranking.
 
     Differences, in `measures`, are over the queries that both ask in the same words under one id; there are none
@@ -71,16 +71,14 @@ def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) ->
         scores = by_query(new, after[cell], measure), by_query(old, before[cell], measure)
         return summarised(less(*scores, common)[None], new.plan.bootstrap, weights)[0]
 
-    return [
-        Compared(
-            cell=cell,
+    return {
+        cell: Compared(
             before=_means(before.get(cell)),
-            after=_means(after.get(cell)),
             difference={name: moved(cell, name) for name in measures if common and cell in before and cell in after},
             changed=_changed(before.get(cell), after.get(cell)),
         )
-        for cell in dict.fromkeys([*after, *before])
-    ]
+        for cell in [*after, *before]
+    }
 
 
 def by_query(results: Results, row: CellResult, measure: str) -> dict[str, int]:
@@ -132,7 +130,7 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
         documents=_kept(held_before, held),
         labels_carried=_labels_carried(before, version, results.labels.lines),
         changed=changed,
-        cells=compared(load_results(before), results, measures=measures) if scored else [],
+        cells=compared(load_results(before), results, measures=measures) if scored else {},
     )
 
 

@@ -33,16 +33,17 @@ def _failed(results: Results) -> Iterator[Check]:
     if any(one.alike.value is not None and one.alike.value < LEAST_ALIKE for one in seconds):
         yield "agreement"
     # Either side may be favoured, each tested at half of alpha.
-    favours = [p for one in seconds for row in one.by_cell for p in (row.p_for_cell, row.p_for_baseline)]
+    favours = [p for one in seconds for row in one.by_cell.values() for p in (row.p_for_cell, row.p_for_baseline)]
     if any(p is not None and p <= alpha / 2 for p in favours):
         yield "favour"
     if results.sources:
         # The best cell by grades finds source documents worse than the baseline, beyond chance.
-        best, tau = results.sources.cells[0], results.sources.tau
+        found, tau = results.sources.cells, results.sources.tau
+        best = found[results.cells[0].cell]
         if best.difference and best.difference.high is not None and round4(best.difference.high) < 0:
             yield "sources"
         # Grades that put all cells level have no order, though source documents have one.
-        if tau < LEAST_TAU if tau is not None else len({row.mrr.value for row in results.sources.cells}) > 1:
+        if tau < LEAST_TAU if tau is not None else len({row.mrr.value for row in found.values()}) > 1:
             yield "tau"
     baseline = next(row for row in results.cells if row.test is None)
     if baseline.gate.verdict != "pass" or not all(control.behaves for control in results.controls):

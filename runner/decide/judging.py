@@ -11,7 +11,6 @@ from runner.decide.two_level import two_level
 from runner.eval_set.batches import Pair
 from runner.eval_set.labels import scored
 from runner.eval_set.shapes.judges import (
-    LEAST_SHARE,
     PEOPLE,
     CellUnderJudge,
     JudgeNoise,
@@ -27,6 +26,9 @@ from runner.judge.agreement.kappa import confusion, estimates, halves
 from runner.score.comparison import Comparison
 from runner.score.source_documents import missed_sources
 
+LEAST_SHARE = 0.1
+"""Of the relevant pairs, that a person or a second family of models must have read for grades to be more than one's."""
+
 
 def agreement(
     labels: Sequence[Label], runs: Mapping[str, Run], queries: Sequence[QueryRow], plan: ScoredPlan
@@ -40,19 +42,15 @@ def agreement(
     twice = doubles(rows)
     n_read = Counter(double.second_judge for double in twice)
     judges = sorted(n_read, key=lambda judge: (-n_read[judge], judge))
-    first = scored(rows)
     missed = _missed(rows, queries, plan)
     return Judging(
-        pairs=len(first),
         read_twice=len({double.pair for double in twice}),
         seconds=[
             _second([double for double in twice if double.second_judge == judge], missed, runs, plan)
             for judge in judges
         ],
-        wrote=sorted({_reader(query.origin) for query in queries if query.origin not in ASKED}),
-        graded=sorted({_reader(label.model) for label in first.values()}),
+        graded=sorted({_reader(label.model) for label in scored(rows).values()}),
         read_again=sorted({_reader(double.second_model) for double in twice}),
-        by_one_model=_by_one_model(rows, plan.relevant_grade),
         drift=drifts(rows, seed=plan.significance.seed),
         noise=None,
     )
@@ -64,11 +62,16 @@ def _missed(labels: Iterable[Label], queries: Iterable[QueryRow], plan: ScoredPl
     return missed_sources(queries, grades, plan.relevant_grade).keys()
 
 
+def writers(queries: Iterable[QueryRow]) -> list[str]:
+    """Return the families of the models that wrote queries, PEOPLE for persons; nobody wrote those that were asked."""
+    return sorted({_reader(query.origin) for query in queries if query.origin not in ASKED})
+
+
 def _reader(model: str) -> str:
     return family(model) if model and by_model(model) else PEOPLE
 
 
-def _by_one_model(labels: Sequence[Label], relevant_grade: int) -> bool:
+def by_one_model(labels: Sequence[Label], relevant_grade: int) -> bool:
     """Return whether fewer than LEAST_SHARE of the relevant pairs were read by a person or by a second family."""
     readers: dict[Pair, set[str]] = {}
     for label in labels:
@@ -95,7 +98,7 @@ def _second(
     alike, kappa, ac2 = estimates(tables, plan.relevant_grade, seed=bootstrap.seed, confidence=bootstrap.confidence)
     # The first reading down, the second across: not relevant, relevant.
     (neither, gained), (lost, kept) = halves(sum(tables.values(), confusion(())), plan.relevant_grade).tolist()
-    by_cell = []
+    by_cell = {}
     if plan.baseline in runs:
         by_cell = favours(drawn, runs, plan.baseline, alpha=settings.alpha, seed=settings.seed)
     return SecondJudge(
@@ -136,7 +139,7 @@ def judging(comparison: Comparison, labels: Sequence[Label]) -> Judging:
     return panel.model_copy(update={"seconds": seconds, "noise": noise})
 
 
-def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[CellUnderJudge], str]:
+def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[dict[str, CellUnderJudge], str]:
     """Return what another judge's first grades, put in place of the scored ones, make of the cells and of the choice.
 
     Pairs that it did not read keep the scored grade; so few readings move little, and "it holds" says no more than that
@@ -152,7 +155,7 @@ def under_judge(comparison: Comparison, read: Sequence[Double]) -> tuple[list[Ce
     rule, family = under.plan.rule, under.family
     eligible = [cell for cell in family if meets_criterion_5(*_differences(under, cell), rule)]
     recommended = greatest_gain(eligible, under.switch_gains, under.plan)
-    return [cell_under_judge(under, cell) for cell in under.challengers], recommended
+    return {cell: cell_under_judge(under, cell) for cell in under.challengers}, recommended
 
 
 def cell_under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
@@ -160,7 +163,7 @@ def cell_under_judge(comparison: Comparison, cell: str) -> CellUnderJudge:
     test, (gain, recall) = comparison.gain_tests.get(cell), _differences(comparison, cell)
     figures = CellFigures(gain, recall, comparison.effective, test, "pass", 1.0)
     holds = not unmet_criteria(figures, comparison.plan.rule)
-    return CellUnderJudge(cell=cell, gain=gain, p_gain=test and test.p, holds=holds)
+    return CellUnderJudge(gain=gain, p_gain=test and test.p, holds=holds)
 
 
 def _differences(comparison: Comparison, cell: str) -> tuple[float, float]:
@@ -191,7 +194,7 @@ def blockers(panel: Judging | None, labels: Sequence[Label], alpha: float) -> Bl
 def judge_blockers(
     cell: str,
     noise: JudgeNoise | None,
-    others: Mapping[str, Sequence[CellUnderJudge]],
+    others: Mapping[str, Mapping[str, CellUnderJudge]],
     favoured: Mapping[str, float | None],
     alpha: float,
 ) -> list[str]:
@@ -202,12 +205,12 @@ def judge_blockers(
     alone should be asked: the words say what the judges add. A two-level interval that does not exclude 0 keeps a cell
     from being confirmed as well; one that was not drawn does not.
     """
-    upset = [judge for judge, cells in others.items() if cell not in {row.cell for row in cells if row.holds}]
+    upset = [judge for judge, cells in others.items() if cell not in cells or not cells[cell].holds]
     words = [f"is not confirmed with the grades of {judge}" for judge in upset]
     p = favoured.get(cell)
     if p is not None and round4(p) <= alpha:
         words.append(f"is favoured by its judge (adjusted p {p_text(p)})")
-    noisy = next((row for row in noise.cells if row.cell == cell), None) if noise else None
+    noisy = noise.cells.get(cell) if noise else None
     if noisy is not None and round4(noisy.interval[0]) <= 0:
         low, high = map(gain_text, noisy.interval)
         words.append(f"may owe its gain to the judge's errors ({low} to {high} with the grades of a second judge)")
@@ -218,9 +221,9 @@ def _favoured(panel: Judging) -> dict[str, float | None]:
     """Return each cell's p of a judge that favours it; of several second judges the least, adjusted for them all."""
     least: dict[str, float | None] = {}
     for second in panel.seconds:
-        for row in second.by_cell:
+        for cell, row in second.by_cell.items():
             # Bonferroni: every second judge is another chance to find a favour.
             p = None if row.p_for_cell is None else min(1.0, row.p_for_cell * len(panel.seconds))
-            known = least.get(row.cell)
-            least[row.cell] = p if known is None else known if p is None else min(p, known)
+            known = least.get(cell)
+            least[cell] = p if known is None else known if p is None else min(p, known)
     return least

@@ -11,10 +11,9 @@ from runner.base.records import SCORE_UNIT, ArmLists, Document, Reading
 from runner.base.schema import part
 from runner.decide.cell_results import cell_results
 from runner.decide.compared import previous_version
-from runner.decide.judging import blockers, judging
+from runner.decide.judging import blockers, by_one_model, judging
 from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
-from runner.decide.sample_size import detectable
 from runner.decide.tiers import bar, beside_baseline, recommendation, tier
 from runner.decide.turning import turnings
 from runner.eval_set.collection import collection_facts
@@ -83,7 +82,7 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
         comparison,
         cells,
         bar(cells, control_rows, plan, noise_floor=noise_floor, unjudged=label_facts.unjudged_pairs),
-        by_one_model=panel is not None and panel.by_one_model,
+        by_one_model=not published and by_one_model(labels, plan.relevant_grade),
     )
     results = Results(
         schema_version=1,
@@ -127,7 +126,6 @@ def outcome(
         barred_by=barred_by,
         recommended=plan.baseline if barred_by else recommendation(cells, plan)[0],
         false_alarm=comparison.false_alarm(),
-        detectable=detectable(plan, comparison.effective, cells),
     )
 
 
@@ -186,12 +184,12 @@ def _label_facts(version: Version, comparison: Comparison, labels: Sequence[Labe
     prefix = label_prefix(version.labels_path)
     plan = comparison.plan
     pooled = pool((comparison.runs[cell] for cell in plan.judged_cells), plan.pool_depth, comparison.queries)
-    grades = Counter(label.grade for label in labels)
-    fuller = [label for label in scored(labels).values() if label.is_fuller]
+    grades, counted = Counter(label.grade for label in labels), scored(labels)
+    fuller = [label for label in counted.values() if label.is_fuller]
     return LabelFacts(
         lines=prefix.lines,
         sha256=prefix.sha256,
-        pairs=len({(label.query_id, label.doc_id) for label in labels}),
+        pairs=len(counted),
         pool_pairs=len(pooled),
         unjudged_pairs=len(unjudged(pooled, labels)),
         judges=dict(Counter(label.judge for label in labels)),

@@ -11,10 +11,11 @@ from typing import Literal, NamedTuple, Self
 from runner.base.figures import figure_beside_bar, p_and_bar, round4
 from runner.base.records import Verdict
 from runner.eval_set.shapes.gate import ControlResult
-from runner.eval_set.shapes.paired import ExpectedGain, PairedTest
-from runner.eval_set.shapes.plan import Rule, ScoredPlan
+from runner.eval_set.shapes.paired import PairedTest
+from runner.eval_set.shapes.plan import Normal, Rule, ScoredPlan
 from runner.eval_set.shapes.results import Bar, CellResult, NoiseFloor, Tier
 from runner.score.gain_test import GainTest
+from runner.score.recall_bound import recall_state
 from runner.score.sign_flip import Side
 
 MIN_CONFIRMED = 50
@@ -152,10 +153,10 @@ def tier(
     return "confirmed by one model's grades" if by_one_model else "confirmed"
 
 
-def not_ruled_out(row: CellResult) -> bool:
+def not_ruled_out(row: CellResult, rule: Rule) -> bool:
     """Return whether a challenger neither is shown to lose Recall@10 nor fails the null gate."""
-    bound = row.recall_bound
-    return bound is not None and bound.state != "shown to fall" and row.gate.verdict != "fail"
+    bound, margin = row.recall_bound, rule.max_recall_loss
+    return bound is not None and recall_state(bound, margin) != "shown to fall" and row.gate.verdict != "fail"
 
 
 def reaches_gain(row: CellResult, rule: Rule) -> bool:
@@ -163,7 +164,7 @@ def reaches_gain(row: CellResult, rule: Rule) -> bool:
     return row.test is not None and round4(interval_of(row.test)[1]) >= rule.min_gain
 
 
-def greatest_gain(eligible: Collection[str], gains: Mapping[str, ExpectedGain], plan: ScoredPlan) -> str:
+def greatest_gain(eligible: Collection[str], gains: Mapping[str, Normal], plan: ScoredPlan) -> str:
     """Return the eligible cell of the greatest gain over the one in place, if that is more than a switch costs.
 
     Else the one in place: the incumbent, or the baseline. If no cell is eligible, the incumbent neither, the baseline.
@@ -239,6 +240,7 @@ def recall_words(row: CellResult, n_queries: int, rule: Rule) -> str:
     bound, losses = row.recall_bound, row.differences["recall@10"].losses
     assert bound is not None
     lost = f"it falls in {losses} of {n_queries} queries" if losses else f"no loss seen in {n_queries} queries"
-    if bound.state == "open":
-        return f"{lost}; a mean loss up to {-bound.low:.2f} cannot be excluded"
-    return f"{lost}; {bound.state} by more than {rule.max_recall_loss:g}"
+    state = recall_state(bound, rule.max_recall_loss)
+    if state == "open":
+        return f"{lost}; a mean loss up to {-bound[0]:.2f} cannot be excluded"
+    return f"{lost}; {state} by more than {rule.max_recall_loss:g}"

@@ -220,7 +220,7 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
     elif len(read) < LEAST_READINGS:
         unknown = f"{len(read)} second readings do not say how often a judge errs; it takes {LEAST_READINGS}"
     if unknown:
-        nothing: dict[str, Any] = {"draws": 0, "no_candidate": None, "cells": []}
+        nothing: dict[str, Any] = {"draws": 0, "no_candidate": None, "cells": {}}
         return JudgeNoise(judge=judge, unknown=unknown, **nothing)
     plan, n_queries, weights = comparison.plan, len(comparison.counted), np.array(comparison.weights)
     # First level: which queries a draw takes, and how often.
@@ -241,16 +241,15 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
         judge=judge,
         draws=draws,
         no_candidate=float((~candidates.any(axis=0)).mean()),
-        cells=[
-            NoisyCell(
-                cell=cell,
+        cells={
+            cell: NoisyCell(
                 gain=float(gains[row].mean()),
                 candidate=float(candidates[row].mean()),
                 interval=_percentiles(gains[row], level),
                 queries_only=_percentiles(plain[row], level),
             )
             for row, cell in enumerate(cells)
-        ],
+        },
         unknown="",
     )
 

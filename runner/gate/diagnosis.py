@@ -24,17 +24,17 @@ NOTHING_FOUND = (
 )
 
 
-def diagnosis(run: Run, gate: GateVerdict, alpha: float, unanswered: Sequence[str] = ()) -> str:
+def diagnosis(run: Run, gate: GateVerdict, blind: float, alpha: float, unanswered: Sequence[str] = ()) -> str:
     """Return a sentence on the run and on what the gate says of it; "" if nothing is wrong.
 
     If it does not pass, queries without a relevant document come first, and if they are half of all or more, nothing is
-    guessed. Else it begins with the `cause`; then come how many queries are blind if they are many, every null that
-    failed, or where none did, those that could not decide.
+    guessed. Else it begins with the `cause`; then come how many queries are blind (`Gate.blind`) if they are many,
+    every null that failed, or where none did, those that could not decide.
     """
     failed, empty = _failed(gate, alpha), _empty(run, unanswered) if gate.verdict != "pass" else ""
     n_topics = len({topic_of(query_id) for query_id in run.hits})
     guess = sameness(run) if 2 * len(unanswered) >= n_topics else cause(run, gate, alpha)
-    parts = [empty, guess, "" if sameness(run) else blind_queries(gate, len(run.hits))]
+    parts = [empty, guess, "" if sameness(run) else blind_queries(gate, blind, len(run.hits))]
     if failed:
         figures = ", ".join(f"{null.name} (p {p_text(null.p)}, delta {gain_text(null.delta)})" for null in failed)
         parts.append(f"the run fails {figures}")
@@ -88,11 +88,11 @@ def sameness(run: Run) -> str:
     return f"{who} the same {what}: {where}the retriever ignores the query"
 
 
-def blind_queries(gate: GateVerdict, n_queries: int) -> str:
+def blind_queries(gate: GateVerdict, blind: float, n_queries: int) -> str:
     """Return a clause on the queries that other queries' lists serve as well, if they are many; else ""."""
-    if gate.blind < _BLIND or not gate.real:
+    if blind < _BLIND or not gate.real:
         return ""
-    n_blind = round(gate.blind * n_queries)
+    n_blind = round(blind * n_queries)
     return (
         f"about {n_blind} of {n_queries} queries get lists that serve them no better than other queries' lists do: "
         "there the retriever ignores the query, or finds nothing for it"

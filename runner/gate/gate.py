@@ -91,9 +91,11 @@ class Gate:
         own = self.bench.own_scores(rankings)
         nulls = [result for result, _ in self.results(rankings, own, chunks)]
         real = self.bench.total(own) / self.bench.whole
-        return GateVerdict(
-            real=real, nulls=nulls, verdict=overall(nulls, self.spare), blind=blindness(self.bench, rankings)
-        )
+        return GateVerdict(real=real, nulls=nulls, verdict=overall(nulls, self.spare))
+
+    def blind(self, run: Run) -> float:
+        """Return the share of queries whose list in the run does not depend on the query (runner/gate/blindness.py)."""
+        return blindness(self.bench, self.bench.rankings(run))
 
     def trial(self, rankings: Ints, chunks: Ints) -> tuple[float, bool]:
         """Return the mean score of rankings, and whether they pass.

@@ -65,11 +65,7 @@ def gain_axis(results: Results, *held: float) -> Axis:
 
 def recall_axis(results: Results, *held: float) -> Axis:
     """Return the axis of the differences in Recall@10 with their bounds."""
-    bounds = [
-        (row.differences["recall@10"].mean, row.recall_bound.low, row.recall_bound.high)
-        for row in results.cells
-        if row.recall_bound is not None
-    ]
+    bounds = [(row.differences["recall@10"].mean, *row.recall_bound) for row in results.cells if row.recall_bound]
     return axis_over([*held, *(end for ends in bounds for end in ends)])
 
 

@@ -59,7 +59,7 @@ def table(results: Results, lists: RankedLists, name: str) -> "DataFrame":
 
 def _content(results: Results, lists: RankedLists, name: str) -> Content:
     if name == "cells":
-        found = {row.cell: row for row in results.sources.cells} if results.sources else {}
+        found = results.sources.cells if results.sources else {}
         rows = [_cell(place, row) | _sources(found.get(row.cell)) for place, row in enumerate(results.cells, start=1)]
         columns = [*dict.fromkeys(column for row in rows for column in row)]
         return columns, [tuple(row.get(column) for column in columns) for row in rows]

@@ -9,9 +9,11 @@ from runner.base.canonical import rounded, sha256
 from runner.base.places import COMMAND
 from runner.base.records import ASKED
 from runner.decide.judge_checks import failed_checks
-from runner.decide.sample_size import too_few
+from runner.decide.judging import writers
+from runner.decide.sample_size import detectable, too_few
 from runner.decide.tiers import CellFigures, Criterion, criteria, recall_words
 from runner.eval_set.catalog import ENCODERS, SOURCES
+from runner.eval_set.kinds import kind_of, near_copies
 from runner.eval_set.shapes.cell import BackendRecord, ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Decision, Receipt
 from runner.eval_set.shapes.lists import RankedLists
@@ -167,12 +169,15 @@ _ASKED: dict[str, object] = {
         anchor,
         chunk_health,
         criteria_of,
+        detectable,
         drawings.dots,
         drawings.gain_axis,
         drawings.recall_axis,
         drawings.standing,
         failed_checks,
         fragment,
+        kind_of,
+        near_copies,
         uncatalogued,
         ranked,
         read_chunks,
@@ -194,6 +199,7 @@ _ASKED: dict[str, object] = {
         slices,
         tint,
         too_few,
+        writers,
     )
 } | {
     "ASKED": ASKED,

@@ -84,9 +84,9 @@ def can_say(second: SecondJudge, plan: ScoredPlan) -> str:
     return _said("judges", "can_say", second, plan)
 
 
-def agreement_lines(read: Judging, plan: ScoredPlan) -> list[str]:
-    """Return how far the judges of a version agree, as a terminal prints it."""
-    return _rendered("judges", "agreement", read, plan).rstrip().splitlines()
+def agreement_lines(read: Judging, pairs: int, plan: ScoredPlan) -> list[str]:
+    """Return how far the judges of a version agree, which has so many graded pairs, as a terminal prints it."""
+    return _rendered("judges", "agreement", read, pairs, plan).rstrip().splitlines()
 
 
 def _said(template: str, macro: str, *about: object) -> str:
@@ -171,7 +171,7 @@ def kept_in_draws(results: Results, decision: Decision | None) -> float | None:
     if noise is None or noise.unknown:
         return None
     chosen = results.outcome.recommended if decision is None else decision.chosen.cell
-    return {row.cell: row.candidate for row in noise.cells}.get(chosen, noise.no_candidate)
+    return noise.cells[chosen].candidate if chosen in noise.cells else noise.no_candidate
 
 
 def own_baseline(results: Results) -> str:
@@ -234,8 +234,8 @@ def carried_by_one(results: Results) -> Iterator[tuple[CellResult, str, float]]:
 
 def favoured_sides(second: SecondJudge, alpha: float) -> Iterator[str]:
     """Yield whose documents the first judge grades higher beyond chance, and beside whose."""
-    for row in second.by_cell:
+    for cell, row in second.by_cell.items():
         if row.p_for_cell is not None and row.p_for_cell <= alpha:
-            yield f"{row.cell} beside the baseline"
+            yield f"{cell} beside the baseline"
         if row.p_for_baseline is not None and row.p_for_baseline <= alpha:
-            yield f"the baseline beside {row.cell}"
+            yield f"the baseline beside {cell}"

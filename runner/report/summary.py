@@ -98,7 +98,7 @@ def _figures(row: CellResult, plan: ScoredPlan) -> tuple[str, ...]:
     p, bar = row.test.p_gain, row.test.bar
     claimed = "" if p is None or bar is None else " / ".join(p_and_bar(p, bar))
     if row.loss is not None:
-        claimed = f"loses <= {row.loss.at_most}"
+        claimed = f"loses <= {row.loses_at_most}"
     elif row.same_as:
         claimed = "same lists"
     gains, recalls = f"{gained} [{least}, {most}]{alone}", f"{recalled} ({changed})"

@@ -17,6 +17,7 @@ from runner.base import figures
 from runner.base.canonical import sha256
 from runner.base.places import OWN_FILES
 from runner.decide.tiers import interval_of, stand
+from runner.score.recall_bound import recall_state
 
 TEMPLATES = OWN_FILES / "templates"
 
@@ -28,7 +29,7 @@ _FILTERS = {
 """Every way to write a figure."""
 
 _ASKED: tuple[Callable[..., object], ...] = (
-    *(interval_of, stand),
+    *(interval_of, recall_state, stand),
     *(figures.figure_beside_bar, figures.p_and_bar, figures.texts),
 )
 

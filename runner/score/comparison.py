@@ -17,14 +17,11 @@ from runner.eval_set.runs import read_run
 from runner.eval_set.shapes.cell import CellFile
 from runner.eval_set.shapes.paired import (
     Difference,
-    ExpectedGain,
-    LossBound,
     MeasureResult,
     OverIncumbent,
     PairedTest,
-    RecallBound,
 )
-from runner.eval_set.shapes.plan import Bootstrap, ScoredPlan
+from runner.eval_set.shapes.plan import Bootstrap, Normal, ScoredPlan
 from runner.eval_set.shapes.queries import WORDINGS, QueryRow
 from runner.eval_set.version import Version, load_cell_file, load_corpus, load_queries
 from runner.score.bootstrap import mean_intervals, score_matrix
@@ -211,15 +208,14 @@ class Comparison:
         return [cell for cell in self.challengers if cell in self.registered]
 
     @cached_property
-    def losses(self) -> dict[str, LossBound]:
-        """What each near-copy loses against the cell that it copies."""
+    def losses(self) -> dict[str, float]:
+        """What each near-copy loses at most against the cell that it copies."""
         bounds = {}
         for cell, of in self.copies.items():
             whole, copied = (self.scores[name].values["ndcg@10"] for name in (of, cell))
             lost = [kept - left for kept, left in zip(whole, copied, strict=True)]
             lost = [lost[place] for place in self.counted]
-            most = most_lost(lost, self.plan.significance.alpha, self.weights)
-            bounds[cell] = LossBound(of=of, mean=self.mean(np.array(lost, np.int64)), most=most)
+            bounds[cell] = most_lost(lost, self.plan.significance.alpha, self.weights)
         return bounds
 
     def matrix(self, cells: Sequence[str], measure: str) -> Ints:
@@ -273,18 +269,17 @@ class Comparison:
         return dict(zip(cells, tests, strict=True))
 
     @cached_property
-    def recall_bounds(self) -> dict[str, RecallBound]:
+    def recall_bounds(self) -> dict[str, list[float]]:
         """How far every other cell's Recall@10 may have fallen."""
         cells = [cell for cell in self.runs if cell != self.plan.baseline]
         if not cells:
             return {}
-        changes = self.paired(cells, "recall@10")
-        rule, alpha = self.plan.rule, self.plan.significance.alpha
-        bounds = recall_bounds(changes, rule.max_recall_loss, alpha=alpha, weights=self.weights)
+        alpha = self.plan.significance.alpha
+        bounds = recall_bounds(self.paired(cells, "recall@10"), alpha=alpha, weights=self.weights)
         return dict(zip(cells, bounds, strict=True))
 
     @cached_property
-    def expected_gains(self) -> dict[str, ExpectedGain]:
+    def expected_gains(self) -> dict[str, Normal]:
         """What is believed of each challenger's true gain.
 
         Empty if the judgments are published, from which nothing is chosen, and for a single query.
@@ -297,7 +292,7 @@ class Comparison:
         }
 
     @cached_property
-    def switch_gains(self) -> dict[str, ExpectedGain]:
+    def switch_gains(self) -> dict[str, Normal]:
         """What is believed of each challenger's gain over the cell in place, the incumbent left out if it is that."""
         place = self.plan.incumbent
         if not place or not self.expected_gains:

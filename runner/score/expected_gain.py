@@ -10,7 +10,6 @@ import numpy as np
 
 from runner.base.records import SCORE_UNIT, Ints
 from runner.eval_set.kinds import kind_of
-from runner.eval_set.shapes.paired import ExpectedGain
 from runner.eval_set.shapes.plan import Normal, ScoredPlan
 from runner.score.flips import Weights, counted
 from runner.score.gain_test import effective_number
@@ -29,9 +28,7 @@ def updated(before: Normal, measured: float, error: float) -> tuple[float, float
     return mean, math.sqrt(believed * seen / (believed + seen))
 
 
-def expected_gain(
-    cell: str, differences: Ints, plan: ScoredPlan, weights: Weights = None, *, over: str = ""
-) -> ExpectedGain:
+def expected_gain(cell: str, differences: Ints, plan: ScoredPlan, weights: Weights = None, *, over: str = "") -> Normal:
     """Return what is believed of a cell; `differences` (queries,) in units of 1e-9, to the baseline or the cell `over`.
 
     Before its queries a gain over another cell is the difference of what is believed of both, as if independent.
@@ -41,8 +38,7 @@ def expected_gain(
     n_queries = len(differences)
     if n_queries < 2:
         raise ValueError(f"{n_queries} queries say nothing of how far differences scatter; 2 are the least")
-    kind = kind_of(cell, plan.baseline)
-    before = plan.prior.kinds[kind]
+    before = plan.prior.kinds[kind_of(cell, plan.baseline)]
     if over:
         other = plan.prior.kinds[kind_of(over, plan.baseline)]
         gain, spread = before.mean - other.mean, math.hypot(before.sd, other.sd)
@@ -51,4 +47,4 @@ def expected_gain(
     measured = float(np.average(values, weights=own))
     variance = float(np.average((values - measured) ** 2, weights=own))
     mean, sd = updated(before, measured, math.sqrt(variance / (effective_number(own.tolist()) - 1)))
-    return ExpectedGain(kind=kind, before=before, mean=mean, sd=sd)
+    return Normal(mean=mean, sd=sd)

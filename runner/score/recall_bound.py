@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from runner.base.figures import round4
 from runner.base.records import SCORE_UNIT, Ints, RecallState
-from runner.eval_set.shapes.paired import RecallBound
 from runner.score.flips import Weights, counted
 
 _BETS = ((1.0, 0.8), (0.9, 0.05), (0.75, 0.05), (0.5, 0.05), (0.25, 0.05))
@@ -23,30 +22,31 @@ stakes then hold.
 """
 
 
-def recall_bounds(changes: Ints, margin: float, *, alpha: float, weights: Weights = None) -> tuple[RecallBound, ...]:
+def recall_bounds(changes: Ints, *, alpha: float, weights: Weights = None) -> list[list[float]]:
     """Return bounds of the mean of each row (rows, queries), in units of 1e-9, each at 1 - alpha by itself.
 
     Of a weighted mean, a query's stake is in proportion to its weight: what all of them are expected to win is then in
     proportion to the weighted mean less the one that is bet on, and 1 + x is at most e^x.
 
-    "shown not to fall" if the lower bound is above -margin, "shown to fall" if the upper one is below, both compared
-    at the four places that a page shows. ValueError for an alpha outside of (0, 1) or a margin outside of [0, 1].
+    ValueError for an alpha outside of (0, 1).
     """
-    if not 0 < alpha < 1 or not 0 <= margin <= 1:
-        raise ValueError(f"alpha {alpha} must lie in (0, 1) and margin {margin} in [0, 1]")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha {alpha} must lie in (0, 1)")
     own = counted(weights, changes.shape[1])
     stakes = (own / max(own, default=1)).tolist()
-    return tuple(_bound(row, stakes, margin, alpha) for row in changes.tolist())
+    return [_bounds(row, stakes, alpha) for row in changes.tolist()]
 
 
-def _bound(changes: Sequence[int], stakes: Sequence[float], margin: float, alpha: float) -> RecallBound:
-    low, high = _lower(changes, stakes, alpha), -_lower([-change for change in changes], stakes, alpha)
-    state: RecallState = "open"
-    if round4(low) > -round4(margin):
-        state = "shown not to fall"
-    elif round4(high) < -round4(margin):
-        state = "shown to fall"
-    return RecallBound(state=state, low=low, high=high)
+def _bounds(changes: Sequence[int], stakes: Sequence[float], alpha: float) -> list[float]:
+    return [_lower(changes, stakes, alpha), -_lower([-change for change in changes], stakes, alpha)]
+
+
+def recall_state(bound: Sequence[float], margin: float) -> RecallState:
+    """Return whether a mean falls by more than `margin`, by its bounds, at the four places that a page shows."""
+    low, high = map(round4, bound)
+    if low > -round4(margin):
+        return "shown not to fall"
+    return "shown to fall" if high < -round4(margin) else "open"
 
 
 def _lower(changes: Sequence[int], stakes: Sequence[float], alpha: float) -> float:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from runner.eval_set.batches import Pair
-from runner.eval_set.shapes.judges import Estimate, MissedByList, MissedSource, SourceDocuments, SourceFound
+from runner.eval_set.shapes.judges import Estimate, MissedByList, SourceDocuments, SourceFound
 from runner.eval_set.shapes.paired import Difference, MeasureResult
 from runner.eval_set.shapes.queries import QueryRow
 from runner.score.comparison import Comparison
@@ -35,16 +35,12 @@ def source_documents(comparison: Comparison, again: Mapping[Pair, Sequence[int]]
     judged = comparison.qrels.items()
     grades = {(query_id, doc_id): grade for query_id, rows in judged for doc_id, grade in rows.items()}
     missed = missed_sources(sources.queries, grades, comparison.plan.relevant_grade)
-    rows = (_by_list(sources, grades, missed, cell) for cell in comparison.challengers)
+    by_list = {cell: _by_list(sources, grades, missed, cell) for cell in comparison.challengers}
     return SourceDocuments(
-        topics=len(sources.queries),
-        cells=[_found(sources, cell) for cell in ranking],
+        cells={cell: _found(sources, cell) for cell in ranking},
         tau=kendall_tau(by_source, by_grades),
-        missed=[
-            MissedSource(query_id=query_id, grade=grade, again=[*again.get((query_id, doc_id), ())])
-            for (query_id, doc_id), grade in missed.items()
-        ],
-        by_list=[*filter(None, rows)],
+        missed={pair[0]: [*again.get(pair, ())] for pair in missed},
+        by_list={cell: row for cell, row in by_list.items() if row},
     )
 
 
@@ -95,7 +91,6 @@ def _by_list(
     if not any(judged):
         return None
     return MissedByList(
-        cell=cell,
         cell_judged=judged[0],
         cell_missed=lost[0],
         baseline_judged=judged[1],
@@ -110,7 +105,6 @@ def _found(sources: Comparison, cell: str) -> SourceFound:
         return Estimate(value=of.mean, low=of.low, high=of.high)
 
     return SourceFound(
-        cell=cell,
         first_ten=ends(sources.means[cell]["recall@10"]),
         mrr=ends(sources.means[cell]["mrr"]),
         difference=None if cell == sources.plan.baseline else ends(sources.differences[cell]["mrr"]),

@@ -8,7 +8,7 @@ from runner.base.errors import InputError
 from runner.base.progress import say
 from runner.decide.judging import agreement
 from runner.eval_set.asked import asked_ids
-from runner.eval_set.labels import append_labels, closed, load_labels, version_labels
+from runner.eval_set.labels import append_labels, closed, load_labels, scored, version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.runs import read_run
@@ -70,7 +70,9 @@ def agreement_of(version: Version) -> tuple[dict[str, object], list[str]]:
     panel = agreement(
         labels, {cell: read_run(version.run_path(cell), cell, query_ids) for cell in cells}, queries, plan
     )
-    return panel.model_dump(), [f"{version.name}: {len(labels)} labels", *agreement_lines(panel, plan)]
+    pairs = len(scored(labels))
+    lines = [f"{version.name}: {len(labels)} labels", *agreement_lines(panel, pairs, plan)]
+    return {"pairs": pairs, **panel.model_dump()}, lines
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from runner.decide.tiers import side_of
 from runner.eval_set.catalog import EXTERNAL_BASELINE
 from runner.eval_set.lock import verified
 from runner.eval_set.shapes.cell import ImportedRun, Truncation
-from runner.eval_set.shapes.corpus import CollectionFacts
+from runner.eval_set.shapes.corpus import CollectionSizes
 from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest
 from runner.eval_set.shapes.queries import QueryId
 from runner.eval_set.shapes.results import Results
@@ -70,7 +70,7 @@ class MatrixRun(FrozenModel):
     schema_version: Literal[1]
     dataset: Dataset
     cell: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._>(),:-]{0,199}$")]
-    collection: CollectionFacts
+    collection: CollectionSizes
     relevant_grade: Annotated[int, Field(ge=1, le=3)]
     per_query: Annotated[list[QueryFigures], Field(min_length=1, alias="perQuery")]
     encoder: dict[str, Any] | None
@@ -230,6 +230,11 @@ def runs_of(path: Path) -> list[MatrixRun]:
             f"{where}: its baseline or a control fails, so its figures mean nothing. Its page says what is "
             "wrong; mend it and evaluate again."
         )
+    sizes = {
+        "documents": results.corpus.n_read + results.collection.empty_documents,
+        "queries": len(results.queries),
+        "judged_pairs": results.labels.pairs,
+    }
     runs = []
     for cell in results.cells:
         rows = [
@@ -240,7 +245,7 @@ def runs_of(path: Path) -> list[MatrixRun]:
             "schema_version": 1,
             "dataset": slug(results.collection.name).lstrip("._-")[:64],
             "cell": cell.cell,
-            "collection": results.collection.model_dump(),
+            "collection": results.collection.model_dump() | sizes,
             "relevant_grade": results.plan.relevant_grade,
             "perQuery": rows,
             "gate": cell.gate.verdict,

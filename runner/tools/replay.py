@@ -128,9 +128,7 @@ def replay(version: Version, backend: Backend) -> Replay:
         now = _again(known, replayed, again)
         shifts = _moved(known, replayed, backend)
         moved = compared(known.results, now, measures=[MEASURE])
-        cells = [
-            _cell(known, row, beside, again, shifts[row.cell]) for row, beside in zip(now.cells, moved, strict=True)
-        ]
+        cells = [_cell(known, row, moved[row.cell], again, shifts[row.cell]) for row in now.cells]
         shutil.rmtree(folder)
         with suppress(OSError):
             folder.parent.rmdir()  # unless the ledger is there
@@ -252,7 +250,7 @@ def _again(known: Recorded, runs: Mapping[str, Run], again: Version) -> Results:
 
 
 def _cell(known: Recorded, row: CellResult, beside: Compared, again: Version, seen: Moved) -> CellReplay:
-    cell, difference = beside.cell, beside.difference[MEASURE]
+    cell, difference = row.cell, beside.difference[MEASURE]
     then = next(other for other in known.results.cells if other.cell == cell)
     changes = np.abs(np.subtract(row.scores[MEASURE].per_query, then.scores[MEASURE].per_query))
     max_change = int(changes.max()) / SCORE_UNIT
@@ -269,7 +267,7 @@ def _cell(known: Recorded, row: CellResult, beside: Compared, again: Version, se
     return CellReplay(
         cell=cell,
         recorded=beside.before[MEASURE],
-        replayed=beside.after[MEASURE],
+        replayed=row.scores[MEASURE].mean,
         difference=difference,
         allowed=mean,
         max_change=max_change,

@@ -6,7 +6,6 @@ from runner.decide.tiers import cell_in_question, recommendation
 from runner.eval_set.catalog import ENCODERS
 from runner.eval_set.shapes.decision import Reuse
 from runner.report.sentences import found
-from tests.support.example_panel import panel_of_one
 from tests.support.example_results import BASELINE, BETTER, HYBRID, SHA, SPARSE, results, row
 
 
@@ -50,8 +49,7 @@ def test_recommended_is_what_is_expected_to_lose_least_confirmed_or_not():
 @pytest.mark.parametrize("by_one_model", [True, False])
 def test_what_one_models_grades_confirm_says_so_wherever_it_stands(by_one_model):
     label = "confirmed by one model's grades" if by_one_model else "confirmed"
-    panel = panel_of_one().model_copy(update={"by_one_model": by_one_model})
-    made = results(row(BETTER, 0.1, p=0.001, believed=0.05), row(BASELINE), judging=panel)
+    made = results(row(BETTER, 0.1, p=0.001, believed=0.05), row(BASELINE), by_one_model=by_one_model)
     assert (made.outcome.tier, made.confirmed_as) == (label, label)
     assert needs_choice(made)
     assert found(made).startswith(f"{label.capitalize()}: {BETTER} ")

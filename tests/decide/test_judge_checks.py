@@ -88,7 +88,10 @@ def judged(judge, second, seed=4):
         plan=comparison.plan,
         judging=judging(comparison, labels),
         sources=source_documents(comparison, {}),
-        cells=[SimpleNamespace(test=None, gate=gate.judge(runs[BASELINE], CHUNKS))],
+        cells=[
+            SimpleNamespace(cell=cell, test=None if cell == BASELINE else "", gate=gate.judge(runs[cell], CHUNKS))
+            for cell in sorted(runs, key=lambda cell: (-comparison.means[cell]["ndcg@10"].mean, cell))
+        ],
         controls=controls(gate, CHUNKS),
     )
 
@@ -145,12 +148,12 @@ def test_a_planted_judge_is_caught_by_the_checks_named_and_a_fair_one_by_none(na
 def test_a_judge_whose_best_cell_loses_source_documents_and_a_gate_that_fails_are_caught(monkeypatch):
     monkeypatch.setattr("runner.decide.judging.two_level", lambda *args, **given: None)
     found = judged(by_title, copied)
-    cells = [
-        row.model_copy(update={"difference": Estimate(value=-0.1, low=-0.2, high=-0.01)}) for row in found.sources.cells
-    ]
+    worse = {"difference": Estimate(value=-0.1, low=-0.2, high=-0.01)}
+    cells = {cell: row.model_copy(update=worse) for cell, row in found.sources.cells.items()}
     found.sources = found.sources.model_copy(update={"cells": cells, "tau": 0.9})
     assert failed_checks(found) == ["copy", "sources"]
-    found.controls = [control("random", behaves=False)]
+    found.controls = [control("random", passes=1)]
     assert failed_checks(found) == ["copy", "sources", "gate"]
-    found.controls, found.cells[0].gate = [], SimpleNamespace(verdict="insufficient")
+    found.controls, baseline = [], next(row for row in found.cells if row.test is None)
+    baseline.gate = SimpleNamespace(verdict="insufficient")
     assert failed_checks(found)[-1] == "gate"

@@ -27,22 +27,20 @@ def pairs_of(comparison):
 
 
 def noise(low, high=0.2):
-    row = NoisyCell(cell=CELL, gain=0.1, interval=[low, high], queries_only=[0.05, 0.15], candidate=0.9)
-    return JudgeNoise(judge="second", draws=2000, no_candidate=0.1, cells=[row], unknown="")
+    row = NoisyCell(gain=0.1, interval=[low, high], queries_only=[0.05, 0.15], candidate=0.9)
+    return JudgeNoise(judge="second", draws=2000, no_candidate=0.1, cells={CELL: row}, unknown="")
 
 
 def other(*holding, cells=(CELL, OTHER)):
-    return [CellUnderJudge(cell=cell, gain=0.1, p_gain=0.01, holds=cell in holding) for cell in cells]
+    return {cell: CellUnderJudge(gain=0.1, p_gain=0.01, holds=cell in holding) for cell in cells}
 
 
 def test_a_cell_that_only_the_first_judge_sees_gain_is_not_confirmed_by_the_other():
     truth = evening(1, n_cells=4)
     comparison = replace(truth, qrels=favouring(truth.qrels, truth.runs[CELL]))
     assert cell_under_judge(comparison, CELL).holds
-    cells, recommended = under_judge(
-        comparison, doubles(labels_of(comparison.qrels, pairs_of(truth), people=truth.qrels))
-    )
-    rows = {row.cell: row for row in cells}
+    read = doubles(labels_of(comparison.qrels, pairs_of(truth), people=truth.qrels))
+    rows, recommended = under_judge(comparison, read)
     assert not rows[CELL].holds
     assert rows[CELL].gain == pytest.approx(truth.paired([CELL], "ndcg@10").mean() / SCORE_UNIT)
     assert rows[CELL].p_gain == truth.gain_tests[CELL].p
@@ -55,7 +53,7 @@ def test_pairs_that_the_other_judge_did_not_read_keep_their_grade():
     read = {query_id: {doc_id: 3 - truth.qrels[query_id][doc_id]}}
     cells, _ = under_judge(truth, doubles(labels_of(truth.qrels, [(query_id, doc_id)], people=read)))
     regraded = replace(truth, qrels={q: row | read.get(q, {}) for q, row in truth.qrels.items()})
-    assert [row.gain for row in cells] == [
+    assert [row.gain for row in cells.values()] == [
         regraded.paired([cell], "ndcg@10").sum() / (50 * SCORE_UNIT) for cell in truth.challengers
     ]
 
@@ -84,7 +82,7 @@ def test_the_judges_with_the_most_pairs_come_first_and_none_is_left_out():
     found = judging(comparison, labels).seconds
     assert [row.judge for row in found] == ["also judge 3", *(f"judge {number}" for number in range(3, -1, -1))]
     assert [row.pairs for row in found] == [4, 4, 3, 2, 1]
-    assert all([row.cell for row in second.cells] == comparison.challengers for second in found)
+    assert all([*second.cells] == comparison.challengers for second in found)
 
 
 def test_an_exploratory_cell_never_holds():
@@ -129,7 +127,7 @@ def left(comparison, read, cells):
     drawn = two_level(comparison, read, draws=200, seed=1)
     others = {"second": under_judge(comparison, read)[0]}
     rows = favours(read, comparison.runs, BASELINE, alpha=ALPHA, seed=1, draws=399)
-    favoured = {row.cell: row.p_for_cell for row in rows}
+    favoured = {cell: row.p_for_cell for cell, row in rows.items()}
     return [cell for cell in cells if not judge_blockers(cell, drawn, others, favoured, ALPHA)]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.decide.sample_size import detectable_alone, error_for, to_prove, too_few
+from runner.decide.sample_size import detectable, detectable_alone, error_for, to_prove, too_few
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.plan import Confirms
 from runner.eval_set.shapes.results import NoiseFloor
@@ -16,6 +16,7 @@ from tests.support.example_results import (
     SPARSE,
     control,
     outcome_of,
+    ranked,
     results,
     row,
 )
@@ -74,14 +75,15 @@ def test_a_cell_that_equals_the_baseline_on_every_query_says_nothing_of_what_que
     same = same.model_copy(
         update={"test": same.test.model_copy(update={"sd": 0.0, "interval": [0.0, 0.0], "simultaneous": [0.0, 0.0]})}
     )
-    found = outcome_of(same, row(BASELINE))
-    assert (found.tier, found.detectable) == ("baseline kept", None)
+    cells = ranked([same, row(BASELINE)])
+    assert (outcome_of(*cells).tier, detectable(PLAN, 50, cells)) == ("baseline kept", None)
 
 
 def test_the_figures_are_those_of_the_cell_in_question():
     ahead = row(SPARSE, 0.2, -0.1)
     ahead = ahead.model_copy(update={"test": ahead.test.model_copy(update={"sd": 0.4})})
-    assert outcome_of(ahead, row(BETTER, 0.05), row(BASELINE)).detectable == least_gain(50, 0.15, 0.02, bar=0.02)
+    cells = ranked([ahead, row(BETTER, 0.05), row(BASELINE)])
+    assert detectable(PLAN, 50, cells) == least_gain(50, 0.15, 0.02, bar=0.02)
 
 
 def moved_by(moved):
@@ -89,7 +91,7 @@ def moved_by(moved):
     return {"noise_floor": NoiseFloor(difference=again, max_change=0.5)}
 
 
-BROKEN = control("popularity", passes=1, behaves=False)
+BROKEN = control("popularity", passes=1)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,8 @@ def test_nothing_is_decided_from_figures_that_cannot_be_relied_on(baseline, fact
 
 def test_a_baseline_alone_has_nothing_to_be_compared_with():
     found = outcome_of(row(BASELINE))
-    assert (found.tier, found.detectable) == ("baseline kept", None)
-    assert found.false_alarm is None
+    assert (found.tier, found.false_alarm) == ("baseline kept", None)
+    assert detectable(PLAN, 50, [row(BASELINE)]) is None
 
 
 def test_what_a_budget_proves_is_said_beside_what_it_chooses():

@@ -38,9 +38,10 @@ def test_where_the_second_judge_read_every_pair_its_grades_are_the_ones_that_cou
     under = replace(comparison, qrels=second)
     found = two_level(comparison, every_pair(comparison.qrels, second), draws=500, seed=3)
     whole = two_level(under, every_pair(second, second), draws=500, seed=3)
-    for row, same in zip(found.cells, whole.cells, strict=True):
-        assert row.interval == pytest.approx(same.queries_only, abs=2e-9)
-        assert row.gain == pytest.approx(under.paired([row.cell], "ndcg@10").mean() / SCORE_UNIT, abs=0.01)
+    assert found.cells.keys() == whole.cells.keys()
+    for cell, row in found.cells.items():
+        assert row.interval == pytest.approx(whole.cells[cell].queries_only, abs=2e-9)
+        assert row.gain == pytest.approx(under.paired([cell], "ndcg@10").mean() / SCORE_UNIT, abs=0.01)
 
 
 def test_both_measures_are_those_of_scoring_whatever_the_grades():
@@ -98,13 +99,13 @@ def test_a_judge_who_favours_a_cell_is_seen_through():
     comparison = replace(truth, qrels=first)
     plain, honest = (c.paired([target], "ndcg@10").mean() / SCORE_UNIT for c in (comparison, truth))
     found = two_level(comparison, read_twice(first, truth.qrels, 0.3, rng_of(1)), draws=500, seed=1)
-    row = next(row for row in found.cells if row.cell == target)
+    row = found.cells[target]
     assert plain - honest > 0.1
     assert abs(row.gain - honest) < 0.05
     assert row.interval[0] < honest < row.interval[1]
     assert row.queries_only[0] > honest
     exact = two_level(truth, read_twice(truth.qrels, truth.qrels, 0.3, rng_of(1)), draws=500, seed=1)
-    assert abs(row.candidate - next(row for row in exact.cells if row.cell == target).candidate) < 0.2
+    assert abs(row.candidate - exact.cells[target].candidate) < 0.2
 
 
 def test_errors_that_fall_on_all_cells_alike_leave_the_better_cell_the_better_one():
@@ -115,7 +116,7 @@ def test_errors_that_fall_on_all_cells_alike_leave_the_better_cell_the_better_on
     found = two_level(comparison, read_twice(first, second, 0.3, rng), draws=500, seed=1)
     assert candidates(found)[CELL] > 0.95
     assert found.no_candidate <= 1 - candidates(found)[CELL]
-    assert found.cells[0].interval[0] > 0
+    assert found.cells[CELL].interval[0] > 0
 
 
 def test_fewer_second_readings_make_wider_intervals_than_more():
@@ -126,7 +127,7 @@ def test_fewer_second_readings_make_wider_intervals_than_more():
     widths = []
     for share in (0.04, 0.2, 1.0):
         found = two_level(comparison, read_twice(first, second, share, rng_of(4)), draws=500, seed=1)
-        widths.append(np.mean([width(row.interval) / width(row.queries_only) for row in found.cells]))
+        widths.append(np.mean([width(row.interval) / width(row.queries_only) for row in found.cells.values()]))
     assert widths[0] > widths[1] > widths[2]
     assert widths[1] > 1.1
 
@@ -136,8 +137,8 @@ def test_queries_alone_are_resampled_as_the_bootstrap_resamples_them():
     doubles = every_pair(comparison.qrels, comparison.qrels)
     found = two_level(comparison, doubles, draws=4000, seed=1)
     counts = np.concatenate(list(bootstrap_counts(50, 4000, seed=7)))
-    for row in found.cells:
-        means = counts @ comparison.paired([row.cell], "ndcg@10")[0] / (50 * SCORE_UNIT)
+    for cell, row in found.cells.items():
+        means = counts @ comparison.paired([cell], "ndcg@10")[0] / (50 * SCORE_UNIT)
         assert row.queries_only == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.006)
 
 
@@ -184,7 +185,7 @@ def test_no_cell_is_a_candidate_in_a_draw_that_gains_too_little_or_loses_too_muc
 
 
 def candidates(found):
-    return {row.cell: row.candidate for row in found.cells}
+    return {cell: row.candidate for cell, row in found.cells.items()}
 
 
 def test_too_few_readings_and_a_lone_baseline_are_said_and_nothing_is_drawn():
@@ -192,7 +193,7 @@ def test_too_few_readings_and_a_lone_baseline_are_said_and_nothing_is_drawn():
     doubles = every_pair(comparison.qrels, comparison.qrels)
     less = two_level(comparison, doubles[: LEAST_READINGS - 1], seed=1)
     assert less.unknown == "29 second readings do not say how often a judge errs; it takes 30"
-    assert (less.draws, less.cells, less.no_candidate) == (0, [], None)
+    assert (less.draws, less.cells, less.no_candidate) == (0, {}, None)
     assert two_level(comparison, doubles[:LEAST_READINGS], draws=50, seed=1).unknown == ""
     none = two_level(comparison, [], seed=1)
     assert (none.judge, none.unknown[:17]) == ("", "0 second readings")
@@ -218,7 +219,7 @@ def test_queries_without_hits_or_without_judgments_count_as_nothing():
     qrels = {q: row for q, row in truth.qrels.items() if q != "q001"}
     comparison = replace(truth, runs=runs, qrels=qrels)
     found = two_level(comparison, every_pair(qrels, qrels), draws=200, seed=1)
-    for row in found.cells:
+    for row in found.cells.values():
         assert row.interval == pytest.approx(row.queries_only, abs=2e-9)
 
 

@@ -159,7 +159,7 @@ def test_a_plan_that_states_neither_prior_nor_cost_has_those_of_a_new_plan(path)
         ("schema_version", {"schema_version": 2}),
         ("switching_cost", {"switching_cost": -0.01}),
         ("switching_cost", {"switching_cost": float("nan")}),
-        ("prior.kinds.window.sd", {"prior": {"kinds": {"window": {"mean": 0.0, "sd": 0}}}}),
+        ("prior.kinds.window", {"prior": {"kinds": {"window": {"mean": 0.0, "sd": 0}}}}),
         ("prior.kinds.window.sd", {"prior": {"kinds": {"window": {"mean": 0.0, "sd": float("inf")}}}}),
         ("prior.kinds.window.mean", {"prior": {"kinds": {"window": {"mean": -2.0, "sd": 0.1}}}}),
         ("prior.mean", {"prior": {"mean": -0.01}}),

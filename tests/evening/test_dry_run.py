@@ -11,7 +11,7 @@ from runner.base.places import CHECKOUT
 from runner.base.records import Chunk, Hit, Run, Span
 from runner.base.store import Store
 from runner.commands import main as cli
-from runner.decide.sample_size import too_few
+from runner.decide.sample_size import detectable, too_few
 from runner.embed.chunk_corpus import ROWS, STAGE, chunk_inputs, chunks_to_rows, stored_chunk_tokens
 from runner.embed.cost import MAX_USD
 from runner.embed.cost.prices import RemoteOptions
@@ -242,7 +242,7 @@ def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_even
     version = make_version(decided_evening)
     found = load_results(version)
     (line,) = [line for line in describe(version)[0] if " queries confirm a true gain of " in line]
-    assert found.outcome.detectable is None
+    assert detectable(found.plan, found.effective, found.cells) is None
     assert line.startswith(too_few(len(found.queries)))
     assert any(weakness.startswith(line) for weakness in weaknesses(found))
 

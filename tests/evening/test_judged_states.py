@@ -180,7 +180,7 @@ def test_judges_that_answer_by_file_are_waited_for_twice_and_asked_by_nobody(ope
     assert "warning" not in capsys.readouterr().err
     assert "chosen is" in by_file(version, corpus, CHOICE).run()
     panel = load_results(version).judging
-    assert (len(panel.graded), panel.graded == panel.read_again, panel.by_one_model) == (1, True, True)
+    assert (len(panel.graded), panel.graded == panel.read_again) == (1, True)
 
 
 def test_first_grades_of_a_model_that_the_plan_does_not_name_are_refused(opened, corpus):

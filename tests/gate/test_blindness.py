@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.gate.blindness import blindness
 from runner.score.score import score
 from tests.support.graded_sets import DOCS, gate_of, graded, oracle, run_of
 
@@ -18,8 +17,7 @@ KINDS = {
 
 
 def share(run, qrels, strata=None):
-    gate = gate_of(qrels, strata)
-    return blindness(gate.bench, gate.bench.rankings(run))
+    return gate_of(qrels, strata).blind(run)
 
 
 def lists_of(run):

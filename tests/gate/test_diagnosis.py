@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from runner.gate.diagnosis import diagnosis
-from tests.support.graded_sets import DOCS, SETTINGS, graded, oracle, run_of, verdict
+from tests.support.graded_sets import CHUNKS, DOCS, SETTINGS, gate_of, graded, oracle, run_of, verdict
 
 
 def said_of(run, qrels, **settings):
-    return diagnosis(run, verdict(run, qrels, **settings), settings.get("alpha", SETTINGS["alpha"]))
+    gate = gate_of(qrels, **settings)
+    return diagnosis(run, gate.judge(run, CHUNKS), gate.blind(run), settings.get("alpha", SETTINGS["alpha"]))
 
 
 def lists(run):
@@ -76,7 +77,7 @@ def test_labels_of_other_queries_are_named_even_where_the_order_is_worse_than_ch
     run = run_of({q: [DOCS[(i + 7) % 25], *DOCS[60:66], DOCS[199]] for i, q in enumerate(qrels)})
     gate = verdict(run, qrels)
     assert gate.nulls[4].p > 0.95
-    assert diagnosis(run, gate, SETTINGS["alpha"]).startswith(
+    assert diagnosis(run, gate, 0.0, SETTINGS["alpha"]).startswith(
         "rankings fit other queries' judgments as well as their own: labels may "
     )
 
@@ -97,7 +98,7 @@ def test_every_failed_null_is_listed_with_its_figures():
     failed = [null for null in gate.nulls if null.verdict == "fail"]
     assert len(failed) > 1
     for null in failed:
-        assert f"{null.name} (p {null.p:.4f}, delta {null.delta:+.4f})" in diagnosis(run, gate, SETTINGS["alpha"])
+        assert f"{null.name} (p {null.p:.4f}, delta {null.delta:+.4f})" in diagnosis(run, gate, 0.0, SETTINGS["alpha"])
 
 
 def test_a_set_that_can_decide_nothing_is_not_blamed_on_the_run():
@@ -113,10 +114,10 @@ def test_queries_without_a_relevant_document_stand_first_and_nothing_is_guessed_
     run = run_of(of_other_queries(qrels))
     gate, guess = verdict(run, qrels), "labels may belong to other queries"
     empty, alpha = [*qrels][:20], SETTINGS["alpha"]
-    said = diagnosis(run, gate, alpha, empty)
+    said = diagnosis(run, gate, 0.0, alpha, empty)
     assert said.startswith(f"20 of 25 queries have no relevant document ({', '.join(empty[:5])}, ...)")
     assert guess not in said
-    few = diagnosis(run, gate, alpha, empty[:1])
+    few = diagnosis(run, gate, 0.0, alpha, empty[:1])
     assert few.startswith(f"1 of 25 queries has no relevant document ({empty[0]})")
     assert guess in few
-    assert diagnosis(oracle(qrels), verdict(oracle(qrels), qrels), alpha, empty) == ""
+    assert diagnosis(oracle(qrels), verdict(oracle(qrels), qrels), 0.0, alpha, empty) == ""

@@ -79,10 +79,10 @@ def gate(qrels=QRELS, strata=None, lengths=LENGTHS) -> Gate:
 )
 def test_a_weak_predictor_passes_and_the_diagnosis_names_what_it_can(predict, named):
     run = run_of(predict())
-    judged = gate().judge(run, CHUNKS)
+    judged, blind = gate().judge(run, CHUNKS), gate().blind(run)
     assert judged.verdict == "pass"
-    assert named in diagnosis(run, judged, SETTINGS["alpha"])
-    assert bool(named) == bool(diagnosis(run, judged, SETTINGS["alpha"]))
+    assert named in diagnosis(run, judged, blind, SETTINGS["alpha"])
+    assert bool(named) == bool(diagnosis(run, judged, blind, SETTINGS["alpha"]))
 
 
 def test_renaming_documents_or_queries_moves_nothing():

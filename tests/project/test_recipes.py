@@ -12,6 +12,7 @@ import pytest
 
 from chunkers.registry import CHUNKERS
 from runner.base.places import CACHE_VARIABLE, CHECKOUT
+from runner.eval_set.shapes.gate import ControlResult
 from tests.support.loopback import Loopback, Request, Wire, as_json, served
 from tests.support.small_collection import external_version, write_collection
 
@@ -302,7 +303,7 @@ def _alphabet(trials: Trials) -> list[Ints]:
     for cell in results["cells"]:
         assert [(null["name"], null["verdict"]) for null in cell["gate"]["nulls"]][-1] == ("first by name", "pass")
     assert [control["name"] for control in results["controls"]][:2] == ["oracle", "alphabet"]
-    assert all(control["behaves"] for control in results["controls"])
+    assert all(ControlResult(**control).behaves for control in results["controls"])
     assert page.count("first by name") >= 2
     assert "alphabet" in page
     named = {path, "runner/eval_set/shapes/plan.py", "runner/eval_set/plan.py"}

@@ -43,7 +43,7 @@ def test_a_cell_has_one_row_with_the_figures_of_results_json():
     for place, (row, one) in enumerate(zip(rows, FOUND.cells, strict=True), start=1):
         assert (row["place"], row["role"], row["gate"]) == (place, one.role, one.gate.verdict)
         assert row["ndcg@10_mean"] == one.scores["ndcg@10"].mean
-        (source,) = [each for each in FOUND.sources.cells if each.cell == one.cell]
+        source = FOUND.sources.cells[one.cell]
         assert (row["source_first_ten"], row["source_mrr_low"]) == (source.first_ten.value, source.mrr.low)
         if one.test is None:
             assert row["p_adjusted"] != row["p_adjusted"]

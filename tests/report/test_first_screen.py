@@ -140,7 +140,7 @@ def test_the_worst_doubt_comes_first_and_each_leads_to_its_section():
 
 def test_a_control_that_misbehaves_outweighs_every_other_doubt():
     results = full_results()
-    controls = [results.controls[0].model_copy(update={"behaves": False}), *results.controls[1:]]
+    controls = [results.controls[0].model_copy(update={"passes": 0}), *results.controls[1:]]
     assert doubts(results.model_copy(update={"controls": controls}))[0][0] == "trust"
 
 
@@ -153,32 +153,38 @@ def test_cells_that_return_the_same_lists_are_named_as_one():
 
 
 @pytest.mark.parametrize(
-    ("of", "words"),
+    ("origins", "of", "words"),
     [
-        ({}, "One model (judge-model-1) graded the pairs; judge-model-2-2026 read 400 of 4,180 pairs again."),
+        ("mpx", {}, "One model (judge-model-1) graded the pairs; judge-model-2-2026 read 400 of 4,180 pairs again."),
         (
-            {"wrote": ["m"], "graded": ["m"], "read_again": ["m"]},
+            "m",
+            {"graded": ["m"], "read_again": ["m"]},
             "One model (m) wrote the queries, graded the pairs and checked its own grades",
         ),
         (
-            {"wrote": ["m", "people"], "graded": ["m"], "read_again": []},
+            ["m", "person"],
+            {"graded": ["m"], "read_again": []},
             "(m) wrote queries and graded the pairs; nobody read one again.",
         ),
-        ({"graded": ["people"], "read_again": [], "read_twice": 0}, "2 judges, no pair read twice."),
+        ("m", {"graded": ["people"], "read_again": [], "read_twice": 0}, "2 judges, no pair read twice."),
     ],
 )
-def test_the_first_doubt_says_whose_labels_they_are(of, words):
+def test_the_first_doubt_says_whose_labels_they_are(origins, of, words):
     results = full_results()
-    assert words in doubts(results.model_copy(update={"judging": results.judging.model_copy(update=of)}))[0][1]
+    queries = [
+        query.model_copy(update={"origin": origins[n % len(origins)]}) for n, query in enumerate(results.queries)
+    ]
+    panel = results.judging.model_copy(update=of)
+    assert words in doubts(results.model_copy(update={"judging": panel, "queries": queries}))[0][1]
 
 
 def test_source_documents_that_the_judge_missed_are_named_and_checks_that_fail_are_said():
     results = full_results()
-    missed = "The documents that q03, q07 were written from are graded not relevant; a second reader calls 1 of them"
+    missed = "The documents that q03, q04 were written from are graded not relevant; a second reader calls 1 of them"
     assert doubts(results)[1][1].startswith(missed)
     second = results.judging.seconds[0].model_copy(update={"copied": 300})
     panel = results.judging.model_copy(update={"seconds": [second]})
-    sources = results.sources.model_copy(update={"tau": -0.1, "missed": []})
+    sources = results.sources.model_copy(update={"tau": -0.1, "missed": {}})
     said = [words for _, words in doubts(results.model_copy(update={"judging": panel, "sources": sources}))]
     assert "judge-model-2 may have copied: 335 of 400 pairs have the first judge's grade, 300 its words." in said
     assert any("(Kendall's tau −0.10)" in words for words in said)

@@ -64,7 +64,7 @@ def test_the_same_inputs_give_the_same_bytes_in_any_process():
     assert again.stdout == first
 
 
-PARTS = [(), ("judging", "seconds", 0, "by_cell", 0), ("previous", "cells", 0), ("cells", 0, "gate", "nulls", 0)]
+PARTS = [(), ("judging", "seconds", 0, "kappa"), ("previous", "queries"), ("cells", 0, "gate", "nulls", 0)]
 
 
 @pytest.mark.parametrize("place", PARTS, ids=lambda place: ".".join(map(str, place)) or "the whole")
@@ -140,10 +140,11 @@ def changed(results: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 BLANK = {"value": None, "low": None, "high": None}
 ALIKE = {"alike": {"value": 1.0, "low": 0.9513, "high": 1.0}, "kappa": {"value": 1.0, "low": None, "high": None}}
-UNKNOWN = {"no_candidate": None, "cells": [], "draws": 0, "unknown": "11 do not say"}
+UNKNOWN = {"no_candidate": None, "cells": {}, "draws": 0, "unknown": "11 do not say"}
 MOVED = {"mean": 0.0123, "low": 0.0004, "high": 0.0242, "wins": 3, "ties": 27, "losses": 0}
 BASE, CELLS = full_results().plan.baseline, len(full_results().cells)
-UNDECIDED = {"chosen": "", "tier": "", "cells": []}
+CHALLENGER = full_results().plan.cells[1]
+UNDECIDED = {"chosen": "", "tier": "", "cells": {}}
 ONCE = example_panel.panel_of_one().model_dump()
 STRATA = {f"title {number}": 1 for number in range(13)}
 CORPUS = {"n_chars": 30_000, "strata": {"a": 8, "b": 2, "c": 2}}
@@ -179,7 +180,7 @@ def test_the_page_says_of_what_kind_it_is(kinds: dict[str, Any], texts: str):
             "judges",
             "relevant to either 1.00 [0.95, 1.00]|Weighted kappa 1.00|one-sided bound is Clopper and Pearson",
         ),
-        ({"judging/seconds/0/by_cell/0": {"p_for_baseline": None}}, "judges", "0.012 too few to tell"),
+        ({f"judging/seconds/0/by_cell/{CHALLENGER}": {"p_for_baseline": None}}, "judges", "0.012 too few to tell"),
         ({"judging/noise": UNKNOWN}, "judges", "Not drawn: 11 do not say."),
         (
             {"judging": ONCE},
@@ -248,8 +249,7 @@ def test_a_public_collection_has_no_judges_passages_or_kinds():
 def published() -> dict[str, Any]:
     """The same cells over published judgments: nothing is decided, nobody judged."""
     results = synthetic_results(kind="external", tier="compared")
-    counts = {"documents": 748, "queries": 30, "judged_pairs": 90}
-    counts |= dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
+    counts = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
     digests = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), results["digests"]["queries.yaml"])
     results["collection"] = {"name": "scifact", "split": "test"} | counts | digests
     for row in results["cells"]:
@@ -260,11 +260,17 @@ def published() -> dict[str, Any]:
 
 def test_a_near_copy_says_the_most_that_it_loses_and_against_which_cell():
     found = synthetic_results()
-    row = found["cells"][1]
-    row |= {"loss": {"of": "a x b", "mean": 0.0012, "most": 0.00301}, "expected": None, "meets_criterion_5": False}
+    row, whole = found["cells"][1], next(each for each in found["cells"] if each["test"] is None)
+    row |= {
+        "cell": whole["cell"].replace(" x ", "@int8 x "),
+        "loss": 0.00301,
+        "expected": None,
+        "meets_criterion_5": False,
+    }
+    row["scores"]["ndcg@10"]["mean"] = whole["scores"]["ndcg@10"]["mean"] - 0.0012
     row["test"] |= {"p_gain": None, "bar": None, "simultaneous": None, "p_adjusted": None}
     html = page_of(found)
-    assert "loses at most 0.004 against a x b (0.001 here)" in words(html)
+    assert f"loses at most 0.004 against {whole['cell']} (0.001 here)" in words(html)
     assert row["cell"] not in html.split('id="choices-caption"')[1].split("</table>")[0]
     assert "loses <= 0.004" in ranking_table(Results.model_validate(found), 200)
 
@@ -436,18 +442,26 @@ def hostile_results(text: str) -> dict[str, Any]:
         query |= {"text": text, "kind": text}
     results["corpus"] |= {"quarantined": [{"file": text, "reason": text}], "strata": {text: 3}}
     results["labels"] |= {"judges": {text: 1}, "models": [text]}
-    results["cells"][0] |= {"cell": text, "diagnosis": text}  # only an imported run is named by its file
+    named = results["cells"][0]["cell"]
+    results["cells"][0] |= {
+        "cell": text,
+        "diagnosis": text,
+        "expected": None,
+    }  # only an imported run is named by its file
     counts = dict.fromkeys(("queries_missing", "queries_left_out", "ties"), 0)
     results["cells"][0]["provenance"]["imported"] = {"file_sha256": "ab" * 32, "tag": text} | counts
     results["cells"][0]["provenance"]["encoder"] |= {"encoder": text, text: [text, {text: text}]}
     results["plan"]["source"] = text
     panel = results["judging"]
     panel["seconds"][0] |= {"judge": text, "models": [text], "first_judges": [text], "recommended": text}
-    panel["seconds"][0]["by_cell"][1]["cell"] = panel["noise"]["cells"][0]["cell"] = text
-    panel["drift"][0]["judge"] = panel["noise"]["judge"] = text
+    second, sources = panel["seconds"][0], results["sources"]
+    for cells in (second["by_cell"], second["cells"], panel["noise"]["cells"], sources["cells"], sources["by_list"]):
+        cells[text] = cells.pop(named)
+    panel["drift"] = dict.fromkeys([text], *panel["drift"].values())
+    panel["noise"]["judge"] = text
     before = results["previous"]
     before |= {"chosen": text, "tier": text, "changed": [text]}
-    before["cells"][-1]["cell"] = before["cells"][-2]["cell"] = text
+    before["cells"][text] = before["cells"].pop("bm25-okapi x whole_doc")
     return results
 
 

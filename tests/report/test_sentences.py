@@ -58,8 +58,8 @@ def short(update):
         ([row(BETTER, 0.1, believed=0.01)], {}, found, "so the tool recommends the baseline"),
         ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
-        ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, next_step, "Look at the labels"),
-        ([row(BETTER, 0.2)], {"controls": [control("random", behaves=False)]}, next_step, "Run doctor"),
+        ([row(BETTER, 0.2)], {"controls": [control("oracle", bound=1)]}, next_step, "Look at the labels"),
+        ([row(BETTER, 0.2)], {"controls": [control("random", passes=1)]}, next_step, "Run doctor"),
         ([row(BETTER, 0.2)], {}, next_step, "choose a cell"),
     ],
 )
@@ -179,7 +179,7 @@ ONCE = example_panel.panel_of_one()
         ([], {"queries": asked("person", 5)}, "5 of 50 queries were written for this evaluation (none by"),
         ([], {"queries": asked("traffic", 9)}, "9 of 50 queries were drawn from a search log"),
         ([], {"judging": ONCE}, "No pair was read by another judge"),
-        ([], {"judging": PANEL}, "400 of 4,180 pairs were read by another judge too"),
+        ([], {"judging": PANEL}, "400 of 60 pairs were read by another judge too"),
         ([], {"judging": PANEL.model_copy(update={"noise": NOISE})}, "is not known: 7 readings do not say; it"),
         ([], {}, "the wrong passage is not told apart"),
         ([], {"spans": example_panel.NO_SPANS}, "the wrong passage is not told apart"),
@@ -226,25 +226,25 @@ def test_power_is_that_of_the_measured_scatter_and_of_nothing_if_cells_do_not_sc
 def test_readers_who_agree_on_every_pair_do_not_agree_for_certain():
     rows = [label(f"q{n % 20:02}", f"d{n}", n % 4, judge=judge) for judge in "ab" for n in range(60)]
     queries = [query.model_copy(update={"id": f"q{n:02}"}) for n, query in enumerate(QUERIES[:20])]
-    lines = agreement_lines(agreement(rows, {}, queries, PLAN), PLAN)
+    lines = agreement_lines(agreement(rows, {}, queries, PLAN), 60, PLAN)
     assert "  relevant: both of either     1.000  0.905 to 1.000  (over pairs, one-sided: Clopper-Pearson)" in lines
     assert max(map(len, lines)) <= 110
 
 
 def test_the_text_of_an_agreement_has_every_cell_once_with_what_is_not_known_of_it():
-    told, untold = SECOND.by_cell[0], SECOND.by_cell[0].model_copy(update={"cell": SPARSE, "p_for_cell": None})
-    second = SECOND.model_copy(update={"by_cell": [told, untold]})
+    cell, told = next(iter(SECOND.by_cell.items()))
+    second = SECOND.model_copy(update={"by_cell": {cell: told, SPARSE: told.model_copy(update={"p_for_cell": None})}})
     read = PANEL.model_copy(update={"seconds": [second]})
-    lines = agreement_lines(read, PLAN)
-    cells = [line.split() for line in lines if line.strip().startswith(f"{told.cell}  ")]
+    lines = agreement_lines(read, 4180, PLAN)
+    cells = [line.split() for line in lines if line.strip().startswith(f"{cell}  ")]
     assert [cell[3:5] for cell in cells] == [[str(told.n_cell), str(told.n_baseline)]]
     assert [line.split()[-2] for line in lines if line.strip().startswith(SPARSE)] == ["-"]
-    assert not agreement_lines(example_panel.panel_of_one(), PLAN)[-1].endswith("again")
+    assert not agreement_lines(example_panel.panel_of_one(), 60, PLAN)[-1].endswith("again")
 
 
 def test_a_side_that_looks_favoured_is_named():
-    favoured = SECOND.by_cell[0].model_copy(update={"p_for_cell": 0.001, "p_for_baseline": 0.9})
-    words = f"{favoured.cell} beside the baseline looks favoured"
-    assert words in can_say(SECOND.model_copy(update={"by_cell": [favoured]}), PLAN)
-    plain = favoured.model_copy(update={"p_for_cell": 0.9})
-    assert "looks favoured" not in can_say(SECOND.model_copy(update={"by_cell": [plain]}), PLAN)
+    cell, row = next(iter(SECOND.by_cell.items()))
+    for p, said in ((0.001, True), (0.9, False)):
+        told = row.model_copy(update={"p_for_cell": p, "p_for_baseline": 0.9})
+        words = can_say(SECOND.model_copy(update={"by_cell": {cell: told}}), PLAN)
+        assert (f"{cell} beside the baseline looks favoured" in words) == said

@@ -12,7 +12,6 @@ from scipy import stats
 from runner.base.records import SCORE_UNIT
 from runner.decide.tiers import greatest_gain
 from runner.eval_set.catalog import PRIOR
-from runner.eval_set.shapes.paired import ExpectedGain
 from runner.eval_set.shapes.plan import Normal, Prior
 from runner.score.expected_gain import expected_gain, updated
 from tests.support.example_results import BETTER, PLAN
@@ -49,7 +48,6 @@ def test_a_cell_is_believed_by_its_own_mean_and_standard_error_whatever_the_orde
     values = differences / SCORE_UNIT
     before = PRIOR["structural"]
     mean, sd = updated(before, values.mean(), stats.sem(values))
-    assert (found.kind, found.before) == ("structural", before)
     assert (found.mean, found.sd) == pytest.approx((mean, sd), abs=1e-12)
     assert expected_gain(BETTER, rng.permutation(differences), PLAN).mean == pytest.approx(found.mean, abs=1e-12)
 
@@ -57,7 +55,9 @@ def test_a_cell_is_believed_by_its_own_mean_and_standard_error_whatever_the_orde
 def test_the_plan_says_what_is_believed_of_a_kind():
     own = Normal(mean=-0.1, sd=0.01)
     plan = PLAN.model_copy(update={"prior": Prior(kinds=PRIOR | {"structural": own})})
-    assert expected_gain(BETTER, np.array([300, 200, 100, 400]) * 1_000_000, plan).before == own
+    differences = np.array([300, 200, 100, 400]) * 1_000_000
+    mean, _ = updated(own, 0.25, stats.sem(differences / SCORE_UNIT))
+    assert expected_gain(BETTER, differences, plan).mean == pytest.approx(mean)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -96,6 +96,5 @@ def test_one_query_says_nothing_of_scatter():
 )
 def test_recommended_is_the_greatest_expected_gain_above_the_cost(gains, choice):
     plan = PLAN.model_copy(update={"baseline": "baseline", "switching_cost": 0.02})
-    prior = Normal(mean=0.0, sd=0.05)
-    eligible = {cell: ExpectedGain(kind="window", before=prior, mean=gain, sd=0.03) for cell, gain in gains.items()}
+    eligible = {cell: Normal(mean=gain, sd=0.03) for cell, gain in gains.items()}
     assert greatest_gain(eligible, eligible, plan) == choice

@@ -8,7 +8,6 @@ from runner.eval_set.shapes.judges import (
     JudgeNoise,
     Judging,
     MissedByList,
-    MissedSource,
     NoisyCell,
     SecondJudge,
     SourceDocuments,
@@ -41,19 +40,19 @@ def second_judge(challengers, baseline):
         alike=Estimate(value=0.8756, low=0.8213, high=0.9214),
         kappa=Estimate(value=0.8149, low=0.7351, high=0.8849),
         ac2=Estimate(value=0.8523, low=0.7921, high=0.9011),
-        by_cell=[
-            CellFavour(cell=cell, n_cell=2, n_baseline=1, **few)
+        by_cell={
+            cell: CellFavour(n_cell=2, n_baseline=1, **few)
             if place
-            else CellFavour(cell=cell, n_cell=24, n_baseline=31, **telling)
+            else CellFavour(n_cell=24, n_baseline=31, **telling)
             for place, cell in enumerate(challengers)
-        ],
-        cells=[CellUnderJudge(cell=cell, gain=0.0289, p_gain=0.0712, holds=False) for cell in challengers],
+        },
+        cells={cell: CellUnderJudge(gain=0.0289, p_gain=0.0712, holds=False) for cell in challengers},
         recommended=baseline,
     )
 
 
 def drift():
-    return JudgeDrift(judge=FIRST, repeats=40, queries=22, same=37, shift=0.025, p_shift=0.6543)
+    return {FIRST: JudgeDrift(repeats=40, queries=22, same=37, shift=0.025, p_shift=0.6543)}
 
 
 def noise(challengers):
@@ -62,7 +61,7 @@ def noise(challengers):
         judge=SECOND,
         draws=2000,
         no_candidate=0.258,
-        cells=[NoisyCell(cell=cell, gain=0.0312, candidate=0.612, **ends) for cell in sorted(challengers)],
+        cells={cell: NoisyCell(gain=0.0312, candidate=0.612, **ends) for cell in sorted(challengers)},
         unknown="",
     )
 
@@ -71,14 +70,11 @@ def panel(cells, baseline):
     """Judged by a model, 400 of 4,180 pairs by another one, 40 once more."""
     challengers = [cell for cell in cells if cell != baseline]
     return Judging(
-        pairs=4180,
         read_twice=400,
         seconds=[second_judge(challengers, baseline)],
-        wrote=["claude", "people"],
         graded=["judge-model-1"],
         read_again=["judge-model-2-2026"],
-        by_one_model=False,
-        drift=[drift()],
+        drift=drift(),
         noise=noise(challengers),
     )
 
@@ -86,37 +82,32 @@ def panel(cells, baseline):
 def sources(cells, baseline):
     """Cells level by the documents that queries were written from; two of them missed, one of those twice."""
     return SourceDocuments(
-        topics=28,
-        cells=[
-            SourceFound(
-                cell=cell,
+        cells={
+            cell: SourceFound(
                 first_ten=Estimate(value=0.8214, low=0.6786, high=0.9643),
                 mrr=Estimate(value=0.6123 - place / 100, low=0.4512, high=0.7651),
                 difference=None if cell == baseline else Estimate(value=0.0214, low=-0.0312, high=0.0741),
             )
             for place, cell in enumerate(cells)
-        ],
+        },
         tau=0.7143,
-        missed=[MissedSource(query_id="q03", grade=1, again=[2]), MissedSource(query_id="q07", grade=0, again=[])],
-        by_list=[
-            MissedByList(cell=cell, cell_judged=17, cell_missed=2, baseline_judged=9, baseline_missed=0)
+        missed={"q03": [2], "q04": []},
+        by_list={
+            cell: MissedByList(cell_judged=17, cell_missed=2, baseline_judged=9, baseline_missed=0)
             for cell in cells
             if cell != baseline
-        ],
+        },
     )
 
 
 def panel_of_one(*, repeats=False):
     """Judged once, with or without repeats."""
     return Judging(
-        pairs=60,
         read_twice=0,
         seconds=[],
-        wrote=["claude"],
         graded=["claude"],
         read_again=[],
-        by_one_model=True,
-        drift=[drift()] if repeats else [],
+        drift=drift() if repeats else {},
         noise=None,
     )
 
@@ -142,9 +133,8 @@ def previous(cells):
     means = dict.fromkeys(("ndcg@10", "recall@10"), 0.5)
     moved = Difference(mean=0.0213, low=-0.0041, high=0.0467, wins=12, ties=9, losses=7)
 
-    def beside(cell, difference=(), changed=(), **given):
-        means_of = {"before": means, "after": means} | given
-        return Compared(cell=cell, difference=dict(difference), changed=[*changed], **means_of)
+    def beside(difference=(), changed=(), before=means):
+        return Compared(before=before, difference=dict(difference), changed=[*changed])
 
     return PreviousVersion(
         version=1,
@@ -155,10 +145,10 @@ def previous(cells):
         documents=Kept(common=740, changed=0, new=8, gone=2),
         labels_carried=3900,
         changed=["pool_depth"],
-        cells=[
-            beside(cells[0], dict.fromkeys(means, moved)),
-            beside(cells[1], changed=["run_sha256"]),
-            beside(cells[-1], before={}),
-            beside("bm25-okapi x whole_doc", after={}),
-        ],
+        cells={
+            cells[0]: beside(dict.fromkeys(means, moved)),
+            cells[1]: beside(changed=["run_sha256"]),
+            cells[-1]: beside(before={}),
+            "bm25-okapi x whole_doc": beside(),
+        },
     )

@@ -10,13 +10,12 @@ from runner.base.schema import part
 from runner.decide.results import outcome
 from runner.decide.tiers import CellFigures, bar, meets_criterion_5, unmet_criteria
 from runner.eval_set.catalog import ENCODERS, SOURCES
-from runner.eval_set.kinds import kind_of
 from runner.eval_set.plan import default_plan_text
 from runner.eval_set.shapes.cell import ChunkHealth, Provenance
 from runner.eval_set.shapes.decision import Chosen, Decision
 from runner.eval_set.shapes.gate import ControlResult, GateVerdict, NullResult
-from runner.eval_set.shapes.paired import Difference, ExpectedGain, MeasureResult, PairedTest, RecallBound, TippingPoint
-from runner.eval_set.shapes.plan import Plan, ScoredPlan
+from runner.eval_set.shapes.paired import Difference, MeasureResult, PairedTest, TippingPoint
+from runner.eval_set.shapes.plan import Normal, Plan, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.results import REGISTERED, CellResult, CorpusFacts, LabelFacts, Results
 from runner.score.gain_test import GainTest
@@ -56,7 +55,7 @@ def gate(verdict):
         p=1 / 2001,
         verdict=verdict,
     )
-    return GateVerdict(real=0.5, nulls=[null], verdict=verdict, blind=0.1)
+    return GateVerdict(real=0.5, nulls=[null], verdict=verdict)
 
 
 def row(
@@ -94,7 +93,12 @@ def row(
         simultaneous=[gain - half, gain + half] if registered else None,
         sd=0.15,
     )
-    bound = RecallBound(state=recall_state, low=recall - 0.03, high=recall + 0.03)
+    # Ends on either side of what the rule allows.
+    bound = {
+        "open": [min(recall, 0.0) - 0.03, max(recall, 0.0) + 0.03],
+        "shown not to fall": [0.0, 0.1],
+        "shown to fall": [-0.2, -0.1],
+    }
     is_baseline = cell == BASELINE
     figures = CellFigures(gain, recall, len(QUERIES), GainTest(p, bar) if registered else None, verdict, 1.0)
     unmet = [] if is_baseline else unmet_criteria(figures, RULE)
@@ -109,7 +113,7 @@ def row(
         },
         differences={"ndcg@10": difference(gain), "recall@10": difference(recall)},
         test=None if is_baseline else test,
-        recall_bound=None if is_baseline else bound,
+        recall_bound=None if is_baseline else bound[recall_state],
         meets_criterion_5=not is_baseline and meets_criterion_5(gain, recall, RULE),
         short_of=unmet,
         gate=gate(verdict),
@@ -118,7 +122,7 @@ def row(
         unjudged=0,
         bounds=[0.0, 1.0],
         tipping_point=TippingPoint(wrong=9, pairs=212) if gain > 0 else None,
-        expected=None if is_baseline else _expected(cell, gain if believed is None else believed, doubt),
+        expected=None if is_baseline else Normal(mean=gain if believed is None else believed, sd=doubt),
         provenance=Provenance(
             run_sha256=sha256(cell),
             chunk_run_sha256=SHA,
@@ -133,22 +137,15 @@ def row(
     )
 
 
-def _expected(cell, mean, sd):
-    kind = kind_of(cell, BASELINE) if " x " in cell else "window"  # some tests call their cells by numbers
-    return ExpectedGain(kind=kind, before=PLAN.prior.kinds[kind], mean=mean, sd=sd)
-
-
-def control(name, expected="fail", *, passes=0, draws=1, bound=0, behaves=True):
-    return ControlResult(
-        name=name, expected=expected, mean=0.1, draws=draws, passes=passes, bound=bound, behaves=behaves
-    )
+def control(name, *, passes=0, draws=1, bound=0):
+    return ControlResult(name=name, mean=0.1, draws=draws, passes=passes, bound=bound)
 
 
 def ranked(rows):
     return sorted(rows, key=lambda one: -one.scores["ndcg@10"].mean)
 
 
-def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, judging=None, **facts):
+def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, by_one_model=False, **facts):
     """The outcome of these rows over 50 queries, of whose gains is believed what `row` was told."""
     challengers = [one.cell for one in rows if one.cell != BASELINE]
     comparison = SimpleNamespace(
@@ -159,7 +156,6 @@ def outcome_of(*rows, controls=(), false_alarm=0.61, published=False, judging=No
         false_alarm=lambda: false_alarm if challengers else None,
     )
     cells = ranked(rows)
-    by_one_model = judging is not None and judging.by_one_model
     return outcome(comparison, cells, bar(cells, controls, comparison.plan, **facts), by_one_model=by_one_model)
 
 
@@ -195,9 +191,7 @@ def results(*rows, kind="production", controls=(), noise_floor=None, unjudged=0,
         judging=judging,
         spans=None,
         previous=None,
-        outcome=outcome_of(
-            *rows, controls=controls, noise_floor=noise_floor, unjudged=unjudged, judging=judging, **facts
-        ),
+        outcome=outcome_of(*rows, controls=controls, noise_floor=noise_floor, unjudged=unjudged, **facts),
     )
 
 

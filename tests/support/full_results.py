@@ -100,7 +100,7 @@ def full_results(
             "labels": _labels(unjudged),
             "cells": rows,
             "controls": [
-                control("oracle", "pass", passes=1, bound=1).model_copy(update={"mean": 1.0}),
+                control("oracle", passes=1, bound=1).model_copy(update={"mean": 1.0}),
                 control("random", draws=200, passes=2, bound=20).model_copy(update={"mean": 0.01}),
             ],
             "noise_floor": NoiseFloor(difference=same, max_change=0.0),
@@ -153,10 +153,9 @@ def _cell(
         test = {"p": 0.0312, "p_adjusted": 0.1734, "p_gain": 0.0611, "bar": 0.04, "sd": 0.1312}
         ends = {"simultaneous": [gain - 0.07, gain + 0.07], "interval": [gain - 0.04, gain + 0.04]}
         assert made.test is not None
-        assert made.recall_bound is not None
         further = {
             "test": made.test.model_copy(update={**test, **ends}),
-            "recall_bound": made.recall_bound.model_copy(update={"low": recall - 0.05, "high": recall + 0.05}),
+            "recall_bound": [recall - 0.05, recall + 0.05],
             "short_of": ["is not told from chance (p 0.061, bar 0.04)"],
         }
     return made.model_copy(
@@ -212,7 +211,7 @@ def _single_gold() -> GateVerdict:
     names = ("permuted gold", "uniform gold", "random retrieval", "marginal-matched gold")
     figures = {"mean": 0.05, "low": 0.02, "high": 0.08, "dots": [], "delta": 0.5, "p": 1 / 2001, "verdict": "pass"}
     nulls = [NullResult.model_validate({"name": name, **figures}) for name in names]
-    return GateVerdict(real=0.55, nulls=nulls, verdict="pass", blind=0.1)
+    return GateVerdict(real=0.55, nulls=nulls, verdict="pass")
 
 
 def _provenance(name: str, bare: Provenance, n_chunks: int, share: float) -> Provenance:
@@ -268,6 +267,7 @@ def _query(number: int, name: str) -> QueryRow:
         text=NEEDS[number % len(NEEDS)],
         kind=("topic", "citation", "authority", "paraphrase")[number % 4],
         origin=("person", "claude", "harvested")[number % 3],
+        source_document="d3" if number in (3, 4) else "",
     )
 
 
@@ -304,7 +304,6 @@ def _outcome(best: str, tier: Any) -> Outcome:
         barred_by="unjudged" if tier == "no decision" else None,
         recommended=best,
         false_alarm=0.6134,
-        detectable=0.0912,
     )
 
 

@@ -66,13 +66,13 @@ def verdict(name):
 
 
 def graded(name):
-    return lambda gate: lambda *arguments, **named: gate(*arguments, **named)._replace(verdict=name)
+    return lambda gate: lambda *arguments, **named: gate(*arguments, **named).model_copy(update={"verdict": name})
 
 
 def misbehaving(controls):
     def found(*arguments, **named):
         first, *others = controls(*arguments, **named)
-        return [first._replace(behaves=False), *others]
+        return [first.model_copy(update={"passes": 0}), *others]
 
     return found
 

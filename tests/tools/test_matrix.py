@@ -45,8 +45,7 @@ LIFTS = {BM25: 0.0, DENSE: 0.2, HYBRID: 0.4}
 def facts(name="alpha", **more):
     counts = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
     digests = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), SHA)
-    found = {"name": name, "split": "qrels.tsv", "documents": 50, "queries": 10}
-    return CollectionFacts.model_validate(found | {"judged_pairs": 20} | counts | digests | more)
+    return CollectionFacts.model_validate({"name": name, "split": "qrels.tsv"} | counts | digests | more)
 
 
 def results(name="alpha", lifts=LIFTS, verdict="pass", **changed):
@@ -67,8 +66,9 @@ def results(name="alpha", lifts=LIFTS, verdict="pass", **changed):
                 }
             )
         )
-    corpus = made.corpus.model_copy(update={"n_read": made.corpus.documents})
-    parts = {"kind": "external", "cells": cells, "collection": facts(name), "corpus": corpus}
+    corpus = made.corpus.model_copy(update={"n_read": 50, "strata": {"all": 50}})
+    labels = made.labels.model_copy(update={"pairs": 20})
+    parts = {"kind": "external", "cells": cells, "collection": facts(name), "corpus": corpus, "labels": labels}
     return made.model_copy(update=parts | changed)
 
 

@@ -44,11 +44,8 @@ class CollectionFacts(Sparse):
 
     name: Annotated[str, Field(min_length=1)]
     split: str
-    documents: Count
     empty_documents: Count
-    queries: Count
     queries_unjudged: Count
-    judged_pairs: Count
     missing_documents: Count
     renormalised: Count = 0
     own_documents: Count = 0
@@ -59,7 +56,15 @@ class CollectionFacts(Sparse):
     qrels_sha256: Sha256
 
 
-class CollectionFile(CollectionFacts):
+class CollectionSizes(CollectionFacts):
+    """The same, and how large the collection is, which results say elsewhere."""
+
+    documents: Count
+    queries: Count
+    judged_pairs: Count
+
+
+class CollectionFile(CollectionSizes):
     """collection.json; `made` has the digests of what the collection became, by file name."""
 
     schema_version: Literal[1]

@@ -7,6 +7,9 @@ from pydantic import Field
 from runner.base.records import Verdict
 from runner.base.schema import Count, FrozenModel
 
+ORACLE = "oracle"
+"""The control that knows the judgments."""
+
 
 class NullResult(FrozenModel):
     """One null (a row of runner/gate/nulls.py) against the real score, all in [0, 1].
@@ -28,27 +31,31 @@ class NullResult(FrozenModel):
 
 
 class GateVerdict(FrozenModel):
-    """A cell's score against every null, and what they make together (`overall` of runner/gate/gate.py).
-
-    `blind` is the share of queries whose list does not depend on the query (runner/gate/blindness.py).
-    """
+    """A cell's score against every null, and what they make together (`overall` of runner/gate/gate.py)."""
 
     real: float
     nulls: Annotated[list[NullResult], Field(min_length=1)]
     verdict: Verdict
-    blind: float
 
 
 class ControlResult(FrozenModel):
-    """A made-up predictor through the gate: `passes` of `draws` passed, and it behaves where that is as expected.
+    """A made-up predictor through the gate: `passes` of `draws` passed.
 
-    `bound` is the most passes that a cheater may have, the fewest that the oracle must have.
+    "oracle" must pass, `bound` times or more; every other one is a cheater, and may pass `bound` times at most.
     """
 
     name: str
-    expected: Literal["pass", "fail"]
     mean: float
     draws: Count
     passes: Count
     bound: Count
-    behaves: bool
+
+    @property
+    def expected(self) -> Literal["pass", "fail"]:
+        """What it must do."""
+        return "pass" if self.name == ORACLE else "fail"
+
+    @property
+    def behaves(self) -> bool:
+        """Whether it passes as often as it must, or no more often than it may."""
+        return self.passes >= self.bound if self.expected == "pass" else self.passes <= self.bound

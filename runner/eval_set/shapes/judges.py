@@ -8,9 +8,6 @@ from runner.eval_set.shapes.labels import Grade
 PEOPLE = "people"
 """What stands among families of models for persons."""
 
-LEAST_SHARE = 0.1
-"""Of the relevant pairs, that a person or a second family of models must have read for grades to be more than one's."""
-
 
 class Estimate(FrozenModel):
     """A figure and its interval; `value` is null if it is not defined, the ends if no interval is."""
@@ -30,7 +27,6 @@ class CellFavour(FrozenModel):
     that favours the baseline. Null where so few readings could not have shown it.
     """
 
-    cell: str
     n_cell: Count
     n_baseline: Count
     contrast: float | None
@@ -45,7 +41,6 @@ class CellUnderJudge(FrozenModel):
     Null gate and Judged@10 are not asked again. `p_gain` is null for a cell that was not preregistered.
     """
 
-    cell: str
     gain: float
     p_gain: float | None
     holds: bool
@@ -80,8 +75,8 @@ class SecondJudge(Sparse):
     alike: Estimate
     kappa: Estimate
     ac2: Estimate
-    by_cell: list[CellFavour]
-    cells: list[CellUnderJudge] = Field(default_factory=list)
+    by_cell: dict[str, CellFavour]
+    cells: dict[str, CellUnderJudge] = Field(default_factory=dict)
     recommended: str = ""
 
 
@@ -91,7 +86,6 @@ class JudgeDrift(FrozenModel):
     `p_shift` is of "the judge is as harsh as before" (sign flips over queries, two-sided).
     """
 
-    judge: str
     repeats: Count
     queries: Count
     same: Count
@@ -106,7 +100,6 @@ class SourceFound(FrozenModel):
     over its rank, 0 below RUN_DEPTH, and `difference` that mean less the baseline's, null for the baseline.
     """
 
-    cell: str
     first_ten: Estimate
     mrr: Estimate
     difference: Estimate | None
@@ -118,33 +111,24 @@ class MissedByList(FrozenModel):
     By that list, the cell's or the baseline's; a document that both rank alike is left out.
     """
 
-    cell: str
     cell_judged: Count
     cell_missed: Count
     baseline_judged: Count
     baseline_missed: Count
 
 
-class MissedSource(FrozenModel):
-    """A source document that the judge graded less than relevant, and the grades of those who read it again."""
-
-    query_id: str
-    grade: Grade
-    again: list[Grade]
-
-
 class SourceDocuments(FrozenModel):
     """The documents that queries were written from: how cells rank them, and which of them the judge missed.
 
-    `cells` are in the order of the ranking. `tau` is Kendall's tau-b between the cells' order by `mrr` and by nDCG@10,
-    null if one of the two puts all cells level. `by_list` has the cells for which some source document is told apart.
+    `tau` is Kendall's tau-b between the cells' order by `mrr` and by nDCG@10, null if one of the two puts all cells
+    level. `missed` has the queries whose source document the judge graded less than relevant, each with the grades of
+    those who read it again. `by_list` has the cells for which some source document is told apart.
     """
 
-    topics: Count
-    cells: list[SourceFound]
+    cells: dict[str, SourceFound]
     tau: float | None
-    missed: list[MissedSource]
-    by_list: list[MissedByList]
+    missed: dict[str, list[Grade]]
+    by_list: dict[str, MissedByList]
 
 
 class NoisyCell(FrozenModel):
@@ -155,7 +139,6 @@ class NoisyCell(FrozenModel):
     which the cell meets criterion 5.
     """
 
-    cell: str
     gain: float
     candidate: Share
     interval: Ends
@@ -172,26 +155,22 @@ class JudgeNoise(FrozenModel):
     judge: str
     draws: Count
     no_candidate: Share | None
-    cells: list[NoisyCell]
+    cells: dict[str, NoisyCell]
     unknown: str
 
 
 class Judging(FrozenModel):
     """What second and repeated readings say of the judges: one entry per second judge, one per judge that read again.
 
-    `pairs` have a scored grade; `read_twice` of them were read by another judge too. The second judges with the most
-    pairs come first, of equals by name. Intervals are percentile bootstraps over queries. `noise` is null if no pair
-    was read twice. `wrote`, `graded` and `read_again` are the families of the models that wrote queries, gave the
-    scored grades and read pairs after another judge, with PEOPLE for persons; nobody wrote queries that were asked.
-    `by_one_model` is true if a person or a second family read less than LEAST_SHARE of the relevant pairs.
+    Another judge too read `read_twice` of the pairs that have a scored grade. The second judges with the most pairs
+    come first, of equals by name. Intervals are percentile bootstraps over queries. `noise` is null if no pair was read
+    twice. `graded` and `read_again` are the families of the models that gave the scored grades and read pairs after
+    another judge, with PEOPLE for persons.
     """
 
-    pairs: Count
     read_twice: Count
     seconds: list[SecondJudge]
-    wrote: list[str]
     graded: list[str]
     read_again: list[str]
-    by_one_model: bool
-    drift: list[JudgeDrift]
+    drift: dict[str, JudgeDrift]
     noise: JudgeNoise | None

@@ -1,10 +1,7 @@
 """The shape of what `score` says of a cell, as results.json has it: measures, paired tests, marked passages."""
 
-import math
-
-from runner.base.records import RecallState
 from runner.base.schema import Count, Ends, FrozenModel, Sparse
-from runner.eval_set.shapes.plan import Kind, Normal
+from runner.eval_set.shapes.plan import Normal
 
 
 class MeasureResult(FrozenModel):
@@ -57,36 +54,6 @@ class TippingPoint(FrozenModel):
     pairs: Count
 
 
-class RecallBound(FrozenModel):
-    """Whether Recall@10 falls by more than the rule allows: two one-sided bounds of its mean, each at 1 - alpha."""
-
-    state: RecallState
-    low: float
-    high: float
-
-
-class LossBound(FrozenModel):
-    """What a near-copy loses in nDCG@10 against the cell that it copies; `most` is a one-sided bound at 1 - alpha."""
-
-    of: str
-    mean: float
-    most: float
-
-    @property
-    def at_most(self) -> str:
-        """The bound as it is said: three places, never rounded down."""
-        return f"{max(math.ceil(round(self.most * 1e6) / 1e3) / 1e3, 0):.3f}"
-
-
-class ExpectedGain(FrozenModel):
-    """What is believed of a cell's true gain in nDCG@10: `before`, as of any of its kind, and given these queries."""
-
-    kind: Kind
-    before: Normal
-    mean: float
-    sd: float
-
-
 class OverIncumbent(FrozenModel):
     """A cell minus the incumbent: differences by measure, the test of nDCG@10, and what is believed of the true gain.
 
@@ -95,7 +62,7 @@ class OverIncumbent(FrozenModel):
 
     differences: dict[str, Difference]
     test: PairedTest
-    expected: ExpectedGain | None
+    expected: Normal | None
 
 
 class SpanRecall(FrozenModel):

@@ -95,13 +95,23 @@ Kind = Literal[
 limit; "quantised" how its vectors are kept."""
 
 
+SCALE = "a scale above 0, in nDCG@10, such as 0.05"
+
+
 class Normal(FrozenModel):
     """A normal distribution of a true gain in nDCG@10."""
 
     mean: Annotated[
         float, _only(lambda mean: -1 <= mean <= 1, "an expected gain in nDCG@10 between -1 and 1, such as -0.03")
     ]
-    sd: Annotated[float, _only(lambda sd: 0 < sd <= 1, "a scale above 0, in nDCG@10, such as 0.05")]
+    sd: Annotated[float, _only(lambda sd: 0 <= sd <= 1, SCALE)]
+
+
+def _in_doubt(believed: Normal) -> Normal:
+    """Return what is believed before anything is judged: nothing could change what is certain."""
+    if not believed.sd:
+        raise PydanticCustomError("figure", "write {advice}", {"advice": SCALE})
+    return believed
 
 
 class Prior(Sparse):
@@ -110,7 +120,7 @@ class Prior(Sparse):
     `from_results` has the digests of the results that the figures were taken from, empty if of none.
     """
 
-    kinds: dict[Kind, Normal] = Field(default_factory=dict)
+    kinds: dict[Kind, Annotated[Normal, AfterValidator(_in_doubt)]] = Field(default_factory=dict)
     from_results: list[Sha256] = Field(default_factory=list)
 
 

@@ -1,5 +1,6 @@
 """The shape of results.json."""
 
+import math
 from typing import Literal
 
 from pydantic import Field
@@ -12,16 +13,13 @@ from runner.eval_set.shapes.judges import Judging, SourceDocuments
 from runner.eval_set.shapes.labels import LabelPrefix
 from runner.eval_set.shapes.paired import (
     Difference,
-    ExpectedGain,
-    LossBound,
     MeasureResult,
     OverIncumbent,
     PairedTest,
-    RecallBound,
     SpanResult,
     TippingPoint,
 )
-from runner.eval_set.shapes.plan import ScoredPlan
+from runner.eval_set.shapes.plan import Normal, ScoredPlan
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.shapes.versions import PreviousVersion
 
@@ -41,12 +39,14 @@ class CellResult(Sparse):
     """One row of the ranking; `test` and `recall_bound` are null for the baseline.
 
     `short_of` says what a cell lacks to be confirmed, `diagnosis` what is wrong with its run. `same_as` is the cell
-    whose lists it returns for everything that was asked, and which stands for it; "" for none. `expected` is null but
-    for a challenger, and if the judgments are published; `loss` stands for a near-copy alone, which is not tested for a
-    gain (`runner.eval_set.kinds.near_copies`). `over_incumbent` is null without an incumbent, for it, and for what was
-    not preregistered beside it. `tipping_point` is null if the cell's mean nDCG@10 is not above the baseline's.
-    `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some query was asked in
-    two wordings; the `scores` of such a query are the weighted means of both.
+    whose lists it returns for everything that was asked, and which stands for it; "" for none. `recall_bound` are two
+    one-sided bounds of the mean difference in Recall@10, each at 1 - alpha. `expected` is what is believed of its true
+    gain in nDCG@10 given these queries, null but for a challenger, and if the judgments are published. `loss` stands
+    for a near-copy alone, which is not tested for a gain (`runner.eval_set.kinds.near_copies`): a one-sided bound at
+    1 - alpha of its loss in nDCG@10 against the cell that it copies. `over_incumbent` is null without an incumbent, for
+    it, and for what was not preregistered beside it. `tipping_point` is null if the cell's mean nDCG@10 is not above
+    the baseline's. `by_wording` has nDCG@10 and Recall@10 of everything that was asked, in units of 1e-9, if some query
+    was asked in two wordings; the `scores` of such a query are the weighted means of both.
     """
 
     cell: str
@@ -54,7 +54,7 @@ class CellResult(Sparse):
     scores: dict[str, MeasureResult]
     differences: dict[str, Difference]
     test: PairedTest | None
-    recall_bound: RecallBound | None
+    recall_bound: Ends | None
     meets_criterion_5: bool
     short_of: list[str]
     gate: GateVerdict
@@ -64,8 +64,8 @@ class CellResult(Sparse):
     unjudged: Count
     bounds: Ends
     provenance: Provenance
-    expected: ExpectedGain | None = None
-    loss: LossBound | None = None
+    expected: Normal | None = None
+    loss: float | None = None
     over_incumbent: OverIncumbent | None = None
     tipping_point: TippingPoint | None = None
     by_wording: dict[str, list[int]] = Field(default_factory=dict)
@@ -86,9 +86,14 @@ class CellResult(Sparse):
         return self.role in REGISTERED
 
     @property
-    def switch_gain(self) -> ExpectedGain | None:
+    def switch_gain(self) -> Normal | None:
         """What is believed of its gain over the cell in place: over the incumbent, or without one over the baseline."""
         return self.over_incumbent.expected if self.over_incumbent else self.expected
+
+    @property
+    def loses_at_most(self) -> str:
+        """The bound of a near-copy's loss as it is said: three places, never rounded down."""
+        return f"{max(math.ceil(round((self.loss or 0.0) * 1e6) / 1e3) / 1e3, 0):.3f}"
 
 
 class CorpusFacts(FrozenModel):
@@ -109,8 +114,8 @@ class CorpusFacts(FrozenModel):
 class LabelFacts(LabelPrefix):
     """The labels that were scored with; `judges` and `grades` count lines, the others pairs of query and document.
 
-    `read_more` are scored pairs that were in doubt and read again with more of their documents; `doubts` those of them
-    that were in doubt even then, and count with their grade.
+    `pairs` have a scored grade; `read_more` of them were in doubt and read again with more of their documents;
+    `doubts` of these were in doubt even then, and count with their grade.
     """
 
     pairs: Count
@@ -136,15 +141,13 @@ class Outcome(FrozenModel):
     `barred_by` says why the tier is "no decision". `recommended` is the candidate of the greatest expected gain over
     the cell in place if that is more than a switch costs, else that cell; the baseline if there is no candidate.
     `false_alarm` is how often criterion 5 would flag some cell if every cell equalled the baseline and queries
-    scattered as they did. `detectable` is the gain of the cell in question that so many queries confirm with 80 %
-    power, null if they are too few to confirm any.
+    scattered as they did.
     """
 
     tier: Tier
     barred_by: Bar | None
     recommended: str
     false_alarm: float | None
-    detectable: float | None
 
 
 class Turning(FrozenModel):
@@ -229,7 +232,8 @@ class Results(Sparse):
     @property
     def confirmed_as(self) -> Confirmed:
         """What a cell is that lacks nothing: whose grades alone it rests on is part of it."""
-        return "confirmed by one model's grades" if self.judging and self.judging.by_one_model else "confirmed"
+        one_model: Confirmed = "confirmed by one model's grades"
+        return one_model if self.outcome.tier == one_model else "confirmed"
 
     @property
     def confirmed(self) -> list[str]:

@@ -39,17 +39,15 @@ class Abandoned(FrozenModel):
 
 
 class Compared(FrozenModel):
-    """A cell of two results: what it scores in either, by measure, and the difference.
+    """A cell of two results: what it scored in the earlier one, by measure, and the difference.
 
-    `before` or `after` is empty where one of them lacks the cell. `difference` is after less before, paired by query
+    `before` is empty where that one lacks the cell. `difference` is after less before, paired by query
     over those that both ask in the same words, without measures that other documents or another relevant grade keep
     from it. `changed` are the parts of its provenance that differ; without `run_sha256` among them it returned the same
     documents in the same places, so that whatever moved comes from labels alone.
     """
 
-    cell: _Name
     before: dict[str, float]
-    after: dict[str, float]
     difference: dict[str, Difference]
     changed: list[str]
 
@@ -83,7 +81,7 @@ class PreviousVersion(FrozenModel):
     documents: Kept
     labels_carried: Count
     changed: list[str]
-    cells: list[Compared]
+    cells: dict[str, Compared]
 
     @property
     def comparable(self) -> bool:

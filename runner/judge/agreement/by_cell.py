@@ -66,7 +66,7 @@ class _Test(NamedTuple):
 
 def favours(
     doubles: Sequence[Double], runs: Mapping[str, Run], baseline: str, *, alpha: float, seed: int, draws: int = DRAWS
-) -> list[CellFavour]:
+) -> dict[str, CellFavour]:
     """Return one row per cell beside the baseline, in the order of `runs`; `doubles` are one second judge's.
 
     A draw exchanges the readings of all pairs for every cell at once; p is (1 + draws whose most extreme cell is as
@@ -84,12 +84,12 @@ def favours(
     bands = _bands(doubles, values, own, other)
     test = _observed(bands, len(cells))
     extremes = _extremes(bands, test, draws, seed)
-    return [
-        _favour(
-            cell, values[own[row]], values[other[row]], [float(column[row]) for column in test[1:]], extremes, alpha
+    return {
+        cell: _favour(
+            values[own[row]], values[other[row]], [float(column[row]) for column in test[1:]], extremes, alpha
         )
         for row, cell in enumerate(cells)
-    ]
+    }
 
 
 def in_first(doubles: Sequence[Double], run: Run) -> Marks:
@@ -99,7 +99,7 @@ def in_first(doubles: Sequence[Double], run: Run) -> Marks:
 
 
 def _favour(
-    cell: str, own: Ints, other: Ints, figures: Sequence[float], extremes: tuple[Floats, Floats], alpha: float
+    own: Ints, other: Ints, figures: Sequence[float], extremes: tuple[Floats, Floats], alpha: float
 ) -> CellFavour:
     """Return the row of a cell, from its own pairs' differences, the baseline's own, and its `figures` of a _Test."""
     unit, observed, greatest, least = figures
@@ -109,7 +109,6 @@ def _favour(
     can_cell = unit > 0 and _p(largest, greatest) <= alpha
     can_baseline = unit > 0 and _p(smallest, -least) <= alpha
     return CellFavour(
-        cell=cell,
         n_cell=len(own),
         n_baseline=len(other),
         contrast=observed * unit / each if unit else None,

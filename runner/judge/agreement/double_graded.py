@@ -75,7 +75,7 @@ def second_grades(labels: Iterable[Label]) -> dict[Pair, list[int]]:
     return grades
 
 
-def drifts(labels: Iterable[Label], *, seed: int) -> list[JudgeDrift]:
+def drifts(labels: Iterable[Label], *, seed: int) -> dict[str, JudgeDrift]:
     """Return one entry per judge who read pairs again, by name: later readings beside its first one of the pair."""
     rows = sorted(labels, key=lambda label: label.key)
     firsts = _first_readings(rows)
@@ -84,16 +84,15 @@ def drifts(labels: Iterable[Label], *, seed: int) -> list[JudgeDrift]:
         first = firsts[label.query_id, label.doc_id, label.judge]
         if first.round < label.round:
             changes[label.judge].append((label.query_id, label.grade - first.grade))
-    return [_drift(judge, changes[judge], seed) for judge in sorted(changes)]
+    return {judge: _drift(changes[judge], seed) for judge in sorted(changes)}
 
 
-def _drift(judge: str, changes: Sequence[tuple[str, int]], seed: int) -> JudgeDrift:
+def _drift(changes: Sequence[tuple[str, int]], seed: int) -> JudgeDrift:
     # The readings of one query are not independent: signs are flipped by query.
     shifts: Counter[str] = Counter()
     for query_id, change in changes:
         shifts[query_id] += change
     return JudgeDrift(
-        judge=judge,
         repeats=len(changes),
         queries=len(shifts),
         same=sum(change == 0 for _, change in changes),

@@ -17,7 +17,7 @@ from runner.base.errors import InputError
 from runner.base.given_files import decoded, display, numbered_lines, parsed, printable
 from runner.base.records import SCORE_UNIT, Qrels, Run
 from runner.base.schema import FrozenModel, checked
-from runner.eval_set.shapes.gate import GateVerdict, NullResult
+from runner.eval_set.shapes.gate import NullResult
 from runner.eval_set.trec import TrecRun
 from runner.gate.diagnosis import blind_queries, sameness
 from runner.gate.gate import Gate
@@ -155,7 +155,9 @@ def grade_run(
     interval = mean_intervals(np.array([scores.values[MEASURES[0]]], np.int64), seed=seed)[0]
     ones, strata = dict.fromkeys(documents, 1), dict.fromkeys(qrels, "")
     settings: dict[str, Any] = {"draws": n_trials, "tau": tau, "alpha": ALPHA, "seed": seed}
-    gate = Gate.of(list(qrels), qrels, strata, ones, **settings).judge(run, ones)
+    nulls = Gate.of(list(qrels), qrels, strata, ones, **settings)
+    gate = nulls.judge(run, ones)
+    same = sameness(run) or blind_queries(gate, nulls.blind(run), len(qrels))
     return {
         "n_queries": len(qrels),
         "pool_size": len(documents),
@@ -165,7 +167,7 @@ def grade_run(
         "verdict": gate.verdict,
         "gate_passes": gate.verdict == "pass",
         "reasons": [_reason(null, tau) for null in gate.nulls if null.verdict != "pass"],
-        "warnings": [*_warnings(found, run, qrels, gate)],
+        "warnings": [*_warnings(found, run, qrels, same)],
         "n_trials": n_trials,
         "tau": float(tau),
         "alpha": ALPHA,
@@ -195,14 +197,14 @@ def _reason(null: NullResult, tau: float) -> str:
     return f"{null.name}: beaten by {null.delta:.4f} only, less than tau {tau:g}"
 
 
-def _warnings(found: TrecRun, run: Run, qrels: Qrels, gate: GateVerdict) -> Iterator[str]:
+def _warnings(found: TrecRun, run: Run, qrels: Qrels, same: str) -> Iterator[str]:
     if missing := [query_id for query_id in qrels if query_id not in found.run.hits]:
         yield f"{_queries(missing)} of the qrels without a ranking: score 0, as in trec_eval -c"
     if unasked := [query_id for query_id in found.run.hits if query_id not in qrels]:
         yield f"{_queries(unasked)} of the run without qrels: left out"
     if found.contradicted:
         yield f"{_queries(found.contradicted)} in which a better rank has a lower score: scores decide, as in trec_eval"
-    if same := sameness(run) or blind_queries(gate, len(qrels)):
+    if same:
         yield same
     # Unjudged documents count as not relevant, which only a reader can tell from a bad run.
     shown = [hit.doc_id in qrels[query_id] for query_id, hits in run.hits.items() for hit in hits[:DEPTH]]
