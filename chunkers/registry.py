@@ -117,13 +117,15 @@ def _row(name: str) -> Row:
         if isinstance(found, Lent):  # what it cuts was looked at when it was lent
             return row
         return row._replace(cut=partial(held_to_contract, of=found, cut=row.cut, limit=row.limit))
-    # A typing error is the usual cause.
-    near = get_close_matches(base, BUILT_IN, n=1)
-    hint = f"; did you mean {near[0] + name[len(base) :]!r}?" if near else "."
+    # A typing error is the usual cause; of windows it is a size that there is not, and all there are get named.
+    window = re.match(r"fixed_(?:token|path)_(?=\d+_\d+$)", base)
+    near = [each for each in CHUNKERS if window and each.startswith(window[0])]
+    near = near or get_close_matches(base, BUILT_IN, n=1)
+    hint = f"; did you mean {' or '.join(repr(each + name[len(base) :]) for each in near)}?" if near else "."
     raise InputError(
         f"There is no chunker {name!r}{hint} Chunkers: {', '.join(CHUNKERS)}, each also with {BARE}; most "
-        "of them also cut further, such as section_aware_bills_256_v1. A new one is a row of chunkers/registry.py "
-        "or comes with an installed package (docs/chunking.md#adding-a-chunker)."
+        "of them also cut further, such as section_aware_bills_256_v1. One of your own takes a few lines: a "
+        "row of chunkers/registry.py, or an installed package (docs/chunking.md#adding-a-chunker)."
     )
 
 

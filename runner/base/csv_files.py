@@ -30,7 +30,11 @@ class Faults:
         try:
             yield
         except InputError as error:
-            self._lines.append(str(error))
+            self.add(str(error))
+
+    def add(self, line: str) -> None:
+        """Keep what is wrong with a row, in a line that names it."""
+        self._lines.append(line)
 
     def stop(self, what_next: str = "") -> None:
         """Raise InputError with the faults found, if there are any, and what to do."""

@@ -43,7 +43,9 @@ class PlanError(InputError):
     def __init__(self, where: str, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         lines = "\n".join(f"  - {problem}" for problem in problems)
-        super().__init__(f"{where} cannot be run:\n{lines}\nEdit {where} and run the command again.")
+        is_criterion = any(problem.startswith("criterion") for problem in problems)
+        meaning = "A criterion is what a plan must meet before it may decide. " if is_criterion else ""
+        super().__init__(f"{where} cannot be run:\n{lines}\n{meaning}Edit {where} and run the command again.")
 
 
 class DocumentError(InputError):

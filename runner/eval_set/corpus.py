@@ -142,9 +142,12 @@ def keep_sample(version: Version, drawn: Drawn) -> None:
     """Put a sample into the version: archive and report into .work, the manifest into the record."""
     from samplers.corpus.readiness import lines
     from samplers.feeds.names import package_file
+    from samplers.registry import source_format
 
     for line in lines(drawn.report):
         say(line)
+    if source_format(version.source.reader).families == "versions":
+        say(f"sampled: {len(drawn.documents):,}, of versions and near-duplicates one each")
     write_atomic(version.work / "readiness.json", json_bytes(drawn.report))
     header = CorpusHeader(
         schema_version=1,

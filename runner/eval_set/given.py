@@ -195,6 +195,9 @@ def given_documents(given: Table) -> tuple[Document, ...]:
             say(f"not read: {place}: {reason}")
         if len(reading.quarantined) > MOST_NAMED:
             say(f"not read: {len(reading.quarantined)} of {reading.n_files} files, these among them")
+        if reading.ignored:
+            kinds = ", ".join(f"{n:,} {kind}" for kind, n in reading.ignored.most_common(MOST_NAMED))
+            say(f"files of other kinds: {reading.ignored.total():,} ({kinds})")
         return reading.documents
     records = [each for each in given if isinstance(each, Document)] if isinstance(given, list | tuple) else []
     texts = {document.doc_id: document for document in records}

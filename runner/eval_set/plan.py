@@ -151,8 +151,12 @@ def default_plan_text(
     first = f"first: [{tested_first}]\n" if tested_first else ""
     # A comment, and so no part of what is frozen: the decision says what is known of the sibling by then.
     reuse = f"# {source.structural_chunker} is taken over from {source.reuses}; the decision has its result there.\n"
-    documents = ""
+    breadth = documents = ""
     if source.fields is not None:
+        structural = source.structural_chunker
+        breadth = (
+            f"# At least {MIN_DENSE_CELLS} cells of a model and a chunker, one of them {structural}, and one of BM25.\n"
+        )
         documents = f", documents: {{{', '.join(f'{name}: {field}' for name, field in source.fields)}}}"
     choice = "" if external else JUDGES + EVIDENCE.format(chars=source.evidence) + SWITCHING + prior_text(prior)
     return f"""\
@@ -161,7 +165,7 @@ schema_version: 1
 source: {source.name}
 version: {version}
 baseline: "{cells[0]}"
-cells:
+{breadth}cells:
 {listed}
 {first}sample: {{size: {source.sample_size}, seed: {DEFAULT_SEED}{documents}}}
 {reuse if source.reuses else ""}{choice}pool_depth: {POOL_DEPTH}

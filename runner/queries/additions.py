@@ -11,7 +11,7 @@ from runner.eval_set.given import document_named
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_corpus
-from runner.queries.checks import named, refuse_errors, repeats
+from runner.queries.checks import named, repeats
 from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, is_table, plain, read_queries
 
 
@@ -33,14 +33,15 @@ def add_queries(version: Version, path: Path) -> str:
     fresh = [row for row in given if not all(plain(text) in texts for text in row.wordings.values())]
     if not fresh:
         return f"{path}: already there: nothing added. {own} has {count_line(earlier)}"
+    faults = Faults()
     if version.corpus_path.exists():
-        faults, sample = Faults(), {row.doc_id for row in load_corpus(version.corpus_path)[1]}
-        fresh = with_ids(fresh, sample, str(path), faults)
-        faults.stop(f"Nothing was added. Name documents of {display(version.corpus_path)}, or leave `document` empty.")
+        fresh = with_ids(fresh, {row.doc_id for row in load_corpus(version.corpus_path)[1]}, str(path), faults)
     # Errors that the new file brings; those of the version's own file are the business of `queries check`.
     new = {named(row, path).id for row in fresh}
-    findings = repeats([*earlier, *(named(row, path) for row in fresh)])
-    refuse_errors([each for each in findings if new & set(each.queries)], f"Nothing of {path} was added")
+    for finding in repeats([*earlier, *(named(row, path) for row in fresh)]):
+        if finding.is_error and new & set(finding.queries):
+            faults.add(finding.message)
+    faults.stop(f"Nothing was added. A `document` is one of {display(version.corpus_path)}, or is left empty.")
     # Ids of drafts are their own, and the version counts on; those of a table may stand in grades too, and are kept.
     ids, taken = [row.id for row in fresh], {row.id for row in earlier}
     if not is_table(path) or taken.intersection(ids):

@@ -1,12 +1,10 @@
 """A set of queries, held to what makes one worth judging: no copies, riddles or giveaways, and not too many answers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from runner.base.csv_files import MOST_FAULTS
-from runner.base.errors import InputError
 from runner.base.records import ASKED, PERSON, Chunk, Document, Run, Span
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
@@ -148,14 +146,6 @@ def repeats(rows: Sequence[QueryRow]) -> list[Finding]:
         )
         findings.append(Finding(rule, [first.topic, second.topic], message, pair.is_same))
     return findings
-
-
-def refuse_errors(findings: Iterable[Finding], what: str) -> None:
-    """Check that no finding is an error; an InputError names those that are, of many the first."""
-    if errors := [finding.message for finding in findings if finding.is_error]:
-        lines = "\n".join(f"  - {message}" for message in errors[:MOST_FAULTS])
-        more = f"\n  and {len(errors) - MOST_FAULTS} more" if len(errors) > MOST_FAULTS else ""
-        raise InputError(f"{what}:\n{lines}{more}\nMend the file and run the command again.")
 
 
 def _alone(query: CheckedQuery, holders: int, n_documents: int) -> Iterator[tuple[str, str]]:

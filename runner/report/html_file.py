@@ -7,7 +7,7 @@ from runner.base.canonical import write_atomic
 from runner.base.errors import BackendError, InputError
 from runner.base.places import EVAL_SETS
 
-_KIND = re.compile(rb'<meta name="generator" content="per-source-eval, ([a-z -]+)')
+_MADE_HERE = b'<meta name="generator" content="per-source-eval, '
 _OF_A_VERSION = ("plan.yaml", "decision.json")
 _HEAD = 4_000
 """Bytes from a page's beginning within which it says what it is."""
@@ -36,7 +36,7 @@ def outside_records(path: Path, work: Path | None, *committed: Path, flag: str =
 
 
 def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, flag: str = "--output") -> Path:
-    """Write a page whole and return its path: outside of records, over nothing but an earlier page of its kind.
+    """Write a page whole and return its path: outside of records, over nothing but a page of this tool.
 
     Raises InputError for another place, BackendError if it cannot be written.
     """
@@ -47,18 +47,17 @@ def write_html(path: Path, content: bytes, work: Path | None, *committed: Path, 
         raise InputError(f"{path} is a folder. Give {flag} the name of a file.")
     try:
         # A mistyped path must not cost anybody a file.
-        if path.exists() and not _is_earlier(path, content):
-            raise InputError(f"{path} exists and is no page of this kind. Move it away, or give {flag} another place.")
+        if path.exists() and not _is_page(path):
+            raise InputError(f"{path} exists and is no page of this tool. Move it away, or give {flag} another place.")
         write_atomic(path, content)
     except OSError as error:
         raise BackendError(f"{path} cannot be written ({error.strerror}). Give {flag} another place.") from error
     return path
 
 
-def _is_earlier(path: Path, content: bytes) -> bool:
-    """Return whether a regular file is a page of the kind that `content` is."""
+def _is_page(path: Path) -> bool:
+    """Return whether a regular file is a page of this tool."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
-        before, now = _KIND.search(stream.read(_HEAD)), _KIND.search(content[:_HEAD])
-    return before is not None and now is not None and before[1] == now[1]
+        return _MADE_HERE in stream.read(_HEAD)

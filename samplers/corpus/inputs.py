@@ -78,9 +78,7 @@ def corpus_files(path: Path, table: str, *, records: bool = False) -> Iterator[l
             try:
                 files = list(_rows(database, path, table, records=records))
             except sqlite3.Error as error:
-                raise InputError(
-                    f"{path} cannot be read as a database ({error}). Give --corpus-path another place."
-                ) from error
+                raise InputError(f"{path} cannot be read as a database ({error}). Give another place.") from error
         elif start:
             files = [CorpusFile(printable(path.name), path.stat().st_size, partial(_from_disk, path))]
         else:
@@ -112,7 +110,7 @@ def _start(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise InputError(f"{path} cannot be opened ({error.strerror}). Give --corpus-path another place.") from error
+        raise InputError(f"{path} cannot be opened ({error.strerror}). Give another place.") from error
 
 
 def printable(name: str) -> str:
@@ -176,7 +174,7 @@ def _members(archive: zipfile.ZipFile, path: Path) -> list[CorpusFile]:
     if len(members) > MAX_MEMBERS or total > MAX_TOTAL:
         raise InputError(
             f"{path} declares {len(members)} members of {total / 1e9:.1f} GB, more than the limits of {MAX_MEMBERS} "
-            f"members and {MAX_TOTAL / 1e9:.0f} GB. Give --corpus-path a smaller archive or a folder."
+            f"members and {MAX_TOTAL / 1e9:.0f} GB. Give a smaller archive or a folder."
         )
     seen: set[str] = set()
     files = []
@@ -236,7 +234,7 @@ def _rows(database: sqlite3.Connection, path: Path, table: str, *, records: bool
     if kinds - {"table"}:
         raise InputError(
             f"{path}: {shown} is a {printable(min(kinds))}, not a table, and may have rows without end. Write its rows "
-            "to a table, or give --corpus-path another place."
+            "to a table, or give another place."
         )
     columns = sorted(row[1] for row in database.execute(f"PRAGMA table_info({name})"))
     places = [column for column in ("path", "name") if column in columns]
@@ -260,8 +258,8 @@ def _rows(database: sqlite3.Connection, path: Path, table: str, *, records: bool
         total += n_bytes
         if number > MAX_MEMBERS or total > MAX_TOTAL:
             raise InputError(
-                f"{path}: the table {shown} has more than {MAX_MEMBERS} rows or {MAX_TOTAL / 1e9:.0f} GB. Give "
-                "--corpus-path a smaller database or a folder."
+                f"{path}: the table {shown} has more than {MAX_MEMBERS} rows or {MAX_TOTAL / 1e9:.0f} GB. Give a "
+                "smaller database or a folder."
             )
         at = printable(str(of_row)) if is_of_files else f"{shown}/{of_row}"
         load = partial(_from_row, path, fetch, at, key, () if is_of_files else tuple(columns))

@@ -103,7 +103,7 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset(), 
         if not read:
             kinds = " or ".join(row.suffixes)
             others = "".join(f"\n  - {n} x {kind}" for kind, n in _few(reading.ignored))
-            raise InputError(f"{path} holds no {kinds} file.{others}\nGive --corpus-path another place.")
+            raise InputError(f"{path} holds no {kinds} file.{others}\nGive another place.")
         reading.n_files = len(read)
         # Of two files with one id the first place wins, so they are taken in order, whoever read them.
         places: dict[str, str] = {}
@@ -116,7 +116,7 @@ def read_corpus(path: Path, source: str, options: frozenset[str] = frozenset(), 
         reading.cards = {card.doc_id: card for card in cards}
         reading.swallowing = {name: reading.swallowing[name] for name in reading.cards if name in reading.swallowing}
     reading.quarantined.sort()
-    if whole:
+    if whole or not cards:
         _stop_if_many(reading.quarantined, len(read), path)
     if not cards:
         skipped = ", ".join(f"{n} left out as {reason}" for reason, n in sorted(reading.skipped.items()))
@@ -222,5 +222,5 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
     more = f"\n  and {len(reasons) - N_NAMED} more reasons" if len(reasons) > N_NAMED else ""
     raise InputError(
         f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:"
-        f"{named}{more}\nRepair or remove them and run the command again."
+        f"{named}{more}\nRepair them, or take them out, and run the command again."
     )

@@ -192,7 +192,7 @@ def content_of(words: str, lines: list[Line], facts: dict[str, str], name: str, 
     if not text:
         if facts["format"] == "json":
             return FileContent((), account, {NO_TEXT: 1})
-        raise DocumentError(name, "has no text but what is on every page")
+        raise DocumentError(name, "has no text but what is on every page" if words.strip() else "is empty")
     # The document: the first heading is looked for in the page's own head too, where a saved page has its title.
     heading = next((line.text for line in lines if line.rank), "")
     facts |= {"length": bucket(len(text))} | ({"heading": on_one_line(heading)} if heading else {})

@@ -413,7 +413,11 @@ def test_a_bare_chunker_keeps_boundaries_and_drops_context() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "meant"),
-    [("fixed_token_512", "fixed_token_512_50"), ("section_aware_bill_v1-bare", "section_aware_bills_v1-bare")],
+    [
+        ("fixed_token_512", "fixed_token_512_50"),
+        ("section_aware_bill_v1-bare", "section_aware_bills_v1-bare"),
+        ("fixed_path_128_13", "fixed_path_192_20' or 'fixed_path_256_25' or 'fixed_path_512_50"),
+    ],
 )
 def test_an_unknown_chunker_names_the_nearest(wrong: str, meant: str) -> None:
     with pytest.raises(InputError, match=f"no chunker '{wrong}'; did you mean '{meant}'"):

@@ -58,6 +58,7 @@ def short(update):
         ([row(BETTER, 0.1, believed=0.01)], {}, found, "so the tool recommends the baseline"),
         ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
+        ([row(BETTER, 0.2)], {"controls": [control("oracle", bound=1)]}, found, "50 queries are too few"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", bound=1)]}, next_step, "Look at the labels"),
         ([row(BETTER, 0.2)], {"controls": [control("random", passes=1)]}, next_step, "Run doctor"),
         ([row(BETTER, 0.2)], {}, next_step, "choose a cell"),

@@ -253,7 +253,7 @@ COMPUTED = "CREATE TABLE us_code_documents (doc_id, path, raw AS (zeroblob(90000
     [
         ((ENDLESS,), "us_code_documents is a view, not a table"),
         ((SPARSE,), "us_code_documents is a virtual, not a table"),
-        ((ENDLESS, *CALLED_A_TABLE), "Give --corpus-path another place"),
+        ((ENDLESS, *CALLED_A_TABLE), "Give another place"),
         ((COMPUTED,), r"has the columns doc_id, path\. Documents"),
     ],
 )

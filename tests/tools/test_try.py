@@ -112,8 +112,9 @@ def test_what_is_wrong_is_one_error_that_names_the_place(folder, tmp_path, place
             (tmp_path / kind / f"{number}.md").write_text(page("all things", text, headings=kind == "same"))
     path = tmp_path / "asked.csv"
     path.write_text(queries or "")
-    with pytest.raises(InputError, match=re.escape(said)):
+    with pytest.raises(InputError, match=re.escape(said)) as caught:
         try_folder(place(folder), None if queries is None else path)
+    assert "--corpus-path" not in str(caught.value), "try has no such flag"
 
 
 @pytest.mark.parametrize(
