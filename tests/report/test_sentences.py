@@ -60,7 +60,7 @@ def short(update):
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, next_step, "Look at the labels"),
         ([row(BETTER, 0.2)], {"controls": [control("random", behaves=False)]}, next_step, "Run doctor"),
-        ([row(BETTER, 0.2)], {}, next_step, "choose a cell"),
+        ([row(BETTER, 0.2)], {}, next_step, "Choose a cell"),
     ],
 )
 def test_a_sentence_says_what_the_figures_are(rows, facts, sentence, words):
