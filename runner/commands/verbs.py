@@ -209,7 +209,8 @@ GROUPS["The evening"] = (
         f"""{_LABELS}
         --judge NAME!   whose grades, as labels.jsonl names the judge
         --reason TEXT=   why; it is kept in the rows""",
-        "Its pairs wait for a judge again. Grades are final once the version is decided.",
+        """Its pairs wait for a judge again. To mend one grade, import all of the judge's files again, that one mended.
+        Grades are final once the version is decided.""",
     ),
     Verb(
         "choose",

@@ -17,7 +17,8 @@ from runner.eval_set.version import Version, load_corpus, load_queries
 def load_labels(path: Path, n_lines: int | None = None) -> tuple[Label, ...]:
     """Return the labels in force of the file, or of its first lines, in file order; () if there is no file.
 
-    Rows that were taken back, and those that take them back, are left out. A repeated key is an InputError.
+    Rows that were taken back, and those that take them back, are left out; one given anew stands where the first of its
+    key stood, so that a first reading stays one. A repeated key is an InputError.
     """
     return _in_force(path, held(path).read_bytes(), n_lines) if path.exists() else ()
 
@@ -31,19 +32,20 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
             f"{path} ends in the middle of a line. Delete that line, and import the answers of its batch again: what "
             "is there already is left out."
         )
-    labels: dict[LabelKey, Label] = {}
+    labels: dict[LabelKey, Label | None] = {}
     for number, row in islice(read_jsonl(path, content), n_lines):
         label = checked(Label, row, f"{path}:{number}")
-        if label.void:  # takes its key back, which may be given anew further down
-            if labels.pop(label.key, None) is None:
+        if label.void:  # takes its key back, which may be given anew further down, in the same place
+            if labels.get(label.key) is None:
                 raise InputError(
                     f"{path}:{number}: it takes back a label that is not there. Restore the file from git."
                 )
+            labels[label.key] = None
             continue
-        if label.key in labels:
+        if labels.get(label.key):
             raise InputError(f"{path}:{number}: query {label.query_id} and {label.doc_id} are labelled twice.")
         labels[label.key] = label
-    return tuple(labels.values())
+    return tuple(label for label in labels.values() if label)
 
 
 def version_labels(version: Version) -> tuple[Label, ...]:

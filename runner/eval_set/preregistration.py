@@ -1,5 +1,6 @@
 """What is frozen before the first pair leaves for a judge, and compared ever after."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
@@ -10,6 +11,7 @@ from runner.eval_set.door import held
 from runner.eval_set.history import earlier
 from runner.eval_set.plan import MIN_QUERIES, plan_digest, read_plan
 from runner.eval_set.shapes.plan import Preregistration, Sample
+from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_corpus, load_decision, load_queries
 
 
@@ -65,12 +67,21 @@ def check_cited(version: Version) -> None:
         chosen = load_decision(before).chosen.cell
         if (chosen, file_sha256(before.results_path)) != (confirms.cell, confirms.results_sha256):
             raise InputError(f"{path}: confirms is not what {before.name} decided: it chose {chosen}. Open it anew.")
-        known = {one.text for one in asked(load_queries(before.queries_path))}
-        if again := [one.id for one in asked(load_queries(version.queries_path)) if one.text in known]:
-            raise InputError(
-                f"{version.queries_path}: {', '.join(again[:5])}{', ...' if len(again) > 5 else ''} stood in "
-                f"{before.number_name}, which chose the cell. A confirm version asks new queries: write others."
-            )
+    if again := asked_again(version, load_queries(version.queries_path)):
+        raise InputError(
+            f"{version.queries_path}: {', '.join(again[:5])}{', ...' if len(again) > 5 else ''} stood in the version "
+            "that chose the cell. A confirm version asks new queries: write others."
+        )
+
+
+def asked_again(version: Version, queries: Iterable[QueryRow]) -> list[str]:
+    """Return the wordings that stood in the version whose cell a plan confirms; [] if none confirms."""
+    paths = [version.plan_path(rehearsal=rehearsal) for rehearsal in (False, True)]
+    before = earlier(version) if any(read_plan(path).confirms for path in paths if path.exists()) else None
+    if before is None:
+        return []
+    known = {one.text for one in asked(load_queries(before.queries_path))}
+    return [one.id for one in asked(queries) if one.text in known]
 
 
 def check_sample(version: Version) -> None:

@@ -1,6 +1,7 @@
 """Judges' answers, held against what was exported, and appended to labels.jsonl: all of a file or nothing of it."""
 
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from runner.base.canonical import JSON, file_sha256, read_jsonl
 from runner.base.csv_files import Faults, csv_rows
 from runner.base.errors import InputError
 from runner.base.given_files import printable
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.schema import checked
 from runner.eval_set.batches import Pair, all_rows, rounds
@@ -169,8 +171,10 @@ class Importer:
                 else:
                     raise InputError(
                         f"{where}: query {label.query_id} and {label.doc_id} have grade {_graded(earlier)} by "
-                        f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} A second reading is "
-                        "another round, or another judge's."
+                        f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} To mend a grade, take "
+                        f"back all of {label.judge}'s ({DRIVER} labels withdraw {self._version.flags} "
+                        f"--judge={shlex.quote(label.judge)}) and import every file again. A second reading, which no "
+                        'score counts, is another judge\'s or has "round": 2.'
                     )
         faults.stop()
         if fresh:

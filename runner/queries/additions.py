@@ -6,20 +6,21 @@ from pathlib import Path
 from runner.base.csv_files import Faults
 from runner.base.errors import InputError
 from runner.base.given_files import display
+from runner.base.places import DRIVER
 from runner.eval_set.asked import asked
 from runner.eval_set.given import document_named
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_corpus
-from runner.queries.checks import named, repeats
+from runner.queries.checks import named, repeats, stood_before
 from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, is_table, plain, read_queries
 
 
 def add_queries(version: Version, path: Path) -> str:
     """Return what was added, all or none, and how many queries there are now; the version's own texts are passed over.
 
-    An InputError once the version's queries are frozen, for queries that say what another one says, and, once a sample
-    is drawn, for those whose document is not in it.
+    An InputError once the version's queries are frozen, for queries that say what another one says or chose the cell
+    that is confirmed, and, once a sample is drawn, for those whose document is not in it.
     """
     refuse_frozen(version)
     own = version.queries_path
@@ -37,8 +38,9 @@ def add_queries(version: Version, path: Path) -> str:
     if version.corpus_path.exists():
         fresh = with_ids(fresh, {row.doc_id for row in load_corpus(version.corpus_path)[1]}, str(path), faults)
     # Errors that the new file brings; those of the version's own file are the business of `queries check`.
-    new = {named(row, path).id for row in fresh}
-    for finding in repeats([*earlier, *(named(row, path) for row in fresh)]):
+    brought = [named(row, path) for row in fresh]
+    new = {one.id for one in asked(brought)}
+    for finding in (*repeats([*earlier, *brought]), *stood_before(version, brought)):
         if finding.is_error and new & set(finding.queries):
             faults.add(finding.message)
     faults.stop(f"Nothing was added. A `document` is one of {display(version.corpus_path)}, or is left empty.")
@@ -73,5 +75,5 @@ def refuse_frozen(version: Version) -> None:
     if version.preregistration_path.exists() or (version.folder / "decision.json").exists() or labelled:
         raise InputError(
             f"The queries of {version.number_name} are frozen: pairs of it are with a judge, or "
-            "judged. Further queries belong in the next version."
+            f"judged. Further queries belong in the next version: {DRIVER} version {version.flags}"
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from runner.base.records import ASKED, PERSON, Chunk, Document, Run, Span
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
+from runner.eval_set.preregistration import asked_again
 from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_HAND, expected
@@ -43,7 +44,7 @@ SAME_QUOTATION = 80
 
 
 class Finding(NamedTuple):
-    """One thing to mend (an error) or to look at, by its rule; `queries` are the ids that it is about."""
+    """One thing to mend (an error) or to look at, by its rule; `queries` are the wordings or topics it is about."""
 
     rule: str
     queries: list[str]
@@ -78,9 +79,9 @@ class QueryReport:
         """What must be mended."""
         return [finding for finding in self.findings if finding.is_error]
 
-    def flags(self, query_id: str) -> list[str]:
-        """Return the rules of what was found about a query."""
-        return sorted({finding.rule for finding in self.findings if query_id in finding.queries})
+    def flags(self, one: AskedWording) -> list[str]:
+        """Return the rules of what was found about a wording, or about its topic."""
+        return sorted({finding.rule for finding in self.findings if {one.id, one.topic} & {*finding.queries}})
 
 
 def read_files(paths: Sequence[Path]) -> list[QueryRow]:
@@ -109,7 +110,7 @@ def check(
     wordings = [(row, one) for row in rows for one in asked([row])]
     lexical, vocabulary = lexical_run(documents, [one.text for _, one in wordings]), Vocabulary(documents)
     queries: list[CheckedQuery] = []
-    findings = repeats(rows)
+    findings = [*repeats(rows), *stood_before(version, rows)]
     for number, (row, one) in enumerate(wordings):
         document = by_id.get(row.source_document)
         query = CheckedQuery(row, one)
@@ -120,7 +121,7 @@ def check(
         queries.append(query)
         holders = vocabulary.holders(one.text)
         oddities = [*_alone(query, holders, len(documents)), *_beside(query, document)]
-        findings += [Finding(rule, [row.id], f"{one.id}: {what}.", rule == "no document") for rule, what in oddities]
+        findings += [Finding(rule, [one.id], f"{one.id}: {what}.", rule == "no document") for rule, what in oddities]
     findings += [*_counts([*rows, *beside]), *_one_wording(rows), *_spread(version.source.queries, rows)]
     return QueryReport(source, version.number_name, queries, findings)
 
@@ -144,8 +145,16 @@ def repeats(rows: Sequence[QueryRow]) -> list[Finding]:
             f"{first.id} and {second.id} {says} ({pair.score:.0f} of 100): {shown(first.text)!r}, "
             f"{shown(second.text)!r}."
         )
-        findings.append(Finding(rule, [first.topic, second.topic], message, pair.is_same))
+        findings.append(Finding(rule, [first.id, second.id], message, pair.is_same))
     return findings
+
+
+def stood_before(version: Version, rows: Sequence[QueryRow]) -> list[Finding]:
+    """Return an error if wordings chose the cell which the version confirms."""
+    if not (again := asked_again(version, rows)):
+        return []
+    message = f"{', '.join(again)} stood in the version that chose the cell. A confirm version asks new queries."
+    return [Finding("asked before", again, message, is_error=True)]
 
 
 def _alone(query: CheckedQuery, holders: int, n_documents: int) -> Iterator[tuple[str, str]]:

@@ -57,7 +57,7 @@ class Desk:
         try:
             refuse_frozen(self.version)
         except InputError as error:
-            return f"{pack}\n{error} To open it: {DRIVER} version {self.version.flags}"
+            return f"{pack}\n{error}"
         return (
             f"{pack}\nRead them and write {MIN_QUERIES} queries or more, {WANTED_HAND} of them a person's own, in the "
             f"form of {folder / 'queries.yaml.template'}; draft-queries.md beside it says how, to a language model "
@@ -140,5 +140,5 @@ def _row(query: CheckedQuery, report: QueryReport) -> tuple[str, ...]:
         "-" if rank is None else str(rank or ">100"),
         escaped(query.asked.text),
         escaped(query.title),
-        ", ".join(report.flags(row.id)),
+        ", ".join(report.flags(query.asked)),
     )

@@ -8,6 +8,7 @@ from runner.base.errors import InputError, InputNeeded
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
 from runner.eval_set.batches import batch_files, read_batch
+from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import plan_problems, read_plan
@@ -17,6 +18,8 @@ from runner.eval_set.version import load_decision, load_queries, load_results
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.evening.remake import verify_record
+from runner.queries.additions import add_queries
+from runner.queries.checks import check, stood_before
 from runner.retrieve.pool import pool
 from tests.support.evening_process import run
 from tests.support.small_set import begin, edit_plan, fake_encoders, make_version, query_rows, write_plans
@@ -103,6 +106,16 @@ def test_a_query_of_the_version_that_chose_is_refused(v2):
     v2.queries_path.write_text(yaml.safe_dump({"schema_version": 1, "queries": written}))
     with pytest.raises(InputError, match=rows[-1]["id"]):
         preregistration(v2)
+
+
+def test_a_query_of_the_version_that_chose_is_named_by_the_check_and_never_added(v1, v2):
+    rows = load_queries(v1.queries_path)
+    found = check(v2, corpus_documents(v2, None), rows).findings
+    assert [one.queries for one in found if one.rule == "asked before"] == [[row.id for row in rows]]
+    assert not stood_before(v1, rows)
+    with pytest.raises(InputError, match=rows[0].id):
+        add_queries(v2, v1.queries_path)
+    assert not v2.queries_path.exists()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from runner.evening.evening import Evening
 from runner.evening.status import FREEZES, doubts, next_step
 from runner.evening.trial import tried
 from runner.judge.answers import Importer
+from runner.score.score import qrels
 from tests.conftest import called
 from tests.support.evening_process import few_draws_in_plans, judged
 from tests.support.small_set import answers, begin, fake_encoders, make_version, query_rows, write_corpus
@@ -113,6 +114,24 @@ def test_a_withdrawn_judge_counts_no_more_and_every_line_stays(waiting, command)
     assert command("labels", "import", str(path), "--judge=ann", "--person")[0] == 0
     assert sum(label.judge == "ann" for label in version_labels(waiting)) == n_ann
     assert load_labels(waiting.labels_path, before.count(b"\n")) == given
+
+
+def test_a_mended_grade_of_the_first_judge_counts_though_a_second_read_the_pair_meanwhile(waiting, command):
+    path, *others = answers(waiting)
+    command("labels", "import", *map(str, (path, *others)), "--judge=ann", "--person")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    second = waiting.work / "second.jsonl"
+    second.write_text("".join(json.dumps({**row, "grade": 1, "batch": "batch-0001"}) + "\n" for row in rows))
+    assert command("labels", "import", str(second), "--judge=bob", "--person")[0] == 0
+    rows[0]["grade"] = 3 - rows[0]["grade"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    before = qrels(version_labels(waiting))
+    code, _, err = command("labels", "import", str(path), "--judge=ann", "--person")
+    assert (code, "labels withdraw" in err) == (2, True)
+    assert command("labels", "withdraw", "--judge=ann")[0] == 0
+    assert command("labels", "import", *map(str, (path, *others)), "--judge=ann", "--person")[0] == 0
+    before[rows[0]["query_id"]][rows[0]["doc_id"]] = rows[0]["grade"]
+    assert qrels(version_labels(waiting)) == before
 
 
 def test_a_row_that_takes_back_nothing_is_an_error(waiting):

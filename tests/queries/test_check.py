@@ -27,7 +27,7 @@ def rules(findings):
 
 
 def flags(report):
-    return [report.flags(query.row.id) for query in report.queries]
+    return [report.flags(query.asked) for query in report.queries]
 
 
 def test_the_small_set_is_checked_whole_and_has_no_errors(version):
@@ -112,6 +112,14 @@ def test_a_wording_is_held_to_the_words_that_few_documents_have(version, found, 
     told = [one for one in report.findings if one.queries]
     assert [one.rule for one in told] == found
     assert all(shows in one.message for one in told)
+
+
+def test_the_table_names_a_rule_beside_the_wording_that_it_is_about(version):
+    asked = {"text": None, "plain": "the Fenwick Safe Pipes Act", "paraphrased": "Fenwick with its old pipes"}
+    report = checked(version, row(source=PIPES.doc_id, **asked), documents=[PIPES, *WATERS])
+    assert flags(report) == [["exact title"], ["rare words"]]
+    gossip = row(source=PIPES.doc_id, kind="gossip", text=None, plain="Fenwick lead pipes", paraphrased="old metal")
+    assert flags(checked(version, gossip, documents=[PIPES, *WATERS])) == [["unknown kind"]] * 2
 
 
 @pytest.mark.parametrize(("n_documents", "most"), [(2, 2), (40, 2), (100, 5), (199, 9)])

@@ -163,7 +163,7 @@ def test_a_panel_says_of_each_hit_what_the_results_say(html):
                 assert hit.document.title in said
                 assert hit.document.doc_id in said
                 assert TEXT in said
-                assert not hit.elsewhere or f" · other: {hit.elsewhere}" in said
+                assert not hit.elsewhere or f" · other list: rank {hit.elsewhere}" in said
                 # What judges said of a document in both lists stands in the first.
                 told = [hit.pair.reason, *(f"again: {one.grade}. {one.reason}" for one in hit.pair.readings)]
                 is_second = side is row.sides[1] and hit.elsewhere

@@ -61,7 +61,7 @@ def short(update):
         ([row(BETTER, 0.2)], {"controls": [control("oracle", bound=1)]}, found, "50 queries are too few"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", bound=1)]}, next_step, "Look at the labels"),
         ([row(BETTER, 0.2)], {"controls": [control("random", passes=1)]}, next_step, "Run doctor"),
-        ([row(BETTER, 0.2)], {}, next_step, "choose a cell"),
+        ([row(BETTER, 0.2)], {}, next_step, "Choose a cell"),
     ],
 )
 def test_a_sentence_says_what_the_figures_are(rows, facts, sentence, words):
