@@ -19,6 +19,7 @@ from runner.decide.tiers import recommendation
 from runner.decide.turning import _chosen as mix_choice
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import PACKAGED_BASELINE, own_source
+from runner.eval_set.kinds import kind_of
 from runner.eval_set.labels import load_labels
 from runner.eval_set.plan import encoder_cells
 from runner.eval_set.preregistration import preregister, preregistration
@@ -163,7 +164,7 @@ def test_what_is_said_against_the_incumbent_is_the_test_against_the_baseline_wit
         low, high = over.test.simultaneous
         assert low <= over.test.interval[0] <= over.differences["ndcg@10"].mean <= over.test.interval[1] <= high
         # The prior of a difference of two independent normals, then Bayes' rule on a fine grid.
-        own, other = (rows[each].expected.before for each in (cell, STRUCTURAL))
+        own, other = (results.plan.prior.kinds[kind_of(each, BASELINE)] for each in (cell, STRUCTURAL))
         error = moved[cell].std(ddof=1) / 1e9 / math.sqrt(len(moved[cell]))
         grid = np.linspace(-1, 1, 200_001)
         log = -((grid - own.mean + other.mean) ** 2) / 2 / (own.sd**2 + other.sd**2)

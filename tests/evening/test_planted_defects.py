@@ -15,6 +15,7 @@ from runner.embed.backends import LocalBackend
 from runner.embed.probe import FILLER, PARAPHRASES
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.preregistration import preregister
+from runner.eval_set.shapes.gate import ControlResult
 from runner.eval_set.version import open_version
 from runner.evening.evening import Evening
 from runner.retrieve import make_runs as cell_runs
@@ -107,7 +108,7 @@ def test_without_a_defect_every_cell_and_every_control_behaves(healthy):
     found = results(demo_copy(healthy))
     assert found["outcome"]["tier"] in ("confirmed by one model's grades", "candidate", "baseline kept")
     assert [row["cell"] for row in found["cells"] if row["diagnosis"] or row["gate"]["verdict"] != "pass"] == []
-    assert all(control["behaves"] for control in found["controls"])
+    assert all(ControlResult(**control).behaves for control in found["controls"])
     assert [control["name"] for control in found["controls"]] == [
         *("oracle", "constant", "popularity", "random", "marginal-matched", "source-prior"),
     ]

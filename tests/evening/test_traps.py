@@ -63,7 +63,7 @@ def test_either_form_of_a_letter_finds_the_other(results, name):
 def test_what_was_left_out_or_changed_is_counted(results):
     facts = results.collection
     assert facts is not None
-    assert facts.documents == len(documents()) + 6 + len(EMPTY)
+    assert results.corpus.n_read == len(documents()) + 6
     # A query and an answer are not in NFC.
     assert (facts.empty_documents, facts.renormalised, facts.language) == (len(EMPTY), 2, "")
     assert any("NFC" in sentence for sentence in weaknesses(results))
