@@ -219,10 +219,10 @@ def test_a_document_is_named_by_path_too_and_one_outside_of_the_sample_is_refuse
     assert (len(lines), more, version.queries_path.read_bytes()) == (22, "and 2 more rows", before)
     assert first.startswith(f"{path}: x3: no document 'acts/x0.md'")
     assert what_next.startswith("Nothing was added.")
-    both = tmp_path / "both.csv"
-    both.write_text("query,document\nmoor,acts/x0.md\nquay,\nQuay,\n")
+    two = tmp_path / "two.csv"
+    two.write_text("query,document\nmoor,acts/x0.md\nquay,\nQuay,\n")
     with pytest.raises(InputError, match=r"no document 'acts/x0.md'.*\n.* say the same"):
-        add_queries(version, both)
+        add_queries(version, two)
     add_queries(version, asking(documents[:3]))
     added = read_queries(version.queries_path)[-3:]
     assert [each.source_document for each in added] == ["BILLS-117hr101ih", "BILLS-117hr101ih", ""]

@@ -6,7 +6,7 @@ import pytest
 from runner.base.errors import InputError
 from runner.base.records import Document, Section, Span
 from runner.commands.main import main
-from runner.eval_set.given import document_named
+from runner.eval_set.given import document_named, given_documents
 from runner.queries.headings import asked_by_heading
 from runner.tools import try_folder as tool
 from runner.tools.try_folder import CELLS, Lists, try_folder
@@ -83,6 +83,7 @@ def test_queries_of_which_nobody_says_what_is_right_are_compared_and_not_scored(
 HOSTILE = {
     "no folder": (lambda folder: folder / "none", None, "none is not a folder"),
     "an empty folder": (lambda folder: folder.parent / "empty", None, "holds no"),
+    "a file without content": (lambda folder: folder.parent / "void", None, "1 x is empty (first a.md)"),
     "one document": (lambda folder: folder / "p" / "pets.md", None, "1 document"),
     "no headings": (lambda folder: folder.parent / "plain", None, "--queries FILE"),
     "headings that all have": (lambda folder: folder.parent / "same", None, "0 of 3 documents"),
@@ -106,6 +107,8 @@ HOSTILE = {
 @pytest.mark.parametrize(("place", "queries", "said"), HOSTILE.values(), ids=HOSTILE)
 def test_what_is_wrong_is_one_error_that_names_the_place(folder, tmp_path, place, queries, said):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "void").mkdir()
+    (tmp_path / "void" / "a.md").touch()
     for kind in ("plain", "same"):
         (tmp_path / kind).mkdir()
         for number, text in enumerate([*TOPICS.values()][:3]):
@@ -115,6 +118,12 @@ def test_what_is_wrong_is_one_error_that_names_the_place(folder, tmp_path, place
     with pytest.raises(InputError, match=re.escape(said)) as caught:
         try_folder(place(folder), None if queries is None else path)
     assert "--corpus-path" not in str(caught.value), "try has no such flag"
+
+
+def test_files_that_are_no_documents_are_counted_by_kind(folder, capsys):
+    (folder / "prices.csv").write_text("item,price\n")
+    assert len(given_documents(folder)) == len(TOPICS)
+    assert "1 (1 .csv file)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
