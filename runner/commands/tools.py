@@ -46,6 +46,9 @@ def pooled(options: argparse.Namespace) -> None:
     from runner.tools.pooled import pooled_lines, pooled_report
 
     paths = options.folders or newest_locked(rehearsal=options.rehearse)
+    if options.rehearse:
+        # A version's folder stands for its rehearsal, which lies in it.
+        paths = [inner if (inner := path / "rehearsal").is_dir() else path for path in paths]
     if not paths:
         what = "rehearsal" if options.rehearse else "evaluation"
         raise InputNeeded(f"No source has a locked {what} yet, so there is nothing to pool. Finish an evening first.")

@@ -49,10 +49,10 @@ def newest_page(version: Version) -> Path:
     places = [version.record / "results.html", *([provisional] if load_labels(version.labels_path) else [])]
     pages = [path for path in places if path.exists()]
     if not pages:
-        other = "" if version.rehearsal else f" That of its rehearsal: {DRIVER} view {version.flags} --rehearse"
-        other = other if (version.folder / "rehearsal" / "results.html").exists() else ""
-        ways = f"What to do now: {DRIVER} next {version.viewed}"
-        raise InputNeeded(f"{version.name} has no results page yet.{other} {ways}")
+        ways = [f"See what to do now: {DRIVER} next {version.viewed}"]
+        if not version.rehearsal and (version.folder / "rehearsal" / "results.html").exists():
+            ways.append(f"Or open the page of its rehearsal: {DRIVER} view {version.flags} --rehearse")
+        raise InputNeeded(f"{version.name} has no results page yet.", ways)
     return pages[0]
 
 

@@ -205,7 +205,7 @@ def expected_text(gain: float, cost: float) -> str:
 def cell_in_question(cells: Sequence[CellResult]) -> CellResult | None:
     """Return the best confirmed cell, else the best candidate, else the best challenger.
 
-    `cells` are ranked, best first. None if the baseline stands alone.
+    `cells` are ranked, best first. None if there is no challenger.
     """
     tested = [row for row in cells if row.is_challenger]
     confirmed = [row for row in tested if row.confirmed]

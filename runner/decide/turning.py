@@ -16,11 +16,13 @@ def turnings(comparison: Comparison, cells: Sequence[CellResult], recommended: s
     """Yield, for citations among all that is asked and for plain wordings among both, the shares that turn the choice.
 
     Shares are tried in steps of a hundredth, nearest first; kinds of either side keep their proportions. What cannot
-    vary, as there is none or nothing else, is left out.
+    vary, as there is none or nothing else, is left out; so is all where no other cell may be recommended.
     """
     mix = comparison.mix
     allowed = [row.cell for row in cells if row.role in REGISTERED and row.gate.verdict == "pass" and not row.unjudged]
     allowed = [cell for cell in allowed if cell in comparison.challengers]
+    if not allowed:
+        return
     sides: Mapping[What, tuple[Collection[str], Collection[str]]] = {
         "citations": (LITERAL_KINDS, [*mix]),
         "plain wordings": (WORDINGS[:1], WORDINGS),

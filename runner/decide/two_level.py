@@ -216,7 +216,7 @@ def two_level(comparison: Comparison, doubles: Sequence[Double], *, draws: int =
     read = [double for double in doubles if double.second_judge == judge]
     cells, unknown = sorted(comparison.challengers), ""
     if not cells:
-        unknown = "no cell stands beside the baseline"
+        unknown = "no cell is tested for a gain"
     elif len(read) < LEAST_READINGS:
         unknown = f"{len(read)} second readings do not say how often a judge errs; it takes {LEAST_READINGS}"
     if unknown:

@@ -54,10 +54,10 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
     keep_qrels(version, facts, collection.qrels)
     if not judged_by:
         say(
-            f"documents: {len(documents)} of {len(collection.documents)}; repeated rows: {collection.n_duplicates}; "
-            f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}; "
-            f"texts that were not in NFC: {facts.renormalised}; queries whose own document is left out of their list: "
-            f"{facts.own_documents}"
+            f"documents: {len(documents)} of {len(collection.documents)}; left out without title and text: "
+            f"{len(collection.empty)}; repeated rows: {collection.n_duplicates}; judged queries: {len(collection.queries)}; "
+            f"others left out: {collection.n_unjudged_queries}; texts that were not in NFC: {facts.renormalised}; "
+            f"queries whose own document is left out of their list: {facts.own_documents}"
         )
     if facts.language:
         say(

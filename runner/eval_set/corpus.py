@@ -208,7 +208,7 @@ def listed_documents(version: Version, corpus_path: Path | None) -> tuple[Docume
         differing = "; ".join(f"{len(ids)} {what}: {', '.join(ids[:5])}" for what, ids in groups if ids)
         raise InputError(
             f"{corpus_path} does not hold the documents of {version.corpus_path} ({differing}). "
-            "Give the folder that they were drawn from, or put the archive back."
+            "Restore them there, give the folder that they were drawn from, or put the archive back."
         )
     # Stratum, family and status are those of the draw: files beside the documents (a bill's status) may be others now.
     return tuple(

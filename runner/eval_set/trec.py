@@ -28,11 +28,15 @@ _QRELS_FORM = "query iteration document grade"
 
 
 class TrecRun(NamedTuple):
-    """A run file: the run, every document that it names at any depth, and queries whose ranks contradict scores."""
+    """A run file: the run, every document that it names at any depth, and queries whose ranks contradict scores.
+
+    `n_tags` tags stand in it, of which the first names the run.
+    """
 
     run: Run
     documents: frozenset[str]
     contradicted: tuple[str, ...]
+    n_tags: int = 1
 
 
 def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
@@ -46,7 +50,7 @@ def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
     """
     if depth < 1:
         raise ValueError(f"depth must be at least 1, got {depth}")
-    tag, scores = "", dict[str, dict[str, float]]()
+    tag, tags, scores = "", set[bytes](), dict[str, dict[str, float]]()
     ranks: dict[str, array[int]] = {}
 
     def keep(line: bytes) -> None:
@@ -58,6 +62,7 @@ def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
         of_query[doc_id] = score
         ranks.setdefault(query_id, array("i")).append(rank)
         tag = tag or last.decode()
+        tags.add(last)
 
     _read(path, _RUN_FORM, keep)
     hits, contradicted = {}, []
@@ -71,7 +76,7 @@ def read_trec_run(path: str | Path, *, depth: int = RUN_DEPTH) -> TrecRun:
         compared = values.astype(np.float32).tolist()
         ordered = sorted(zip(compared, of_query.items(), strict=True), reverse=True)
         hits[query_id] = tuple(Hit(doc_id, score, WHOLE) for _, (doc_id, score) in ordered[:depth])
-    return TrecRun(Run(tag, hits), frozenset().union(*scores.values()), tuple(contradicted))
+    return TrecRun(Run(tag, hits), frozenset().union(*scores.values()), tuple(contradicted), len(tags))
 
 
 def read_trec_qrels(path: str | Path) -> dict[str, dict[str, int]]:

@@ -41,7 +41,7 @@ from runner.substrate.index import (
     probed,
     refuse_other,
 )
-from runner.substrate.open_index import Index, index_at
+from runner.substrate.open_index import Index, index_at, no_index
 from samplers.corpus.parse import Reading, read_corpus
 from samplers.source_format import Card
 
@@ -139,7 +139,7 @@ def check_index(version: Version, to: Path, backend: Backend) -> str:
     decision, cell, encoder = _decided(version, backend)
     made = index_at(to, version.source.name).fingerprint()
     if made is None:
-        raise InputError(f"{display(to)} holds no index of {version.source.name}. Make one: {DRIVER} embed")
+        raise no_index(to, version.source.name, version.flags)
     now = fingerprint_of(version.source.name, version.number, decision, cell, encoder)
     refuse_other(made, now, to)
     if encoder is not None:

@@ -16,6 +16,7 @@ from runner.base.places import DRIVER
 from runner.base.records import Run
 from runner.decide.decide import remade
 from runner.decide.results import Scored, make_results
+from runner.eval_set.corpus import listed_documents
 from runner.eval_set.door import LOCK_NAME, way_out
 from runner.eval_set.lock import report_folders, unlocked, verify_lock, verify_version
 from runner.eval_set.plan import read_plan
@@ -23,7 +24,7 @@ from runner.eval_set.preregistration import registered_cells, verified_preregist
 from runner.eval_set.runs import packed
 from runner.eval_set.shapes.plan import Plan, Preregistration
 from runner.eval_set.shapes.results import Kind
-from runner.eval_set.version import Version, load_decision, load_receipt
+from runner.eval_set.version import Version, load_decision, load_lists, load_receipt
 from runner.gate.gate import Gate
 from runner.report.results_page import TEMPLATE_VERSION, page
 from runner.score.comparison import load_comparison
@@ -106,6 +107,8 @@ def remake(version: Version) -> str:
         with _as_scored(version, recorded["labels"]["lines"]) as scored:
             plan = read_plan(scored.plan_path(rehearsal=version.rehearsal))
             made = files_of(scored, results_of(scored, plan, verified_preregistration(scored)))
+            if differing(version, made):
+                _hold_documents(version)
     except (EvalError, ValueError) as error:
         raise IntegrityError(f"{version.record} cannot be made anew from its runs and labels: {error}") from error
     left = ""
@@ -122,6 +125,12 @@ def remake(version: Version) -> str:
             f"from them by this release. {way_out(version.record)}"
         )
     return f"{', '.join(made)} made anew byte for byte{left}"
+
+
+def _hold_documents(version: Version) -> None:
+    """Raise InputError, which names them, if passages of the record are of documents that are gone or others now."""
+    if load_lists(version).texts and version.embedded_corpus is not None:
+        listed_documents(version, version.embedded_corpus)
 
 
 def _by_another_template(page_path: Path) -> bool:

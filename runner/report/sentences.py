@@ -134,7 +134,7 @@ def _template(name: str) -> Template:
 def spoken_of(results: Results, decision: Decision | None) -> CellResult | None:
     """Return the cell that sentences are about: the one chosen or recommended over the baseline, else the best other.
 
-    None if the baseline stands alone.
+    None if no cell but near-copies and equal lists stands beside the baseline.
     """
     chosen = results.outcome.recommended if decision is None else decision.chosen.cell
     rows = {row.cell: row for row in results.cells if row.test is not None}

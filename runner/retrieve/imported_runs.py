@@ -129,7 +129,7 @@ def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
     contradicted, left_out = len(set(read.contradicted) & set(query_ids)), len(read.documents - documents)
     cut = sum(len(known.get(query_id, ())) > RUN_DEPTH for query_id in query_ids)
     own = sum(len(hits) < len(listed[query_id]) for query_id, hits in known.items())
-    for problem in _remarks(facts, contradicted, left_out, cut, own):
+    for problem in _remarks(facts, read.n_tags, contradicted, left_out, cut, own):
         say(f"{display(path)}: {problem}")
     return run, _cell_file(ground, run, facts)
 
@@ -155,9 +155,10 @@ def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return tuple(Hit(hit.doc_id, float(deepest - place), hit.span) for place, hit in enumerate(hits[:deepest]))
 
 
-def _remarks(facts: ImportedRun, contradicted: int, left_out: int, cut: int, own: int) -> list[str]:
+def _remarks(facts: ImportedRun, n_tags: int, contradicted: int, left_out: int, cut: int, own: int) -> list[str]:
     """Return what was done where the run and the collection differ, in words."""
     counts = {
+        f"{n_tags} tags (column 6), of which the first names the run: {printable(facts.tag, 40)}": n_tags - 1,
         f"{facts.queries_missing} queries are missing and score 0": facts.queries_missing,
         f"{facts.queries_left_out} queries are not of the judged split and were left out": facts.queries_left_out,
         f"in {contradicted} queries ranks contradict scores; scores count": contradicted,

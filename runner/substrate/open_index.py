@@ -1,5 +1,6 @@
 """An index for whoever searches it: what embeds its queries, once that is known to be what embedded its chunks."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 from runner.base.canonical import today
 from runner.base.errors import InputError
 from runner.base.given_files import display
+from runner.base.places import DRIVER
 from runner.base.records import PromptSide
 from runner.embed.encoder import checked_encode
 from runner.embed.local_encoder import local_encoder
@@ -34,6 +36,13 @@ def index_at(to: Path, source: str) -> Index:
     return SqliteIndex(to, source, today()) if is_database else ParquetIndex(to)
 
 
+def no_index(to: Path, source: str, flags: str) -> InputError:
+    """Return what to raise where a place holds no index of a source; `flags` name its version in a command."""
+    what = f"holds no index of {source}" if to.exists() else "does not exist"
+    make = f"{DRIVER} embed {flags} --corpus-path FOLDER --to {shlex.quote(str(to))}"
+    return InputError(f"{display(to)} {what}. Make it: {make}")
+
+
 def open_index(path: str | Path, source: str, encode: Encode | None = None) -> Callable[[Sequence[str]], Matrix]:
     """Return what embeds queries for the source's index at `path`: a row each, as its vectors are stored.
 
@@ -43,9 +52,10 @@ def open_index(path: str | Path, source: str, encode: Encode | None = None) -> C
     """
     place = Path(path)
     made = index_at(place, source).fingerprint()
-    if made is None or made.spec is None:
-        what = "no index" if made is None else f"no vectors, since {made.cell} has none: search its words,"
-        raise InputError(f"{display(place)} holds {what} of {source}.")
+    if made is None:
+        raise no_index(place, source, source)
+    if made.spec is None:
+        raise InputError(f"{display(place)} holds no vectors of {source}, since {made.cell} has none: search its words.")
     spec = ENCODERS.get(made.encoder, made.spec)
     if encode is not None:
         rows = unit(np.vstack([np.asarray(encode(texts, side), np.float64) for texts, side in signed_texts(made.spec)]))

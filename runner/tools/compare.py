@@ -155,7 +155,8 @@ def scores_of_cell(results: Results, cell: str | None, where: str, measure: str 
     """Return a cell's scores in one measure; InputError if there is no such cell or measure."""
     rows = {row.cell: row.scores for row in results.cells}
     if cell is None or cell not in rows:
-        raise InputError(f"{where}: say which of its cells: {printable('; '.join(rows), longest=2000)}.")
+        what = "say which of its cells" if cell is None else f"{cell!r} is none of its cells. These are"
+        raise InputError(f"{where}: {what}: {printable('; '.join(rows), longest=2000)}.")
     if measure not in rows[cell]:
         raise InputError(f"{where}: {cell} has no {measure!r}. It has {', '.join(rows[cell])}.")
     units = rows[cell][measure].per_query

@@ -30,6 +30,7 @@ from runner.base.records import (
 )
 from runner.base.schema import FrozenModel
 from runner.decide.compared import Recorded, compared, recorded
+from runner.decide.roster import locked_decision
 from runner.embed.backends import Backend, Work
 from runner.embed.chunk_corpus import chunkers_sha256
 from runner.embed.local_encoder import encoder_for
@@ -38,12 +39,11 @@ from runner.embed.reranker import TOLERANCE
 from runner.embed.weights import verified_folder
 from runner.eval_set import catalog
 from runner.eval_set.corpus import archive_fault, archived_documents, listed_documents
-from runner.eval_set.door import LOCK_NAME
 from runner.eval_set.lock import verify_version
 from runner.eval_set.shapes.paired import Difference
 from runner.eval_set.shapes.results import CellResult, Results
 from runner.eval_set.shapes.versions import Compared
-from runner.eval_set.version import Version, alone, load_cell_file, load_decision
+from runner.eval_set.version import Version, alone, load_cell_file
 from runner.retrieve.make_runs import CellRuns, Wanted
 from runner.retrieve.variants import INT8_STEP
 
@@ -151,11 +151,10 @@ def encoder_beside(backend: Backend, name: str) -> Beside:
 
 def _recorded(version: Version) -> Recorded:
     """Return the version's record, verified; an InputError if it has no results to hold."""
-    verify_version(version)
-    is_decided = version.rehearsal or (
-        (version.record / LOCK_NAME).exists() and load_decision(version).kind == "production"
-    )
-    if not (version.results_path.exists() and is_decided):
+    decision = locked_decision(version)
+    if decision is not None and decision.kind == "policy":
+        raise InputError(f"{version.name} is decided by policy and rests on no results, so there is nothing to replay.")
+    if not (version.results_path.exists() and (version.rehearsal or decision)):
         what = "rehearsal has no results" if version.rehearsal else "record is not decided over results and locked"
         raise InputError(
             f"{version.name}: its {what} yet, so there is nothing to replay. Run: {DRIVER} run {version.viewed}"

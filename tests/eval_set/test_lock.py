@@ -20,7 +20,15 @@ from runner.eval_set.lock import locked_files, verify_lock, verify_version, writ
 from runner.eval_set.plan import default_cells
 from runner.eval_set.preregistration import preregister, verified_preregistration
 from runner.eval_set.runs import read_arms, read_lists, read_reading, read_run
-from runner.eval_set.version import load_cell_file, load_corpus, load_decision, load_queries, load_receipt, load_results
+from runner.eval_set.version import (
+    Version,
+    load_cell_file,
+    load_corpus,
+    load_decision,
+    load_queries,
+    load_receipt,
+    load_results,
+)
 from runner.evening.remake import verify_record
 from runner.tools.matrix import runs_of
 from tests.conftest import called
@@ -384,6 +392,20 @@ def test_what_was_forged_throughout_is_found_when_it_is_made_anew(record, comman
     said = capsys.readouterr().err
     assert "results.json, results.html, decision.json" in said
     assert "outcome" in said
+
+
+@pytest.mark.slow
+def test_documents_that_are_gone_or_edited_are_named_when_their_passages_are_made_anew(tmp_path, monkeypatch):
+    corpus = tmp_path / "corpus"
+    monkeypatch.setattr(Version, "embedded_corpus", property(lambda _: corpus))
+    run(tmp_path)
+    version = make_version(tmp_path)
+    assert verify_record(version, deep=True)
+    gone, edited = sorted(corpus.iterdir())[:2]
+    gone.unlink()
+    edit(edited, b"This Act", b"That Act")
+    with pytest.raises(IntegrityError, match=f"{gone.stem}.*{edited.stem}"):
+        verify_record(version, deep=True)
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ def test_columns_are_parted_by_spaces_or_tabs_in_any_order_of_lines(tmp_path):
         {"q2": (Hit("d3", 3.0, WHOLE), Hit("d1", 2.5, WHOLE)), "q1": (Hit("d2", 1.0, WHOLE), Hit("d1", -0.5, WHOLE))},
     )
     assert found.documents == {"d1", "d2", "d3"}
+    assert found.n_tags == 2
 
 
 def test_documents_below_the_depth_are_named_but_not_kept(tmp_path):

@@ -88,6 +88,14 @@ def test_what_production_stores_is_scored_from_vectors_that_are_embedded_once(ve
     assert runs[0] == runs[1], "with fewer chunks than candidates bits lose nothing"
 
 
+@pytest.mark.parametrize("cells", [(BASELINE,), (f"{BASELINE.replace(' x', '@bit x')}",)])
+def test_without_a_challenger_there_is_a_page_and_nothing_that_turns_a_choice(version, cells):
+    assert set(explore(version, *cells, encoders=Counted())) == {BASELINE, *cells}
+    (folder,) = version.work.glob("explorations/*")
+    assert "turnings" not in json.loads((folder / "results.json").read_text())
+    assert (folder / "results.html").exists()
+
+
 def test_a_chunker_changed_under_its_name_shows_its_new_scores(version, monkeypatch):
     cell = "bm25 x recursive_v1"
     first = explore(version, cell, encoders=Counted())

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from lxml import html as markup
 from pydantic import ValidationError
 
 from runner.base.errors import InputError
@@ -246,9 +247,9 @@ def test_a_public_collection_has_no_judges_passages_or_kinds():
         assert f'href="#{name}"' not in html
 
 
-def published() -> dict[str, Any]:
+def published(**changes: Any) -> dict[str, Any]:
     """The same cells over published judgments: nothing is decided, nobody judged."""
-    results = synthetic_results(kind="external", tier="compared")
+    results = synthetic_results(kind="external", tier="compared", **changes)
     counts = dict.fromkeys(("empty_documents", "queries_unjudged", "missing_documents"), 0)
     digests = dict.fromkeys(("corpus_sha256", "queries_sha256", "qrels_sha256"), results["digests"]["queries.yaml"])
     results["collection"] = {"name": "scifact", "split": "test"} | counts | digests
@@ -273,6 +274,19 @@ def test_a_near_copy_says_the_most_that_it_loses_and_against_which_cell():
     assert f"loses at most 0.004 against {whole['cell']} (0.001 here)" in words(html)
     assert row["cell"] not in html.split('id="choices-caption"')[1].split("</table>")[0]
     assert "loses <= 0.004" in ranking_table(Results.model_validate(found), 200)
+
+
+@pytest.mark.parametrize("kind", ["production", "exploration", "external"])
+def test_near_copies_alone_make_a_page_that_marks_no_cell(kind):
+    names = NAMES[:2]
+    found = published(names=names) if kind == "external" else synthetic_results(names=names, kind=kind)
+    row = next(row for row in found["cells"] if row["test"])
+    row |= {"loss": {"of": "a x b", "mean": 0.0012, "most": 0.00301}, "expected": None, "meets_criterion_5": False}
+    found["outcome"]["recommended"] = found["plan"]["baseline"]
+    document = markup.fromstring(page_of(found))
+    rows = document.xpath("//table[contains(@class, 'plain')]/tbody/tr")
+    assert [each.get("class") for each in rows if each.get("data-cell") == row["cell"]] == [None]
+    assert not document.xpath("//li[contains(@class, 'win')]")
 
 
 def test_a_cell_that_returns_the_lists_of_another_is_no_hypothesis_of_its_own():

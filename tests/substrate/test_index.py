@@ -410,8 +410,10 @@ def test_a_place_that_holds_something_else_is_refused_and_left_alone(tmp_path):
         with pytest.raises(InputError, match=what):
             fill(tmp_path / place, BILLS)
     assert [path.name for path in (tmp_path / "papers").iterdir()] == ["letter.txt"]
-    with pytest.raises(InputError, match="no index"):
-        open_index(tmp_path / "nothing.db", SOURCE)
+    (tmp_path / "nothing").mkdir()
+    for name, what in (("nothing.db", "does not exist"), ("nothing", "no index")):
+        with pytest.raises(InputError, match=what):
+            open_index(tmp_path / name, SOURCE)
     with pytest.raises(BackendError, match="could not be written"):
         fill(tmp_path / "no" / "such" / "index.db", BILLS)
 

@@ -83,6 +83,8 @@ def test_what_must_not_be_pooled_is_refused(locked, tmp_path, capsys):
     for folders in ([bills, rehearsed], [bills, other], [bills, again], [rehearsed]):
         assert called_pooled(capsys, *folders)[0] == InputError.exit_code
     assert called_pooled(capsys, rehearsed, "--rehearse")[0] == 0
+    shutil.copytree(rehearsed, bills / "rehearsal")
+    assert called_pooled(capsys, bills, "--rehearse")[0] == 0
     (again / "results.json").write_bytes((again / "results.json").read_bytes() + b"\n")
     assert called_pooled(capsys, again)[0] == IntegrityError.exit_code
     (again / "lock.json").unlink()

@@ -12,7 +12,9 @@ from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.places import CACHE_VARIABLE
 from runner.base.records import Hit, Run, Span
 from runner.commands import main as cli
+from runner.decide.policy import adopt_baseline
 from runner.embed.backends import LocalBackend
+from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import archive_path
 from runner.tools.replay import moved, replay
 from tests.support.fake_encoder import TOPICS, direction
@@ -178,6 +180,14 @@ def test_a_replay_that_is_refused_creates_nothing(decided, tmp_path, lost, said)
     with pytest.raises((InputError, IntegrityError), match=said):
         replay(bills, LocalBackend(fake_encoders))
     assert set(tmp_path.rglob("*")) == before
+
+
+def test_of_a_decision_by_policy_nothing_is_replayed_and_no_run_is_advised(tmp_path):
+    version = replace(make_version(tmp_path), source=SOURCES["crs_reports"])
+    adopt_baseline(version, "A. Person", "", today="2030-01-01")
+    with pytest.raises(InputError, match="by policy") as refused:
+        replay(version, LocalBackend(fake_encoders))
+    assert " run " not in str(refused.value)
 
 
 @pytest.mark.slow

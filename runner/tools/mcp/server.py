@@ -13,13 +13,14 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from runner import __version__
 from runner.base.canonical import JSON, json_line, refuse_special, rounded
 from runner.base.errors import EvalError, InputError
 from runner.base.given_files import printable
 from runner.base.places import EVAL_SETS, WORKPLACE
+from runner.base.schema import row_problems
 from runner.decide.decide import decision_sentence
 from runner.decide.roster import version_in_force
 from runner.eval_set.lock import verify_version
@@ -140,6 +141,19 @@ def make_server(root: Path) -> MCPServer[Any]:
     )
 
 
+class _Told(Tool):
+    """A tool that says in one sentence which arguments are wrong; the SDK's words for it are pydantic's."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+        """Run the tool with arguments."""
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            if isinstance(wrong := error.__cause__, ValidationError):
+                raise ToolError(f"{self.name}: {'; '.join(row_problems(wrong, arguments))}.") from wrong
+            raise
+
+
 def _tool(function: Callable[Given, Found]) -> Tool:
     """Return the SDK's tool of a function, whose arguments are held to their types; what is wrong is told."""
 
@@ -152,7 +166,7 @@ def _tool(function: Callable[Given, Found]) -> Tool:
 
     # The SDK coerces and passes unknown arguments over; here both are errors, as the schema says.
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    made = Tool.from_function(told, description=inspect.getdoc(function), annotations=reads)
+    made = _Told.from_function(told, description=inspect.getdoc(function), annotations=reads)
     arguments = made.fn_metadata.arg_model
     arguments.model_config |= {"extra": "forbid", "strict": True}
     arguments.model_rebuild(force=True)
