@@ -59,6 +59,8 @@ def short(update):
         ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, next_step, "Look at the labels"),
+        ([row(BETTER, 0.2)], {"controls": [control("oracle", "pass", behaves=False)]}, found, "not even the oracle"),
+        ([row(BETTER, 0.2)], {"controls": [control("random", behaves=False)]}, found, "controls misbehave: the random"),
         ([row(BETTER, 0.2)], {"controls": [control("random", behaves=False)]}, next_step, "Run doctor"),
         ([row(BETTER, 0.2)], {}, next_step, "choose a cell"),
     ],
