@@ -115,7 +115,7 @@ def _add(into: "argparse._ActionsContainer", form: str, said: str) -> None:
 
 def _whole_number(text: str) -> int:
     if not (text.isdecimal() and text.isascii()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
 
 

@@ -44,6 +44,7 @@ def _problem(options: argparse.Namespace) -> str:
     checks = {
         "--run and --qrels belong together": graded and bool(options.run) != bool(options.qrels),
         "--input needs --pool FILE: all ids that could have been retrieved": bool(options.input and not options.pool),
+        f"--tau is {options.tau}, and a distance from 0 to 1 is expected": not 0 <= options.settings.get("tau", 0) <= 1,
         "--metric belongs to --input": bool(options.run and options.metric),
         "only one file can be standard input": sum(str(file) == "-" for file in files) > 1,
         "the other flags belong to --input and --run": not graded
@@ -92,9 +93,11 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_trials(options: argparse.Namespace, most: int) -> None:
-    from runner.tools.grade.grade import TRIALS
+    from runner.tools.grade.grade import ALPHA, TRIALS
 
-    n_trials = options.settings.get("n_trials", TRIALS)
+    n_trials, fewest = options.settings.get("n_trials", TRIALS), round(1 / ALPHA) - 1
+    if n_trials < fewest:
+        raise InputError(f"--n-trials is {n_trials}: fewer than {fewest} draws cannot reach a p of {ALPHA:g}.")
     if n_trials > most:
         raise InputError(f"{n_trials:,} draws of each null would not fit into memory; give --n-trials {most} or fewer.")
 

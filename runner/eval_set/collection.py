@@ -137,7 +137,7 @@ def check_same_collection(version: Version, given: "CollectionDigests", *, qrels
         raise InputError(
             f"This is not the collection that {display(version.folder)} was made from: "
             f"{', '.join(name for name, differs in differ.items() if differs)} differ. Give another folder "
-            "(--eval-set-path) to evaluate it as well."
+            "(--eval-set-path; from Python folder=) to evaluate it as well."
         )
 
 

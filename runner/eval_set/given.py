@@ -4,7 +4,7 @@ What is wrong is one InputError that names the id or the row.
 """
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
@@ -231,6 +231,8 @@ def given_collection(
     _check_known("queries", judged, asked)
     ids = {document.doc_id for document in documents}
     _check_known("documents", (doc_id for grades in judged.values() for doc_id in grades), ids)
+    if qrels is not None and not any(grade > 0 for grades in judged.values() for grade in grades.values()):
+        raise InputError("No query has a relevant document: the qrels have no grade above 0.")
     judged_queries = {
         query_id: unicodedata.normalize("NFC", asked[query_id]) for query_id in asked if query_id in judged
     }
@@ -292,8 +294,8 @@ def given_run(
 
 
 def _ranking(answer: object, where: str, documents: Collection[str]) -> list[str]:
-    # A string is iterable too: its letters would pass for ids.
-    if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
+    # A string is iterable too: its letters would pass for ids. A set has another order in every process.
+    if isinstance(answer, str | bytes | Mapping | MappingView | Set) or not isinstance(answer, Iterable):
         raise InputError(f"{where}: returned {_shown(answer)}, not a list of document ids.")
     ids: list[str] = []
     for place, value in enumerate(answer, start=1):

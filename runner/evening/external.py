@@ -52,7 +52,7 @@ class ExternalEvaluation(Session):
         with alone(version):
             with self.timed("corpus"):
                 self.need_collection(plan)
-            import_runs(version, self.trec_runs)
+            import_runs(version, self.trec_runs, self.called)
             self.make_runs()
             with self.timed("score"):
                 # Imported runs count for this page alone: plan.yaml names what this tool can make itself.
@@ -75,6 +75,10 @@ class ExternalEvaluation(Session):
         if path.exists():
             return self.version.plan(rehearsal=False)
         return Plan.model_validate(yaml.safe_load(default_plan_text(self.version.source, rehearsal=False)))
+
+    def called(self, trec_run: Path) -> str:
+        """Return what lines about an imported run call it."""
+        return display(trec_run)
 
     def need_collection(self, plan: Plan) -> None:
         """Make the collection's files and plan.yaml, where they are missing, from a folder that was read whole."""
@@ -135,6 +139,10 @@ class GivenEvaluation(ExternalEvaluation):
     def plan(self) -> Plan:
         """The plan as given."""
         return self.given.plan
+
+    def called(self, trec_run: Path) -> str:
+        """Return the retriever that the run was made by."""
+        return f"retriever {trec_run.stem}"
 
     def found(self) -> dict[str, Run]:
         """Return what each cell of the plan finds for every query; nothing is scored."""

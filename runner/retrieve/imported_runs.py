@@ -1,6 +1,6 @@
 """Other systems' rankings: TREC run files as cells of an external collection's page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,12 +25,15 @@ LONGEST_NAME = 100
 METHOD = f"another system's ranking, the first {RUN_DEPTH} documents of a query, imported from a TREC run file"
 
 
-def import_runs(version: Version, paths: Sequence[Path]) -> None:
-    """Record every file as a cell `trec:TAG`, in place of an earlier one; nothing is written if one file is wrong."""
+def import_runs(version: Version, paths: Sequence[Path], called: Callable[[Path], str] = display) -> None:
+    """Record every file as a cell `trec:TAG`, in place of an earlier one; nothing is written if one file is wrong.
+
+    What differs from the collection is said of the file as it is `called`.
+    """
     if not paths:
         return
     ground = _ground(version)
-    made = [_imported(ground, path) for path in paths]
+    made = [_imported(ground, path, called(path)) for path in paths]
     names = [facts.cell for _, facts in made]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"Two of the run files have the tag of {repeated[0]} (column 6). Give each a tag of its own.")
@@ -102,7 +105,7 @@ def _ground(version: Version) -> _Ground:
     )
 
 
-def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
+def _imported(ground: _Ground, path: Path, where: str) -> tuple[Run, CellFile]:
     if str(path) == STDIN:
         raise InputError("--trec-run takes a file, not standard input: it is read twice. Save the run first.")
     refuse_special(path)  # its digest is taken in a second reading, which a pipe does not have
@@ -130,7 +133,7 @@ def _imported(ground: _Ground, path: Path) -> tuple[Run, CellFile]:
     cut = sum(len(known.get(query_id, ())) > RUN_DEPTH for query_id in query_ids)
     own = sum(len(hits) < len(listed[query_id]) for query_id, hits in known.items())
     for problem in _remarks(facts, read.n_tags, contradicted, left_out, cut, own):
-        say(f"{display(path)}: {problem}")
+        say(f"{where}: {problem}")
     return run, _cell_file(ground, run, facts)
 
 

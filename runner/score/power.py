@@ -65,8 +65,11 @@ def needed_n(gain: float, sd: float, alpha: float, *, bar: float = 0.0, power: f
     >>> needed_n(0.05, 0.2, 0.04, bar=0.02), needed_n(0.1, 0.2, 0.05)
     (118, 32)
     """
-    if gain <= bar or sd <= 0:
-        raise ValueError(f"no number of queries shows a gain of {gain:g} above a bar of {bar:g} at an SD of {sd:g}")
+    if not (bar < gain < math.inf and 0 < sd < math.inf and 0 < power < 1):
+        raise ValueError(
+            f"no number of queries shows a gain of {gain:g} above a bar of {bar:g} at an SD of {sd:g} with a power of "
+            f"{power:g}"
+        )
     # What shows falls as queries are added, so that the first number is found by doubling and halving.
     many = 2
     while least_gain(many, sd, alpha, bar=bar, power=power) > gain:
@@ -88,11 +91,13 @@ def cohens_d(differences: Sequence[float]) -> float:
 def critical_t(n_queries: float, alpha: float) -> float:
     """Return what Student's t over the queries alone must reach for the test with its phantom to reject at `alpha`.
 
-    Infinite if differences that are all alike would not do.
+    Infinite if differences that are all alike would not do. ValueError unless `alpha` is between 0 and 1.
 
     >>> round(critical_t(50, 0.05), 3), critical_t(2, 0.05)
     (1.848, inf)
     """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha:g}, and a chance between 0 and 1 is expected")
     if n_queries < 2:
         return math.inf
     t = t_quantile(1 - alpha, n_queries)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from runner.base.canonical import today
 from runner.base.errors import InputError
-from runner.base.given_files import display
+from runner.base.given_files import display, printable
 from runner.base.places import DRIVER
 from runner.base.records import PromptSide
 from runner.embed.encoder import checked_encode
@@ -17,7 +17,7 @@ from runner.embed.local_encoder import local_encoder
 from runner.embed.probe import signature, signed_texts
 from runner.embed.vectors import Matrix, unit
 from runner.eval_set.catalog import ENCODERS
-from runner.substrate.index import refuse_other
+from runner.substrate.index import Fingerprint, refuse_other
 from runner.substrate.parquet_index import ParquetIndex
 from runner.substrate.sqlite_index import SqliteIndex
 
@@ -55,16 +55,34 @@ def open_index(path: str | Path, source: str, encode: Encode | None = None) -> C
     if made is None:
         raise no_index(place, source, source)
     if made.spec is None:
-        raise InputError(f"{display(place)} holds no vectors of {source}, since {made.cell} has none: search its words.")
+        raise InputError(
+            f"{display(place)} holds no vectors of {source}, since {made.cell} has none: search its words."
+        )
     spec = ENCODERS.get(made.encoder, made.spec)
     if encode is not None:
         rows = unit(np.vstack([np.asarray(encode(texts, side), np.float64) for texts, side in signed_texts(made.spec)]))
         refuse_other(made, made.model_copy(update={"probe": rows.tolist(), "dtype": ""}), place)
-        return lambda texts: made.stored(unit(np.asarray(encode(list(texts), "query"), np.float64)))
+        return _asking(made, lambda texts: unit(np.asarray(encode(texts, "query"), np.float64)))
     if spec.api:
         raise InputError(f"{made.encoder} is a service: give `encode`, which asks it with your key.")
     refuse_other(made, made.model_copy(update={"row": spec}), place)
     encoder = local_encoder(spec)
     now = {"probe": signature(encoder).tolist(), "dtype": encoder.identity()["backend"].get("dtype", "")}
     refuse_other(made, made.model_copy(update=now), place)
-    return lambda texts: made.stored(checked_encode(encoder, list(texts), "query"))
+    return _asking(made, lambda texts: checked_encode(encoder, texts, "query"))
+
+
+def _asking(made: Fingerprint, rows_of: Callable[[list[str]], Matrix]) -> Callable[[Sequence[str]], Matrix]:
+    """Return what embeds texts with `rows_of`, as the index stores them, once it has seen that they are texts."""
+
+    def ask(texts: Sequence[str]) -> Matrix:
+        # A string is a sequence too: each of its letters would get a vector.
+        if isinstance(texts, str):
+            raise InputError("One text is given, and a list of texts is expected. Put it into brackets.")
+        asked = list(texts)
+        for number, text in enumerate(asked):
+            if not isinstance(text, str):
+                raise InputError(f"texts[{number}] is {printable(repr(text), 40)}, not a text.")
+        return made.stored(rows_of(asked)) if asked else np.zeros((0, made.dim), np.float32)
+
+    return ask

@@ -4,7 +4,7 @@ The records and figures are those of `run beir`: an evaluation compares, and dec
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -192,6 +192,8 @@ def evaluate(
 
     if not name.strip():
         raise InputError("The name is empty: say in a few words what the documents are.")
+    if isinstance(cells, Set):
+        raise InputError("cells is a set, and no cell of it comes first to be the baseline. Give a list.")
     listed = [cells] if isinstance(cells, str) else list(cells)
     # Each input is held to its form before anything is searched.
     asked, texts = given_queries(queries), given_documents(documents)

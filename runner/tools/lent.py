@@ -5,7 +5,7 @@ once, the parts are known by the digest of what they made, and what one function
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
@@ -18,8 +18,10 @@ from runner.base.canonical import digest, sha256
 from runner.base.errors import InputError
 from runner.base.given_files import printable
 from runner.base.plug_ins import Group, Lent
+from runner.base.progress import say
 from runner.base.records import Chunk, Document, Ints, PromptSide, Span, parse_cell
 from runner.embed.chunk_corpus import chunks_to_rows
+from runner.embed.chunk_health import chunk_health
 from runner.embed.encoder import Matrix, PlugInEncoder
 from runner.embed.vectors import unit
 from runner.eval_set.catalog import ENCODERS, EncoderSpec
@@ -32,14 +34,24 @@ Encode = Callable[[list[str]], Any]
 
 TEXTS_AT_ONCE = 1024
 
+MISSED = 0.01
+"""Share of the text in no chunk from which on it is said."""
+
 Texts = Mapping[PromptSide, Sequence[str]]
 
 
-def lent_chunker(name: str, cut: Cut, documents: Iterable[Document]) -> Lent:
-    """Return a chunker that cuts these documents as `cut` does; InputError names what cannot be a chunk."""
+def lent_chunker(name: str, cut: Cut, documents: Collection[Document]) -> Lent:
+    """Return a chunker that cuts these documents as `cut` does; InputError names what cannot be a chunk.
+
+    How much of the text is in no chunk is said.
+    """
     where = _named("chunkers", name, cut)
     chunks = {document.doc_id: _chunks(document, cut, where) for document in documents}
-    made = chunks_to_rows(chunk for own in chunks.values() for chunk in own)
+    every = [chunk for own in chunks.values() for chunk in own]
+    missed = 1 - chunk_health(every, [*documents], 0).coverage
+    if missed >= MISSED:
+        say(f"warning: {where}: {100 * missed:.0f} % of the text is in no chunk, so that nothing finds it")
+    made = chunks_to_rows(every)
     row = Row(lambda document: chunks[document.doc_id], limit=0)
     return Lent(EntryPoint(name, "a function", "chunkers"), row, sha256(made))
 
@@ -102,8 +114,8 @@ def _chunks(document: Document, cut: Cut, where: str) -> list[Chunk]:
         takes_document = False
     try:
         answer = cut(document if takes_document else document.text)
-        # A string is iterable too: its letters would pass for pieces.
-        pieces = None if isinstance(answer, str | bytes | Mapping) else list(answer)
+        # A string is iterable too: its letters would pass for pieces. A set has no order to look for them in.
+        pieces = None if isinstance(answer, str | bytes | Mapping | Set) else list(answer)
     except Exception as error:
         raise InputError(f"{where}: it failed: {type(error).__name__}: {error}") from error
     if not pieces:

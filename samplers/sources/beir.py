@@ -108,7 +108,7 @@ def read_collection(folder: Path, *, title_fits: Callable[[str], bool]) -> Colle
 def collection_files(folder: Path) -> CollectionFiles:
     """Return the three files of a collection; raise an InputError that says which are not there."""
     if not folder.is_dir():
-        raise InputError(f"{display(folder)} is not a folder. Give --corpus-path the folder of a collection.")
+        raise InputError(f"{display(folder)} is not a folder. Give the folder of a collection.")
     qrels = [name for name in QRELS_FILES if (folder / name).is_file()]
     missing = [name for name in ("corpus.jsonl", "queries.jsonl") if not (folder / name).is_file()]
     if missing or not qrels:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.score.gain_test import phantom_t
-from runner.score.power import critical_t, least_gain, power
+from runner.score.power import critical_t, least_gain, needed_n, power
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -43,3 +43,17 @@ def test_a_handful_of_queries_and_no_scatter_are_what_they_are():
     for n in (0, 1, 2, 5):
         assert (critical_t(n, 0.05), power(n, 0.5, 0.1, 0.05), least_gain(n, 0.1, 0.05)) == (math.inf, 0.0, math.inf)
     assert [power(25, gain, 0.0, 0.05, bar=0.02) for gain in (0.0, 0.019, 0.02)] == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"gain": gain} for gain in (math.nan, math.inf, 0.0, 0.02)),
+        *({"sd": sd} for sd in (math.nan, math.inf, 0.0)),
+        *({"alpha": alpha} for alpha in (math.nan, 0, 1, 2)),
+        *({"power": promised} for promised in (math.nan, 0, 1)),
+    ],
+)
+def test_what_no_number_of_queries_shows_is_an_error(given):
+    with pytest.raises(ValueError):
+        needed_n(**{"gain": 0.1, "sd": 0.2, "alpha": 0.05, "bar": 0.02, **given})

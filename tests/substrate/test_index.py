@@ -379,6 +379,10 @@ def test_a_client_gets_vectors_of_its_queries_or_is_refused(name, made):
             open_index(made / name, SOURCE, Lying(**lie).encode)
     with pytest.raises(IntegrityError, match="other dimensions"):
         open_index(made / name, SOURCE, lambda texts, side: np.ones((len(texts), 7)))
+    assert ask([]).shape == (0, 48)
+    for wrong, said in (("grants", "One text"), (["grants", None], r"texts\[1\] is None")):
+        with pytest.raises(InputError, match=said):
+            ask(wrong)
 
 
 def test_by_itself_a_client_takes_the_catalogs_encoder_and_refuses_one_that_moved_on(tmp_path, monkeypatch):

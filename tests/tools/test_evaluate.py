@@ -143,6 +143,10 @@ WRONG = {
     "a retriever that is none": ((DOC, ASK, GOLD), {"retrievers": {"mine": 3}}, "mine is 3"),
     "an unknown hit": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: ["a", "z"]}}, "q1: 'z', at rank 2"),
     "a hit twice": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: ["a", "b", "a"]}}, "document a is .* twice"),
+    "hits in a set": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: {"a", "b"}}}, "mine, query q1: returned"),
+    "hits as keys": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: DOC.keys()}}, "mine, query q1: returned"),
+    "cells in a set": ((DOC, ASK, GOLD, {*CELLS}), {}, "cells is a set"),
+    "nothing relevant": ((DOC, ASK, {"q1": {"a": 0}, "q2": {"b": -1}}), {}, "No query has a relevant document"),
     "no list": ((DOC, ASK, GOLD), {"retrievers": {"mine": lambda _: None}}, "returned None"),
     "an unknown query's hits": ((DOC, ASK, GOLD), {"retrievers": {"mine": {"q9": ["a"]}}}, "mine answers 1 queries"),
 }
@@ -168,6 +172,12 @@ def test_a_baseline_that_means_nothing_is_a_verdict_and_no_exception():
     nothing = evaluate(DOC, ASK, GOLD)
     assert nothing.results.outcome.tier == "no decision"
     assert nothing.verdict
+
+
+def test_a_retriever_that_leaves_queries_out_is_named_and_no_file_of_ours(capsys):
+    evaluate(DOCUMENTS, ASKED, JUDGED, retrievers={"mine": {"q1": LISTS["q1"]}})
+    said = [line for line in capsys.readouterr().err.splitlines() if "score 0" in line]
+    assert [line.partition(":")[0] for line in said] == ["retriever mine"]
 
 
 def test_without_pandas_the_extra_is_named(found, monkeypatch):

@@ -120,7 +120,10 @@ def test_flags_that_make_no_sense_are_a_usage_error(capsys, arguments):
     ("arguments", "complaint"),
     [
         (["--metric", "map@5"], "bench.jsonl cannot be graded: unknown metric 'map'"),
-        (["--tau", "nan"], "tau must be in [0, 1], got nan"),
+        (["--tau", "nan"], ": --tau is nan"),
+        (["--tau", "2"], ": --tau is 2"),
+        (["--n-trials", "0"], ": --n-trials is 0"),
+        (["--n-trials", "18"], ": --n-trials is 18"),
         (["--n-trials", "9999999"], "9,999,999 draws of each null would not fit into memory; give --n-trials 1000000"),
     ],
 )
@@ -209,12 +212,25 @@ def test_a_run_that_reads_no_query_fails_and_says_why():
     assert lines[-len(result["reasons"]) - 1].startswith("✗ FAIL")
 
 
-def test_nothing_relevant_is_insufficient(tmp_path, capsys):
+@pytest.mark.parametrize("grade", [0, -1])
+def test_nothing_relevant_is_exit_2(tmp_path, capsys, grade):
     run, qrels = collection(n_queries=3)
-    nothing = {query_id: dict.fromkeys(grades, 0) for query_id, grades in qrels.items()}
-    code, out, _ = graded(capsys, *files(tmp_path, run, nothing))
-    assert code == 1
-    assert "INSUFFICIENT: ndcg@10 0.0000" in out
+    nothing = {query_id: dict.fromkeys(grades, grade) for query_id, grades in qrels.items()}
+    code, out, err = graded(capsys, *files(tmp_path, run, nothing))
+    assert (code, out) == (2, "")
+    assert "no query has a relevant document" in err
+    code, out, err = graded(capsys, *bench_files(tmp_path, [{**BAD_ROW, "rel": 0}] * 3, "abcdef"))
+    assert (code, out) == (2, "")
+    assert "no query has a relevant document" in err
+
+
+def test_equal_scores_and_queries_without_a_relevant_document_are_counted():
+    run, qrels = collection(n_queries=5)
+    tied = {query_id: tuple(Hit(hit.doc_id, 1.0, WHOLE) for hit in run.run.hits[query_id]) for query_id in ("q1", "q2")}
+    nothing = {"q3": dict.fromkeys(qrels["q3"], 0)}
+    warned = grade_run(found({**run.run.hits, **tied}), {**qrels, **nothing}, n_trials=19)["warnings"]
+    for counted in ("1 query (q3) of the qrels without a relevant document", "2 queries (q1, q2) with equal scores"):
+        assert any(warning.startswith(counted) for warning in warned)
 
 
 def test_ids_that_do_not_fit_together_are_exit_2(tmp_path, capsys):

@@ -54,6 +54,13 @@ def test_pieces_and_spans_of_a_text_or_a_document_are_chunks(cut):
     assert spans_of(cut) == [(0, 8), (10, 21), (23, 31)]
 
 
+@pytest.mark.parametrize(("cut", "missed"), [(lambda text: [text[:9]], "71 %"), (lambda text: text.split(), "")])
+def test_how_much_of_the_text_is_in_no_chunk_is_said(cut, missed, capsys):
+    spans_of(cut)
+    said = capsys.readouterr().err
+    assert (f"chunker mine: {missed} of the text" in said) if missed else not said
+
+
 def test_pieces_may_overlap_and_a_chunk_keeps_its_context():
     assert spans_of(lambda text: [text[:12], text[5:20], text[10:]]) == [(0, 12), (5, 20), (10, 31)]
     made = lent_chunker("mine", lambda document: [Chunk("d", 0, Span(0, 8), "of\nmine", 1)], [DOCUMENT]).load()

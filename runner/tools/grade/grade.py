@@ -5,7 +5,7 @@ JSON. A bench file is one JSON object per line, and its pool the ids that could 
 string without white space around it: 1, "1" and the line "1 " of a text pool are one id.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +22,7 @@ from runner.eval_set.trec import TrecRun
 from runner.gate.diagnosis import blind_queries, sameness
 from runner.gate.gate import Gate
 from runner.gate.single_gold import four_null_gate
+from runner.retrieve.ranking import ties
 from runner.score.bootstrap import mean_intervals
 from runner.score.score import score
 
@@ -139,15 +140,18 @@ def grade_run(
 ) -> dict[str, Any]:
     """Return the run's MEASURES over the queries of the qrels, and the graded null gate.
 
-    A query of the qrels without a ranking scores 0; one of the run without qrels is left out; `warnings` counts both.
-    The gate is on nDCG@10 with one chunk per document, all of one length. `pool` is every document that could have been
-    retrieved, by default those of run and qrels. ValueError if ids do not fit together or an argument is out of range.
+    A query of the qrels without a ranking, or without a relevant document, scores 0; one of the run without qrels is
+    left out; `warnings` counts all three. The gate is on nDCG@10 with one chunk per document, all of one length. `pool`
+    is every document that could have been retrieved, by default those of run and qrels. ValueError if ids do not fit
+    together, no query has a relevant document, or an argument is out of range.
     """
     if not 0 <= tau <= 1:
         raise ValueError(f"tau must be in [0, 1], got {tau}")
     if found.run.hits.keys().isdisjoint(qrels):
         mine, theirs = (printable(next(iter(ids), "none")) for ids in (found.run.hits, qrels))
         raise ValueError(f"run and qrels have no query in common; the first of each is {mine} and {theirs}")
+    if not any(map(_has_relevant, qrels.values())):
+        raise ValueError("no query has a relevant document: the qrels have no grade above 0")
     run = Run(found.run.cell, {query_id: found.run.hits.get(query_id, ()) for query_id in qrels})
     # What is reported: the scores over all queries of the qrels, and the interval of the first.
     documents = _pool(found, qrels, pool)
@@ -188,6 +192,10 @@ def _pool(found: TrecRun, qrels: Qrels, pool: Collection[str] | None) -> list[st
     return sorted(documents)
 
 
+def _has_relevant(grades: Mapping[str, int]) -> bool:
+    return any(grade > 0 for grade in grades.values())
+
+
 def _reason(null: NullResult, tau: float) -> str:
     if null.verdict == "insufficient":
         return f"{null.name}: a clearly better engine would not pass it either"
@@ -200,10 +208,17 @@ def _reason(null: NullResult, tau: float) -> str:
 def _warnings(found: TrecRun, run: Run, qrels: Qrels, same: str) -> Iterator[str]:
     if missing := [query_id for query_id in qrels if query_id not in found.run.hits]:
         yield f"{_queries(missing)} of the qrels without a ranking: score 0, as in trec_eval -c"
+    if empty := [query_id for query_id, grades in qrels.items() if not _has_relevant(grades)]:
+        yield f"{_queries(empty)} of the qrels without a relevant document: score 0, as in trec_eval"
     if unasked := [query_id for query_id in found.run.hits if query_id not in qrels]:
         yield f"{_queries(unasked)} of the run without qrels: left out"
     if found.contradicted:
         yield f"{_queries(found.contradicted)} in which a better rank has a lower score: scores decide, as in trec_eval"
+    if tied := [query_id for query_id, hits in run.hits.items() if ties(hits[:DEPTH])]:
+        yield (
+            f"{_queries(tied)} with equal scores at ranks 1 to {DEPTH}: of these the greater document id comes first, "
+            "as in trec_eval; the rank column does not count"
+        )
     if same:
         yield same
     # Unjudged documents count as not relevant, which only a reader can tell from a bad run.
