@@ -284,7 +284,8 @@ GROUPS["Look closer"] = (
         --rehearse   the rehearsal's results
         --output FOLDER!   where to write them; outside the record""",
         """Tables: cells (one row a cell), scores (query, cell, measure, value), hits, queries (as `queries add` and
-        `try` read them) and grades (as `labels import` does). No text of documents is in them.""",
+        `try` read them), mix (the shares at which another cell would be recommended) and grades (as `labels import`
+        does). No text of documents is in them.""",
         "Writes a version's results, queries and grades as tables.",
     ),
     Verb(

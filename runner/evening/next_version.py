@@ -222,10 +222,11 @@ def _report(before: Version, target: Version, *, bumped: bool) -> list[str]:
         )
     if bumped:
         work = work_of(target, plan)
+        asks = "" if work.usd is None else " --judge"
         lines.append(
             f"A switch is held against {plan.in_place}, which {before.number_name} chose. Nothing is embedded or "
             f"judged twice: about {work.pairs:,} new pairs to judge ({work.dollars}), {duration(work.seconds)} to "
-            f"embed here. Priced by flags, as on Modal: {DRIVER} plan {target.viewed} --judge"
+            f"embed here. Priced by flags, as on Modal: {DRIVER} plan {target.viewed}{asks}"
         )
     # A plan that the catalog now refuses is opened all the same: it may still be edited.
     for rehearsal in (False, True):
