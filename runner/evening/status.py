@@ -39,7 +39,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
-from runner.judge.prep_labels import judging_step, waiting_files
+from runner.judge.prep_labels import judging_step, left_to_judge, waiting_files
 from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
 from runner.queries.additions import with_ids
 from runner.queries.kinds import WANTED_HAND
@@ -189,7 +189,7 @@ def _open(version: Version, run: str) -> Step:
     pooled, labels = pooled_pairs(version, plan) or [], version_labels(version)
     if missing := unjudged(pooled, labels):
         if not (batches := waiting_files(version, missing)):
-            waiting = f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written"
+            waiting = f"{left_to_judge(version, len(pooled), missing)}; their files are to be written"
             return Step("labels", "open", waiting, (run,))
         return judging_step(version, len(pooled), missing, batches, run)
     if doubles := unread_doubles(version, labels):
