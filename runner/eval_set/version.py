@@ -446,7 +446,7 @@ def load_decision(version: Version) -> Decision:
     if (decision.source, decision.version) != (version.source.name, version.number):
         raise IntegrityError(
             f"{path} decides {decision.source} v{decision.version}, and this is {version.name}. Give --eval-set-path "
-            "the folder of the source's own versions, or restore the file from git."
+            "the folder of the source's own versions, or restore the file from git or a backup."
         )
     return decision
 

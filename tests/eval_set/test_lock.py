@@ -233,7 +233,7 @@ def test_what_restores_a_rehearsal_is_the_versions_folder_whose_files_its_lock_h
     _rehearse(record)
     (record / LOCK_NAME).unlink()
     (record / "queries.yaml").write_bytes(b"other: queries\n")
-    with pytest.raises(IntegrityError, match=rf"git checkout -- {re.escape(str(record))}\)"):
+    with pytest.raises(IntegrityError, match=rf"git checkout -- {re.escape(str(record))},"):
         verify_lock(record / "rehearsal")
 
 
