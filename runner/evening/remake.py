@@ -62,7 +62,8 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         verified_preregistration(version)
         lines.append(f"{version.name}: plans, queries and judge's instructions as they were frozen")
     if deep:
-        lines += [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
+        anew = [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
+        lines += anew or [f"{version.name}: nothing was made anew, since nothing of it is locked"]
     return lines
 
 
