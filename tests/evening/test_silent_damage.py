@@ -222,10 +222,23 @@ def test_a_rehearsal_says_beforehand_that_it_freezes_the_production_plan_too(ver
     assert (FREEZES.format("demo v1") in " ".join(out.split())) is freezes
 
 
-def test_next_names_a_frozen_plan_that_was_changed(waiting, command):
+@pytest.mark.parametrize(("frozen", "changed"), [("tau: 0.05", "tau: 0.04"), ("pool_depth: 30", "pool_depth: 5")])
+def test_next_names_a_frozen_plan_that_was_changed(waiting, command, frozen, changed):
     path = waiting.plan_path(rehearsal=False)
-    path.write_text(path.read_text().replace("tau: 0.05", "tau: 0.04"))
+    assert frozen in path.read_text()
+    path.write_text(path.read_text().replace(frozen, changed))
     assert command("next")[0] == 4
+
+
+@pytest.mark.parametrize("name", ["bm25 x whole_doc", "aa"])
+def test_next_and_doctor_say_of_a_run_that_is_gone_what_run_says(waiting, command, name):
+    waiting.run_path(name).unlink()
+    asked, ran = command("next"), command("run")
+    assert asked == ran
+    assert ran[0] == 4
+    code, out, _ = command("doctor", "--json")
+    (check,) = json.loads(out)["checks"]
+    assert (code, check["name"], check["state"]) == (1, "plan", "blocked")
 
 
 def test_the_number_of_documents_is_said_before_they_are_drawn(tmp_path, command):
