@@ -132,7 +132,7 @@ def read_json(path: Path) -> JSON:
     try:
         return parse_json(read_bytes(path))
     except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}). Restore it from git, or make it again.") from error
+        raise InputError(f"{path} is not JSON ({error}). Restore it from git or a backup, or make it again.") from error
 
 
 def read_jsonl(path: Path, content: bytes | None = None) -> Iterator[tuple[int, dict[str, JSON]]]:
@@ -174,7 +174,7 @@ def file_sha256(path: Path) -> str:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError as error:
-        raise InputError(f"{path} is missing. Restore it from git and run the command again.") from error
+        raise InputError(f"{path} is missing. Restore it from git or a backup and run the command again.") from error
 
 
 def slug(name: str) -> str:

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SECONDS_BETWEEN_LINES = 60
-"""Where there is no terminal, an embedding says how far it is this often, and when it is done."""
-
+"""Where there is no terminal, work says how far it is this often, and an embedding when it is done."""
 
 SECONDS_OF_SILENCE = 2.0
-"""Work that nobody expects to take long says how far it is this often."""
+"""On a terminal, work that nobody expects to take long says how far it is this often."""
 
 Item = TypeVar("Item")
 
@@ -90,14 +89,15 @@ def bars(unit: str = "tokens") -> Iterator[Callable[[str, Dollars], Report]]:
 
 
 def watched(items: Iterable[Item], total: int, doing: str, unit: str) -> Iterator[Item]:
-    """Give the items, and say every SECONDS_OF_SILENCE how many of all were given, at which pace, and the time left.
+    """Give the items, and say now and then how many of all were given, at which pace, and the time left.
 
     It is said by a thread of its own, so that one item that takes long does not keep it silent.
     """
     n, started, ended = 0, time.monotonic(), threading.Event()
+    seconds = SECONDS_OF_SILENCE if sys.stderr.isatty() else SECONDS_BETWEEN_LINES
 
     def tell() -> None:
-        while not ended.wait(SECONDS_OF_SILENCE):
+        while not ended.wait(seconds):
             pace = _pace(Progress(n, total, n, total), n, time.monotonic() - started, None, unit)
             say(f"{doing} {pace}")
 

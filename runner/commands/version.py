@@ -16,6 +16,7 @@ from runner.commands.lock import verify_folder
 from runner.eval_set.history import versions_of
 from runner.eval_set.labels import label_prefix, load_labels
 from runner.eval_set.lock import verify_version
+from runner.eval_set.plan import read_plan
 from runner.eval_set.version import Version
 
 
@@ -33,15 +34,13 @@ def view(options: argparse.Namespace) -> None:
         page = newest_page(version)
         if page.parent == version.record and lock is not None and page.name not in lock.files:
             raise IntegrityError(f"{page} is not in the lock of {version.name}, so nobody scored it; move it away.")
-        if page.parent != version.record:  # a provisional page, which labels may have outrun
-            scored = read_json(page.with_name("results.json"))["labels"]["lines"]
-            if scored != label_prefix(version.labels_path).lines:
-                say("grades came in or were taken back since this page was made; `run` makes it anew")
+        if lock is None and version.source.policy != "external" and not _is_current(version, page):
+            say("cells, grades or results.json changed since this page was made; `run` makes it anew")
     open_page(page)
 
 
 def newest_page(version: Version) -> Path:
-    """Return the version's page, or the provisional one while grades are missing; InputNeeded if there is neither.
+    """Return the version's page, or a provisional one that was made since; InputNeeded if there is neither.
 
     A provisional page all of whose grades were taken back is none.
     """
@@ -53,7 +52,19 @@ def newest_page(version: Version) -> Path:
         if not version.rehearsal and (version.folder / "rehearsal" / "results.html").exists():
             ways.append(f"Or open the page of its rehearsal: {DRIVER} view {version.flags} --rehearse")
         raise InputNeeded(f"{version.name} has no results page yet.", ways)
-    return pages[0]
+    is_decided = (version.record / "decision.json").exists()
+    return pages[0] if is_decided else max(pages, key=lambda page: page.stat().st_mtime)
+
+
+def _is_current(version: Version, page: Path) -> bool:
+    """Return whether the results beside a page are of the plan's cells and of the grades as they are now."""
+    try:
+        results = read_json(page.with_name("results.json"))
+        cells = read_plan(version.plan_path(rehearsal=version.rehearsal)).cells
+    except InputError:
+        return False
+    scored = (results["plan"]["cells"], results["labels"]["lines"])
+    return bool(scored == (cells, label_prefix(version.labels_path).lines))
 
 
 def verify(options: argparse.Namespace) -> int | None:

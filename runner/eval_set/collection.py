@@ -55,8 +55,9 @@ def keep_collection(version: Version, plan: Plan, collection: "Collection", judg
     if not judged_by:
         say(
             f"documents: {len(documents)} of {len(collection.documents)}; left out without title and text: "
-            f"{len(collection.empty)}; repeated rows: {collection.n_duplicates}; judged queries: {len(collection.queries)}; "
-            f"others left out: {collection.n_unjudged_queries}; texts that were not in NFC: {facts.renormalised}; "
+            f"{len(collection.empty)}; repeated rows: {collection.n_duplicates}; "
+            f"judged queries: {len(collection.queries)}; others left out: {collection.n_unjudged_queries}; "
+            f"texts that were not in NFC: {facts.renormalised}; "
             f"queries whose own document is left out of their list: {facts.own_documents}"
         )
     if facts.language:

@@ -95,8 +95,8 @@ def way_out(record: Path) -> str:
             f"back what git has ({restore}), and decide again."
         )
     return (
-        f"Restore it ({restore}); a change of queries, labels or rule belongs in the next version, with a new baseline "
-        "run."
+        f"Restore it ({restore}, or from a backup); a change of queries, labels or rule belongs in the next version, "
+        "with a new baseline run."
     )
 
 

@@ -34,7 +34,7 @@ def earlier(version: Version) -> Version | None:
     if known.previous not in version_numbers(version.folder.parent):
         raise IntegrityError(
             f"{version.folder / 'opened.json'} says that {version.number_name} was opened from v{known.previous}, "
-            f"and {version.folder.with_name(f'v{known.previous}')} is no version. Restore it from git."
+            f"and {version.folder.with_name(f'v{known.previous}')} is no version. Restore it from git or a backup."
         )
     return numbered(version, known.previous)
 
@@ -48,6 +48,7 @@ def _read(model: type[Model], version: Version, name: str) -> Model | None:
     named = (getattr(record, "source", ""), getattr(record, "version", 0))
     if named != (version.source.name, version.number):
         raise IntegrityError(
-            f"{path} is of {named[0]} v{named[1]}, and this is {version.number_name}. Restore the file from git."
+            f"{path} is of {named[0]} v{named[1]}, and this is {version.number_name}. Restore the file from "
+            "git or a backup."
         )
     return record

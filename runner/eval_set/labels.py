@@ -38,7 +38,7 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
         if label.void:  # takes its key back, which may be given anew further down, in the same place
             if labels.get(label.key) is None:
                 raise InputError(
-                    f"{path}:{number}: it takes back a label that is not there. Restore the file from git."
+                    f"{path}:{number}: it takes back a label that is not there. Restore the file from git or a backup."
                 )
             labels[label.key] = None
             continue

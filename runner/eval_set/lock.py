@@ -125,7 +125,7 @@ def verify_version(version: Version) -> tuple[Lock | None, Lock | None]:
     if (version.folder / "abandoned.json").exists() and (version.folder / "decision.json").exists():
         raise IntegrityError(
             f"{version.folder} is decided and abandoned.json says that it was given up. What was decided cannot be: "
-            "remove abandoned.json, or restore the folder from git."
+            "remove abandoned.json, or restore the folder from git or a backup."
         )
     if (version.record / "decision.json").exists():
         load_decision(version)

@@ -123,7 +123,7 @@ def check_preregistration(version: Version) -> Preregistration:
     if labelled or any(version.judging.glob("batch-*.jsonl")):
         raise IntegrityError(
             f"{version.preregistration_path} is missing, though pairs of {version.name} are with a judge or judged "
-            "already. Restore it from git: what it froze cannot be frozen a second time."
+            "already. Restore it from git or a backup: what it froze cannot be frozen a second time."
         )
     return preregistration(version)
 
@@ -135,8 +135,8 @@ def verified_preregistration(version: Version) -> Preregistration:
     if changed := _changes(frozen, version):
         raise IntegrityError(
             f"{path} froze {version.name}, and since then {'; '.join(changed)}. "
-            "Restore the files from git, or open the next version: queries, corpus, prompt, rule and judges never "
-            "change."
+            "Restore the files from git or a backup, or open the next version: queries, corpus, prompt, rule and "
+            "judges never change."
         )
     return frozen
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runner.base.canonical import jsonl_bytes, read_json, read_jsonl, remove_stale, slug
+from runner.base.canonical import file_sha256, jsonl_bytes, read_json, read_jsonl, remove_stale, slug
 from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, OWN_SETS, WORKPLACE, cache_folder
@@ -446,7 +446,7 @@ def load_decision(version: Version) -> Decision:
     if (decision.source, decision.version) != (version.source.name, version.number):
         raise IntegrityError(
             f"{path} decides {decision.source} v{decision.version}, and this is {version.name}. Give --eval-set-path "
-            "the folder of the source's own versions, or restore the file from git."
+            "the folder of the source's own versions, or restore the file from git or a backup."
         )
     return decision
 
@@ -469,6 +469,30 @@ def load_receipt(path: Path) -> Receipt:
 def load_cell_file(path: Path) -> CellFile:
     """Return cells/<cell>.json."""
     return _checked_file(CellFile, path)
+
+
+def is_made(version: Version, cell: str, name: str) -> bool:
+    """Return whether the record holds, under that name, a run of the cell for the present corpus and queries.
+
+    IntegrityError if one of its files is gone or was edited.
+    """
+    path = version.cell_path(name)
+    if not path.exists():
+        return False
+    facts = load_cell_file(path)
+    inputs = {version.corpus_path: facts.corpus_sha256, version.queries_path: facts.queries_sha256}
+    if any(not given.exists() or file_sha256(given) != then for given, then in inputs.items()):
+        return False
+    if name == NOISE_FLOOR_CELL and facts.cell != cell:
+        return False  # made for another baseline, before the plan was frozen
+    runs = {version.run_path(name): facts.run_sha256, version.chunk_run_path(name): facts.chunk_run_sha256}
+    for run, then in runs.items():
+        again = f"from git or a backup, or delete {path} to make the cell again."
+        if not run.exists():
+            raise IntegrityError(f"{run} is gone. Restore it {again}")
+        if facts.cell != cell or file_sha256(run) != then:
+            raise IntegrityError(f"{run} is not the run of {cell} that {path} should name. Restore both {again}")
+    return True
 
 
 def _checked_file(model: type[Model], path: Path) -> Model:

@@ -1,6 +1,6 @@
 """What is left of an evening costs: embedding and judging, counted from the actual corpus, under one ceiling."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from runner.embed.cost.ledger import SPEND, Ledger
 from runner.embed.cost.prices import RemoteOptions
 from runner.eval_set.asked import asked
 from runner.eval_set.shapes.plan import Plan
-from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_corpus, load_queries
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, is_made, load_corpus, load_queries
 
 if TYPE_CHECKING:
     from runner.judge.models.api import JudgeOptions
@@ -80,7 +80,8 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     planned: dict[str, TokenCount] = {}
     pace, is_counted = None, bool(plan and documents)
     if plan is not None and documents:
-        corpus, done = _texts(version, documents), current(version, (*plan.cells, NOISE_FLOOR_CELL))
+        corpus, (done, is_twice) = _texts(version, documents), current(version, plan)
+        done += [NOISE_FLOOR_CELL] * is_twice
         # The baseline is embedded twice, for the noise floor; a collection has none.
         baseline = "" if version.source.policy == "external" else plan.baseline
         planned = planned_tokens(plan.cells, baseline, corpus, done, own)
@@ -110,9 +111,13 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     return Costs([*lines, *judging.lines], replace(total, judging=judging.usd, held=judging.held), planned, unknown)
 
 
-def current(version: Version, cells: Iterable[str]) -> list[str]:
-    """Return those of the cells that are run already; NOISE_FLOOR_CELL is the baseline's second run."""
-    return [cell for cell in cells if version.cell_path(cell).exists() and version.run_path(cell).exists()]
+def current(version: Version, plan: Plan) -> tuple[list[str], bool]:
+    """Return the cells that are run already, and whether the baseline is a second time.
+
+    IntegrityError if a file of a run is gone or was edited.
+    """
+    made = [cell for cell in plan.cells if is_made(version, cell, cell)]
+    return made, is_made(version, plan.baseline, NOISE_FLOOR_CELL)
 
 
 def _texts(version: Version, documents: Sequence[int]) -> Corpus:

@@ -313,13 +313,14 @@ class Evening(Session):
         if missing := self.runs.missing(self.wanted(noise_floor=True)):
             raise IntegrityError(
                 f"The decision of {version.name} is not locked yet, and runs of it are gone: "
-                f"{', '.join(each.name for each in missing)}. Restore them from git."
+                f"{', '.join(each.name for each in missing)}. Restore them from git or a backup."
             )
         made = files_of(version, results_of(version, self.plan, frozen))
         if wrong := [name for name in differing(version, made) if name != PAGE]:
             raise IntegrityError(
                 f"{record / 'decision.json'} is not locked yet, and {record / wrong[0]} is not what the files beside "
-                f"it make. Restore them from git, or delete decision.json and run {self.again} to decide again."
+                f"it make. Restore them from git or a backup, or delete decision.json and run {self.again} to decide "
+                "again."
             )
         return made
 

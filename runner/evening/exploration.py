@@ -15,10 +15,9 @@ from runner.embed.chunk_corpus import chunkers_sha256
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import check_cell
 from runner.eval_set.preregistration import verified_preregistration
-from runner.eval_set.version import Version, alone, load_cell_file
+from runner.eval_set.version import Version, alone, is_made, load_cell_file
 from runner.evening.session import Session
 from runner.gate.gate import Gate
-from runner.retrieve.make_runs import CellRuns
 from runner.score.comparison import load_comparison
 
 
@@ -68,10 +67,10 @@ class Exploration(Session):
 
         A cell that was asked for and whose chunker changed since is not taken: whoever works on it sees its scores.
         """
-        before, recorded = self.version, CellRuns(self.version, lambda: self.documents, self.backend)
+        before = self.version
         self.version = replace(before, apart=folder)
         for wanted in self.wanted(noise_floor=False):
-            if not recorded.is_current(wanted):
+            if not is_made(before, str(wanted.cell), wanted.name):
                 continue
             facts = load_cell_file(before.cell_path(wanted.name))
             if wanted.name != self.plan.baseline and facts.chunkers_sha256 != chunkers_sha256(wanted.cell.chunker):

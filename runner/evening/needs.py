@@ -30,7 +30,7 @@ from runner.eval_set.labels import closed
 from runner.eval_set.shapes.labels import JudgeSpec
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.version import Version, load_corpus
-from runner.evening.costs import Asked, Costs, costs
+from runner.evening.costs import Asked, Costs, costs, current
 from runner.judge.models.run_judges import ask_once, asked_judges, check_judges, named_judges
 from samplers.corpus.readiness import lines
 
@@ -83,7 +83,12 @@ class Needs:
         return sorted({cell.encoder for cell in parsed if not isinstance(cell, WITHOUT_VECTORS)})
 
     def checks(self, *, documents: bool = False) -> Iterator[Check]:
-        """Yield the checks of machines and services, and of the version's documents before them if asked."""
+        """Yield the plan's check and, if it can be run, those of machines and services, documents first if asked."""
+        yield Check("plan", "Do that, then look again: nothing else was looked at.", self._planned)
+        try:
+            self._planned()
+        except EvalError:
+            return
         if documents:
             yield Check(
                 "documents", f"Give them: {DRIVER} doctor {self.version.flags} --corpus-path PATH", self._documents
@@ -128,6 +133,10 @@ class Needs:
                 "Name another model in the plan, or mend what the message says.",
                 partial(self._graded, judge),
             )
+
+    def _planned(self) -> str:
+        made, _ = current(self.version, self.plan)
+        return f"{len(self.plan.cells)} cells, {len(made)} of them run already"
 
     def _documents(self) -> str:
         version, others = self.version, ""

@@ -239,7 +239,8 @@ def _report(before: Version, target: Version, *, bumped: bool) -> list[str]:
             f"The documents' archive is not here ({archive_path(before)}): give the folder that they were drawn from "
             "with --corpus-path."
         )
-    return [*lines, f"Next: {DRIVER} run {target.viewed}"]
+    first = "" if target.queries_path.exists() else "write queries, from the documents that this lays out: "
+    return [*lines, f"Next: {first}{DRIVER} run {target.viewed}"]
 
 
 def abandon(version: Version, *, reason: str, by: str, today: str) -> str:

@@ -43,7 +43,8 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         if lock is None and (view.record / "decision.json").exists():
             raise IntegrityError(
                 f"{view.record} has a decision.json and no lock.json, so nothing says that they are what was decided. "
-                f"Restore the lock from git, or run {DRIVER} run {version.flags} to have both checked and locked."
+                f"Restore the lock from git or a backup, or run {DRIVER} run {version.flags} to have both checked "
+                "and locked."
             )
         if lock is not None:
             lines.append(f"{version.name} {name}: {len(lock.files)} files as locked, root {lock.root_sha256}")
@@ -62,7 +63,8 @@ def verify_record(version: Version, *, deep: bool = False) -> list[str]:
         verified_preregistration(version)
         lines.append(f"{version.name}: plans, queries and judge's instructions as they were frozen")
     if deep:
-        lines += [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
+        anew = [f"{view.name}: {remake(view)}" for view, lock in zip(views, locks, strict=True) if lock]
+        lines += anew or [f"{version.name}: nothing was made anew, since nothing of it is locked"]
     return lines
 
 
@@ -101,7 +103,7 @@ def remake(version: Version) -> str:
         return "decided by policy, which rests on nothing that could be made anew"
     needed = (version.results_path, version.lists_path, version.record / "receipt.json", version.labels_path)
     if gone := [path for path in needed if not path.is_file()]:
-        raise IntegrityError(f"{gone[0]} is not there, so nothing can be made anew. Restore it from git.")
+        raise IntegrityError(f"{gone[0]} is not there, so nothing can be made anew. Restore it from git or a backup.")
     recorded = read_json(version.results_path)
     try:
         with _as_scored(version, recorded["labels"]["lines"]) as scored:

@@ -39,7 +39,7 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
-from runner.judge.prep_labels import judging_step, waiting_files
+from runner.judge.prep_labels import judging_step, left_to_judge, waiting_files
 from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
 from runner.queries.additions import with_ids
 from runner.queries.kinds import WANTED_HAND
@@ -86,6 +86,9 @@ def stop_at(
 def next_step(version: Version, title: str = "your turn (this is not an error)") -> InputNeeded:
     """Return where the version stands and what to do now, as every stop says it; nothing is written."""
     verify_version(version)
+    is_locked = (version.record / LOCK_NAME).exists()  # then its lock holds what was frozen
+    if version.preregistration_path.exists() and not is_locked:
+        verified_preregistration(version)
     steps = status(version)
     if steps[-1].state == "done":
         decision = load_decision(version)
@@ -94,8 +97,6 @@ def next_step(version: Version, title: str = "your turn (this is not an error)")
             again.insert(0, f"Read the page: {DRIVER} view {version.viewed}")
         done = [step.say for step in steps]
         return InputNeeded(decision_sentence(decision), again, head=f"{version.name}: decided", done=done)
-    if version.preregistration_path.exists():
-        verified_preregistration(version)
     return stop_at(version, title=title)
 
 
@@ -141,8 +142,8 @@ def _done(version: Version) -> Iterator[Step]:
     plan = _plan(version)
     if plan is None:
         return
-    if made := len(current(version, plan.cells)):
-        yield Step("cells", "done", f"{made} of {len(plan.cells)} cells embedded and searched")
+    if made := current(version, plan)[0]:
+        yield Step("cells", "done", f"{len(made)} of {len(plan.cells)} cells embedded and searched")
     if labels := version_labels(version):
         judged = judges_of(labels)
         twice = sum(len(judges) > 1 for judges in judged.values())
@@ -176,7 +177,7 @@ def _open(version: Version, run: str) -> Step:
     if plan is None:
         return Step("cells", "open", "cells to embed and search", (run,))
     # Cells need the text of the documents, which is not in git.
-    if absent := len(plan.cells) - len(current(version, plan.cells)):
+    if absent := len(plan.cells) - len(current(version, plan)[0]):
         cells = f"{absent} of {len(plan.cells)} cells to embed and search"
         if version.embedded_corpus or archive_path(version).exists():
             return Step("cells", "open", cells, (run,))
@@ -189,7 +190,7 @@ def _open(version: Version, run: str) -> Step:
     pooled, labels = pooled_pairs(version, plan) or [], version_labels(version)
     if missing := unjudged(pooled, labels):
         if not (batches := waiting_files(version, missing)):
-            waiting = f"{len(missing):,} of {len(pooled):,} pairs to judge; their files are to be written"
+            waiting = f"{left_to_judge(version, len(pooled), missing)}; their files are to be written"
             return Step("labels", "open", waiting, (run,))
         return judging_step(version, len(pooled), missing, batches, run)
     if doubles := unread_doubles(version, labels):

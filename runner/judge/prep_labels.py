@@ -146,13 +146,23 @@ def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME"
     return f"{command} --person FILE ...      --model=ID if a model judged"
 
 
+def left_to_judge(version: Version, pooled: int, missing: Sequence[Pair]) -> str:
+    """Return how many pairs nobody has read, and how many that were read are in doubt."""
+    read = first_readings(version_labels(version))
+    n_doubts = sum(pair in read for pair in missing)
+    said = []
+    if n_new := len(missing) - n_doubts:
+        said.append(f"{n_new:,} of {pooled:,} pairs to judge")
+    if n_doubts:
+        said.append(f"{n_doubts:,} of the judged pairs left in doubt, for a fuller reading")
+    return "; ".join(said)
+
+
 def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str) -> Step:
     """Return what a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
-    wanted, in_doubt = set(missing), first_readings(version_labels(version))
+    wanted, read = set(missing), first_readings(version_labels(version))
     rows = [row for path in batches for row in read_batch(path) if row.pair in wanted]
-    row = next(row for row in rows if row.is_fuller == (row.pair in in_doubt))
-    n_doubts = sum(pair in in_doubt for pair in missing)
-    again_of = f", {n_doubts:,} of them in doubt and shown more fully" if n_doubts else ""
+    row = next(row for row in rows if row.is_fuller == (row.pair in read))
     kinds = [kind for kind in KINDS if any(path.name.startswith(kind) for path in batches)]
     named = " ".join(str(version.judging / f"{kind}-*.jsonl") for kind in kinds)
     example = json_line(
@@ -168,8 +178,7 @@ def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches
     return Step(
         "labels",
         "open",
-        f"{len(missing):,} of {pooled:,} pairs to judge{again_of}, in {len(batches)} "
-        f"file{'s' if len(batches) > 1 else ''}",
+        f"{left_to_judge(version, pooled, missing)}, in {len(batches)} file{'s' if len(batches) > 1 else ''}",
         (
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"

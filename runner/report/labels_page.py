@@ -92,7 +92,7 @@ def write_labels_page(version: Version, batches: Sequence[Path], output: Path | 
     try:
         prompt = version.judge_path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{version.judge_path} cannot be read ({error}). Restore it from git.") from error
+        raise InputError(f"{version.judge_path} cannot be read ({error}). Restore it from git or a backup.") from error
     # From the archive alone, which is where documents may be read: never from a folder that somebody drew from.
     archived = archived_documents(version) if any(row.left_out for row in rows) else ()
     documents = None if archived is None else {document.doc_id: document.text for document in archived}

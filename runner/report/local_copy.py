@@ -50,7 +50,7 @@ def _documents(version: Version, results: Results) -> Mapping[str, Document]:
     if file_sha256(version.corpus_path) != results.digests["corpus.jsonl"]:
         raise IntegrityError(
             f"{version.corpus_path} is not the manifest that {version.record / 'results.json'} was made over. Restore "
-            "both from git."
+            "both from git or a backup."
         )
     documents = archived_documents(version)
     if documents is None:

@@ -64,8 +64,10 @@ def ranking_table(results: Results, width: int = WIDTH) -> str:
         note += "; an exploration gives no p" if results.kind == "exploration" else ""
     if any(test.bar is not None for test in tests):
         note += "; p up to its bar shows a gain"
+    late = [row.cell for row in results.cells if row.role == "exploratory" and results.kind != "exploration"]
+    added = [f"not preregistered, so shown and never recommended: {'; '.join(late)}"] if late else []
     same = [f"{row.cell}: same lists as {row.same_as}" for row in results.cells if row.same_as]
-    return "\n".join([*lines, *(line for said in (note, *same) for line in wrapped(said, width))])
+    return "\n".join([*lines, *(line for said in (note, *added, *same) for line in wrapped(said, width))])
 
 
 def _incumbent_table(results: Results, width: int) -> list[str]:

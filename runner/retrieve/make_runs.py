@@ -11,7 +11,6 @@ import numpy as np
 
 from chunkers import registry
 from runner.base.canonical import JSON, file_sha256, json_bytes, sha256, write_atomic
-from runner.base.errors import IntegrityError
 from runner.base.progress import bars, say
 from runner.base.records import (
     WITHOUT_VECTORS,
@@ -36,7 +35,7 @@ from runner.eval_set.asked import asked
 from runner.eval_set.collection import own_documents
 from runner.eval_set.runs import arms_bytes, reading_bytes, run_bytes
 from runner.eval_set.shapes.cell import BackendRecord, CellFile, Truncation
-from runner.eval_set.version import NOISE_FLOOR_CELL, Version, load_cell_file, load_queries
+from runner.eval_set.version import NOISE_FLOOR_CELL, Version, is_made, load_queries
 from runner.retrieve.bm25 import bm25_description, bm25_run
 from runner.retrieve.make_vectors import CellVectors, Embedding
 from runner.retrieve.ranking import Retrieval, quantised, retrieval, without_own
@@ -128,7 +127,7 @@ class CellRuns:
 
     def missing(self, wanted: Iterable[Wanted]) -> list[Wanted]:
         """Return the runs that the record does not hold for the present inputs."""
-        return [each for each in wanted if not self.is_current(each)]
+        return [each for each in wanted if not is_made(self.version, str(each.cell), each.name)]
 
     def announced(self, wanted: Sequence[Wanted]) -> list[Wanted]:
         """Return the missing runs, once it is said how many there are, how many are kept, and which place each has."""
@@ -184,28 +183,6 @@ class CellRuns:
         self.chunk(missing)
         self.embed(missing)
         self.retrieve(missing)
-
-    def is_current(self, wanted: Wanted) -> bool:
-        """Return whether the record holds the run for the present inputs; an IntegrityError if the run was edited."""
-        cell, path = str(wanted.cell), self.version.cell_path(wanted.name)
-        if not path.exists():
-            return False
-        facts = load_cell_file(path)
-        if (facts.corpus_sha256, facts.queries_sha256) != (self.corpus_sha256, self.queries_sha256):
-            return False
-        if wanted.noise_floor and facts.cell != cell:
-            return False  # made for another baseline, before the plan was frozen
-        runs = {
-            self.version.run_path(wanted.name): facts.run_sha256,
-            self.version.chunk_run_path(wanted.name): facts.chunk_run_sha256,
-        }
-        for run, digest_then in runs.items():
-            if facts.cell != cell or not run.exists() or file_sha256(run) != digest_then:
-                raise IntegrityError(
-                    f"{run} is not the run of {cell} that {path} should name. Restore both from git, or delete {path} "
-                    "to make the cell again."
-                )
-        return True
 
     def unmade(self, wanted: Iterable[Wanted]) -> list[Wanted]:
         """Return those that the store does not hold."""

@@ -332,7 +332,7 @@ class Comparison:
         if len(counts) != len(self.document_lengths):
             raise IntegrityError(
                 f"The file of {cell} counts the chunks of {len(counts)} documents, and corpus.jsonl has "
-                f"{len(self.document_lengths)}. Restore both from git, or run the cell again."
+                f"{len(self.document_lengths)}. Restore both from git or a backup, or run the cell again."
             )
         return dict(zip(self.document_lengths, counts, strict=True))
 

@@ -167,7 +167,9 @@ def _recorded(version: Version) -> Recorded:
     }
     for path, then in named.items():
         if file_sha256(path) != then:
-            raise IntegrityError(f"{path} is not what {version.results_path} was scored from. Restore both from git.")
+            raise IntegrityError(
+                f"{path} is not what {version.results_path} was scored from. Restore both from git or a backup."
+            )
     return known
 
 

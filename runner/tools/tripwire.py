@@ -89,7 +89,9 @@ def load_snapshot(path: str | Path) -> Report:
     # Scored once more from its own result ids, it must come out the same.
     rankings = {row.name: row.result_ids for row in report.queries}
     if _content(report) != _content(rankings_report(rankings, report.queries, k=report.k, limit=report.limit)):
-        raise InputError(f"{where} was edited: its figures do not follow from its result ids. Restore it from git.")
+        raise InputError(
+            f"{where} was edited: its figures do not follow from its result ids. Restore it from git or a backup."
+        )
     return report
 
 

@@ -81,7 +81,7 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_speed(capsys, monkeypatch
 
 
 def test_work_that_takes_long_says_how_far_it_is_even_within_one_item(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_OF_SILENCE", 0.05)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.05)
     given = []
     for item in watched("abcd", 4, "reading", "files"):
         given.append(item)
@@ -92,7 +92,7 @@ def test_work_that_takes_long_says_how_far_it_is_even_within_one_item(capsys, mo
     assert sum(bool(re.fullmatch(r"reading 2/4, [\d.]+ files/s, 0:0\d left", line)) for line in said) > 2
 
 
-def test_work_that_takes_two_seconds_at_most_says_nothing_and_leaves_no_thread(capsys):
+def test_work_that_is_soon_done_says_nothing_and_leaves_no_thread(capsys):
     before = threading.active_count()
     assert list(watched(range(1_000), 1_000, "reading", "files")) == list(range(1_000))
     assert (threading.active_count(), capsys.readouterr().err) == (before, "")

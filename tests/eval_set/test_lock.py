@@ -241,7 +241,7 @@ def test_what_restores_a_rehearsal_is_the_versions_folder_whose_files_its_lock_h
     _rehearse(record)
     (record / LOCK_NAME).unlink()
     (record / "queries.yaml").write_bytes(b"other: queries\n")
-    with pytest.raises(IntegrityError, match=rf"git checkout -- {re.escape(str(record))}\)"):
+    with pytest.raises(IntegrityError, match=rf"git checkout -- {re.escape(str(record))},"):
         verify_lock(record / "rehearsal")
 
 
@@ -252,6 +252,8 @@ def test_a_version_that_is_frozen_and_not_locked_is_held_to_what_was_frozen(tmp_
     assert capsys.readouterr().out.splitlines()[-1] == (
         "demo v1: plans, queries and judge's instructions as they were frozen"
     )
+    assert command("verify", "--deep") == 0
+    assert "nothing was made anew" in capsys.readouterr().out
     version.judge_path.write_text("other words")
     assert command("verify") == 4
     assert "judge-v1.md changed" in capsys.readouterr().err

@@ -79,7 +79,7 @@ def test_every_state_stops_with_what_is_missing_and_the_command_that_brings_it(t
 
     judged(bills)
     assert called(["view", "demo", where]) == 0
-    assert "grades came in" in capsys.readouterr().err
+    assert "grades" in capsys.readouterr().err
     labels = bills.labels_path.read_bytes()
     bills.labels_path.unlink()
     with pytest.raises(InputNeeded, match="no results page yet"):  # nothing of the provisional one is judged any more

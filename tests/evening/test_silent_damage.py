@@ -1,7 +1,9 @@
 """Damage that is planted here is stopped, or said, before it counts for a decision."""
 
 import json
+import os
 import shlex
+import shutil
 from argparse import Namespace
 from dataclasses import replace
 
@@ -241,10 +243,44 @@ def test_a_rehearsal_says_beforehand_that_it_freezes_the_production_plan_too(ver
     assert (FREEZES.format("demo v1") in " ".join(out.split())) is freezes
 
 
-def test_next_names_a_frozen_plan_that_was_changed(waiting, command):
+@pytest.mark.parametrize(("frozen", "changed"), [("tau: 0.05", "tau: 0.04"), ("pool_depth: 30", "pool_depth: 5")])
+def test_next_names_a_frozen_plan_that_was_changed(waiting, command, frozen, changed):
     path = waiting.plan_path(rehearsal=False)
-    path.write_text(path.read_text().replace("tau: 0.05", "tau: 0.04"))
+    assert frozen in path.read_text()
+    path.write_text(path.read_text().replace(frozen, changed))
     assert command("next")[0] == 4
+
+
+@pytest.mark.parametrize("name", ["bm25 x whole_doc", "aa"])
+def test_next_and_doctor_say_of_a_run_that_is_gone_what_run_says(waiting, command, name):
+    waiting.run_path(name).unlink()
+    asked, ran = command("next"), command("run")
+    assert asked == ran
+    assert ran[0] == 4
+    code, out, _ = command("doctor", "--json")
+    (check,) = json.loads(out)["checks"]
+    assert (code, check["name"], check["state"]) == (1, "plan", "blocked")
+
+
+def test_the_newest_page_is_opened_and_one_that_was_outrun_says_so(decided, command):
+    record, provisional = decided.record / "results.html", decided.work / "provisional" / "results.html"
+    provisional.parent.mkdir()
+    for path in (decided.results_path, record):
+        shutil.copy2(path, provisional.parent)
+    os.utime(provisional, (record.stat().st_mtime + 60,) * 2)
+    assert command("view")[:2] == (0, f"{record.as_uri()}\n")
+    for name in ("lock.json", "decision.json"):
+        (decided.record / name).unlink()
+    assert command("view") == (0, f"{provisional.as_uri()}\n", "")
+    os.utime(provisional, (record.stat().st_mtime - 60,) * 2)
+    assert command("view") == (0, f"{record.as_uri()}\n", "")
+    plan = decided.plan_path(rehearsal=False)
+    whole = plan.read_text()
+    plan.write_text(whole.replace("cells:\n", 'cells:\n  - "bm25-plain x whole_doc"\n'))
+    assert command("view")[2]
+    plan.write_text(whole)
+    decided.results_path.unlink()
+    assert command("view")[2]
 
 
 def test_the_number_of_documents_is_said_before_they_are_drawn(tmp_path, command):

@@ -6,7 +6,7 @@ from runner.base.errors import InputError
 from runner.eval_set.batches import FULLER, all_rows, batch_files, read_batch
 from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.labels import load_labels, scored
-from runner.judge.prep_labels import export_missing, judging_step, waiting_files
+from runner.judge.prep_labels import export_missing, judging_step, left_to_judge, waiting_files
 from runner.judge.second_reading import export_doubles
 from runner.retrieve.pool import unjudged
 from tests.support.small_judging import answer, everything, export, give, show_part, show_whole
@@ -49,7 +49,9 @@ def test_a_pair_in_doubt_waits_in_a_batch_of_its_own_that_shows_more(doubted):
 def test_the_stop_of_a_person_names_the_fuller_batch_and_how_many_pairs_are_in_doubt(doubted):
     version, path = doubted
     step = judging_step(version, 2, [FIRST], [path], "run")
-    assert "1 of them in doubt" in step.say
+    assert "1 of the judged pairs left in doubt" in step.say
+    assert "to judge" not in step.say
+    assert "2 of 3 pairs to judge; 1 of" in left_to_judge(version, 3, [FIRST, ("q01", "x"), ("q02", "x")])
     assert "fuller-*.jsonl" in step.ways[0]
     assert "batch-*.jsonl" not in step.ways[0]
     assert '"batch": "fuller-0001"' in step.ways[1]

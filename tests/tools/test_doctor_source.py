@@ -132,6 +132,13 @@ def test_judges_that_answer_by_file_are_asked_by_nobody_and_cost_nothing(version
     assert looked(found, "total").say.startswith("nothing is paid for")
 
 
+def test_a_plan_that_cannot_be_run_is_red_and_nothing_else_is_looked_at(version):
+    path = version.plan_path(rehearsal=False)
+    path.write_text(path.read_text().replace("pool_depth: 30", "pool_depth: 5"))
+    found = looked(checks_of(version))
+    assert {name: outcome.state for name, outcome in found.items()} == {"plan": "blocked"}
+
+
 def test_documents_that_are_not_here_are_red(version):
     archive_path(version).unlink()
     assert "does not hold the documents of" in red(checks_of(version), "documents")
@@ -361,7 +368,7 @@ def test_the_command_is_green_tries_everything_with_yes_and_counts_it_for_the_ve
     assert {each.kind for each in entries} == {"app", "embed", "judge"}
     assert cli.main([*command[:-1], "--max-usd=0.5", "--yes"]) == 1
     said = capsys.readouterr().out
-    assert "1 of 8 checks failed: total" in said
+    assert "1 of 9 checks failed: total" in said
     assert len(judge.asked) == 2, "nothing is tried where something is red"
 
 

@@ -104,7 +104,7 @@ def test_two_cells_are_compared_by_query_and_a_retriever_by_its_own_name(found):
     means = {row.cell: row.scores["ndcg@10"].mean for row in found.results.cells}
     assert one.paired.difference == pytest.approx(means["trec:my-words"] - means[CELLS[0]])
     assert (one.paired.difference, one.paired.p) == (-other.paired.difference, other.paired.p)
-    with pytest.raises(InputError, match="say which"):
+    with pytest.raises(InputError, match="none of its cells"):
         found.compare("unheard of", CELLS[0])
 
 

@@ -80,9 +80,9 @@ def instructions(path: Path) -> str:
     try:
         return f"{path.read_bytes().decode().rstrip()}\n{FORM}"
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 ({error}). Restore it from git.") from error
+        raise InputError(f"{path} is not UTF-8 ({error}). Restore it from git or a backup.") from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}). Restore it from git.") from error
+        raise InputError(f"{path} cannot be read ({error.strerror}). Restore it from git or a backup.") from error
 
 
 def asks_of(rows: Sequence[BatchRow], system: str, model: str) -> list[Ask]:

@@ -144,7 +144,7 @@ def make_server(root: Path) -> MCPServer[Any]:
 class _Told(Tool):
     """A tool that says in one sentence which arguments are wrong; the SDK's words for it are pydantic's."""
 
-    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:  # noqa: ANN401  # the SDK's own
         """Run the tool with arguments."""
         try:
             return await super().run(arguments, context, convert_result)
