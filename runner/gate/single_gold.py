@@ -412,9 +412,6 @@ def _checked_rels(rel_list: Sequence[Any], metric: str | Metric, warnings: list[
                 f"rel_list[{position}] is {_short(rel)}; {metric} takes one finite number a query; judgments of "
                 "several documents are for the graded gate"
             )
-    # By recall and MRR a gold counts whatever its grade.
-    if metric.startswith("ndcg") and not any(rel > 0 for rel in rels):
-        raise ValueError("no query has a relevant document: no entry of rel_list is above 0")
     return rels
 
 

@@ -123,6 +123,9 @@ def grade_bench(
     bench: Bench, metric: str, pool: Sequence[str], *, n_trials: int = TRIALS, tau: float = TAU, seed: int = SEED
 ) -> dict[str, Any]:
     """Return four_null_gate's result on a bench; ValueError if the bench cannot be tested."""
+    # By recall and MRR a gold counts whatever its grade.
+    if metric.startswith("ndcg") and not any(rel > 0 for rel in bench.rel):
+        raise ValueError("no query has a relevant document: no `rel` is above 0")
     settings: dict[str, Any] = {"n_trials": n_trials, "tau": tau, "alpha": ALPHA, "seed": seed}
     return four_null_gate(
         bench.retrieved, bench.gold, bench.rel, metric, item_pool=pool, strata=bench.strata, **settings
