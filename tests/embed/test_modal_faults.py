@@ -205,7 +205,7 @@ def test_after_the_driver_is_killed_only_what_was_missing_is_sent(bench, how):
         _, said = driver.communicate(timeout=120)
     if how != signal.SIGKILL:
         assert len(made.server.apps_stopped) == 1
-        assert said.rstrip().endswith("KeyboardInterrupt")
+        assert "KeyboardInterrupt" in said.splitlines()
         assert "Task was destroyed" not in said
     made.server.stop_apps()
     let_go.set()
