@@ -97,7 +97,7 @@ def _ends(rank: int, span: Span | None) -> str:
 def _span_of(rank: int, start: str, end: str) -> Span | None:
     if rank > EVIDENCE_DEPTH and start == end == "-":
         return None
-    if rank > EVIDENCE_DEPTH or not (start.isdecimal() and end.isdecimal()):
+    if rank > EVIDENCE_DEPTH or not all(place.isascii() and place.isdecimal() for place in (start, end)):
         raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers to rank {EVIDENCE_DEPTH}, then '-'")
     return Span(int(start), int(end))
 

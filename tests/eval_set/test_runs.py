@@ -143,6 +143,7 @@ DAMAGED_RUN = [
     ("q1\ta\t0.5\t0\t7\n", 2, "score '0.5'"),
     ("q1\ta\t0.50000\t-1\t7\n", 2, "span '-1'"),
     ("q1\ta\t0.50000\t-\t-\n", 2, "span '-'"),
+    ("q1\ta\t0.50000\t٣\t7\n", 2, "span '٣'"),
     ("".join(f"q1\td{99 - n}\t0.50000\t0\t7\n" for n in range(1, 12)), 12, "span '0'"),
     ("q1\ta\t0.50000\t7\t7\n", 2, "span 7-7 is empty"),
     ("q1\ta b\t0.50000\t0\t7\n", 2, "document id 'a b'"),
