@@ -12,7 +12,8 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -383,10 +384,26 @@ class Client:
             trust_env=not is_direct,
             verify=trusted(from_env=not is_direct),
         )
+        self._lock = threading.Lock()
+        self._holders = 1
+        """Requests under way, and whoever closes the client."""
 
     def close(self) -> None:
-        """Let go of the connections."""
-        self._http.close()
+        """Let go of the connections, as soon as the last request under way has ended."""
+        # A thread that nobody waits for any more may open a connection yet, which a closed pool would not close.
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._http.close()
+
+    @contextmanager
+    def _held(self) -> Iterator["httpx.Client"]:
+        with self._lock:
+            self._holders += 1
+        try:
+            yield self._http
+        finally:
+            self.close()
 
     def post(self, url: str, body: bytes, longest: int, stopped: threading.Event) -> Response:
         """Return the answer with status 200, of at most `longest` bytes.
@@ -413,16 +430,17 @@ class Client:
         soon = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), CHECKED)}
         method = "POST" if body else "GET"
         try:
-            response = exchange(
-                self._http,
-                method,
-                url,
-                longest=_LONGEST_CHECK,
-                shown=self.secret.shown,
-                seconds=CHECKED,
-                content=body,
-                extensions=soon,
-            )
+            with self._held() as http:
+                response = exchange(
+                    http,
+                    method,
+                    url,
+                    longest=_LONGEST_CHECK,
+                    shown=self.secret.shown,
+                    seconds=CHECKED,
+                    content=body,
+                    extensions=soon,
+                )
         except Unusable as error:
             return str(error)
         if response.status == HTTPStatus.OK:
@@ -435,9 +453,10 @@ class Client:
 
     def once(self, method: str, url: str, body: bytes, longest: int) -> Response:
         """Return the answer with status 200 to one try; raise as `post` does, Busy for what may be tried again."""
-        response = exchange(
-            self._http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
-        )
+        with self._held() as http:
+            response = exchange(
+                http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
+            )
         if response.status != HTTPStatus.OK:
             raise self._failure(url, response)
         return response

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import logging
+import socket
 import threading
 import traceback
 from contextlib import nullcontext, suppress
@@ -251,3 +252,25 @@ def test_a_key_in_the_path_of_an_address_is_not_shown(server, monkeypatch, statu
     finally:
         client.close()
     assert KEY not in str(caught.value)
+
+
+def test_a_connection_that_is_made_while_the_client_is_closed_is_closed_too(server, monkeypatch):
+    """A thread that nobody waits for any more may be anywhere in its request when the session ends."""
+    connecting, go_on, made = threading.Event(), threading.Event(), []
+    connect = socket.create_connection
+
+    def slowly(*arguments, **options):
+        connecting.set()
+        assert go_on.wait(20)
+        made.append(connect(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(socket, "create_connection", slowly)
+    client = Client(5.0, Patience(), ENCODER, plain_address(server.url, "--encoder-url", KEY_VARIABLE))
+    asked = threading.Thread(target=client.get, args=(f"{server.url}/info", 1000, threading.Event()))
+    asked.start()
+    assert connecting.wait(20)
+    client.close()
+    go_on.set()
+    asked.join(20)
+    assert [connection.fileno() for connection in made] == [-1]
