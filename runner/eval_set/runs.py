@@ -40,8 +40,8 @@ _LISTS_ROOM, _LISTS_ROOM_A_BYTE = 1 << 24, 100
 """Bytes that lists may always unpack to, and those a packed byte; the lists of a source have about ten a byte."""
 
 _WAY_OUT = "Restore the file, or remove it and run again."
-_VALUE = re.compile(r"0\.\d{9}|1\.0{9}")
-_SCORE = re.compile(r"-?\d+\.\d{5}(?:\d{4})?")
+_VALUE = re.compile(r"0\.[0-9]{9}|1\.0{9}")
+_SCORE = re.compile(r"-?[0-9]{1,15}\.[0-9]{5}(?:[0-9]{4})?")
 _Entry = TypeVar("_Entry")
 
 
@@ -116,6 +116,8 @@ def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
         if words is None and meaning is None:
             raise ValueError(f"query {query_id} has {doc_id} in neither arm")
         rank = len(lists[query_id]) + 1
+        if rank > 2 * RUN_DEPTH:
+            raise ValueError(f"query {query_id} has more than the {RUN_DEPTH} documents of either arm")
         arms = Arms(doc_id, words, meaning, _span_of(rank, *columns[2:]))
         due.check(query_id, arms.hit)
         return arms

@@ -141,6 +141,8 @@ DAMAGED_RUN = [
     ("q1\ta\tnan\t0\t7\n", 2, "score 'nan'"),
     ("q1\ta\t1e-3\t0\t7\n", 2, "score '1e-3'"),
     ("q1\ta\t0.5\t0\t7\n", 2, "score '0.5'"),
+    ("q1\ta\t٣.50000\t0\t7\n", 2, "score '٣"),
+    (f"q1\ta\t{'9' * 400}.50000\t0\t7\n", 2, "score '999"),
     ("q1\ta\t0.50000\t-1\t7\n", 2, "span '-1'"),
     ("q1\ta\t0.50000\t-\t-\n", 2, "span '-'"),
     ("q1\ta\t0.50000\t٣\t7\n", 2, "span '٣'"),
@@ -166,6 +168,7 @@ DAMAGED_ARMS = [
     ("q1\ta\t-\t-\t0\t7\n", 2, "a in neither arm"),
     ("q1\ta\t0.500000000\t-\t0\n", 2, "5 columns instead of 6"),
     ("q1\ta\t0.5\t-\t0\t7\n", 2, "value '0.5'"),
+    (f"q1\ta\t0.{'٣' * 9}\t-\t0\t7\n", 2, "value '0.٣"),
     ("q1\ta\t1.000000001\t-\t0\t7\n", 2, "value '1.000000001'"),
     ("q1\ta\t-\t0.500000000\t7\t7\n", 2, "span 7-7 is empty"),
     (ARMS_FIRST + "q1\tb\t0.400000000\t-\t0\t7\n", 3, "retrieves b twice"),
@@ -207,6 +210,10 @@ def test_a_ranking_longer_than_a_run_is_refused(tmp_path):
     path.write_bytes((HEADER + "".join(rows)).encode())
     with pytest.raises(InputError, match=f":{RUN_DEPTH + 2}: "):
         read_run(path, CELL, ["q1"])
+    rows = [f"q1\td{999 - i}\t0.500000000\t-\t{ends[min(i, RUN_DEPTH)]}\n" for i in range(2 * RUN_DEPTH + 1)]
+    path.write_bytes((ARMS_HEADER + "".join(rows)).encode())
+    with pytest.raises(InputError, match=f":{2 * RUN_DEPTH + 2}: "):
+        read_arms(path, ["q1"])
 
 
 def test_a_query_without_a_line_has_no_hits_and_reads_nothing(tmp_path):
