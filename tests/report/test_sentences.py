@@ -69,6 +69,11 @@ def test_a_sentence_says_what_the_figures_are(rows, facts, sentence, words):
     assert words in sentence(results(*rows, row(BASELINE), **facts))
 
 
+def test_an_oracle_that_fails_over_any_number_of_queries_is_said():
+    made = results(row(BETTER, 0.2), row(BASELINE), controls=[control("oracle", bound=1)])
+    assert "2000" in found(made.model_copy(update={"weights": [1] * 2000}))
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence", "words"),
     [
