@@ -48,7 +48,7 @@ class Recorded:
 def recorded(version: Version) -> Recorded:
     """Return a version's results with the labels that they were scored with: later ones would move the figures."""
     results = load_results(version)
-    labels = version_labels(version)[: results.labels.lines]
+    labels = version_labels(version, results.labels.lines)
     return Recorded(version, results, load_queries(version.queries_path), qrels(labels))
 
 
@@ -77,7 +77,7 @@ def compared(old: Results, new: Results, *, measures: Sequence[str] = BESIDE) ->
             difference={name: moved(cell, name) for name in measures if common and cell in before and cell in after},
             changed=_changed(before.get(cell), after.get(cell)),
         )
-        for cell in [*after, *before]
+        for cell in dict.fromkeys([*after, *before])
     }
 
 

@@ -48,9 +48,9 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
     return tuple(label for label in labels.values() if label)
 
 
-def version_labels(version: Version) -> tuple[Label, ...]:
-    """Return the labels of a version; InputError for a query, document or prompt that it has not."""
-    labels = load_labels(version.labels_path)
+def version_labels(version: Version, n_lines: int | None = None) -> tuple[Label, ...]:
+    """Return the labels of a version, or of its first lines; InputError for a query, document or prompt it has not."""
+    labels = load_labels(version.labels_path, n_lines)
     if not labels:
         return ()
     queries = {query.id for query in load_queries(version.queries_path)}
@@ -68,7 +68,7 @@ def version_labels(version: Version) -> tuple[Label, ...]:
         if problem:
             raise InputError(
                 f"{version.labels_path}: label {number} is not one of {version.name}: {problem}. Restore the file from "
-                "git."
+                "git or a backup."
             )
     return labels
 

@@ -12,10 +12,14 @@ from runner.base.errors import BackendError, InputError, IntegrityError
 from runner.base.places import CACHE_VARIABLE
 from runner.base.records import Hit, Run, Span
 from runner.commands import main as cli
+from runner.decide.compared import compared, recorded
 from runner.decide.policy import adopt_baseline
 from runner.embed.backends import LocalBackend
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.corpus import archive_path
+from runner.eval_set.labels import append_labels
+from runner.eval_set.shapes.labels import Label
+from runner.score.comparison import summarised
 from runner.tools.replay import moved, replay
 from tests.support.fake_encoder import TOPICS, direction
 from tests.support.packed import repack, unpacked
@@ -121,6 +125,23 @@ def spoiled(read):
             return super()._row(text if is_probe else read(text))
 
     return Spoiled
+
+
+def test_a_record_has_the_grades_that_it_was_scored_with_whatever_is_mended_later(decided):
+    scored = recorded(decided).qrels
+    (decided.record / "lock.json").unlink()  # that of a rehearsal does not hold the labels
+    first = json.loads(decided.labels_path.read_text().splitlines()[0])
+    append_labels(
+        decided.labels_path, [Label(**first | {"void": True}), Label(**first | {"grade": 3 - first["grade"]})]
+    )
+    assert recorded(decided).qrels == scored
+
+
+def test_a_cell_of_two_results_is_compared_once(decided, monkeypatch):
+    results, rows = recorded(decided).results, []
+    monkeypatch.setattr("runner.decide.compared.summarised", lambda *given: rows.append(given) or summarised(*given))
+    found = compared(results, results)
+    assert len(rows) == sum(len(row.difference) for row in found.values())
 
 
 SPOILED = {
