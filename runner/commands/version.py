@@ -61,9 +61,9 @@ def _is_current(version: Version, page: Path) -> bool:
     try:
         results = read_json(page.with_name("results.json"))
         cells = read_plan(version.plan_path(rehearsal=version.rehearsal)).cells
-    except InputError:
+        scored = (results["plan"]["cells"], results["labels"]["lines"])
+    except (InputError, KeyError, TypeError):  # gone, or no results at all
         return False
-    scored = (results["plan"]["cells"], results["labels"]["lines"])
     return bool(scored == (cells, label_prefix(version.labels_path).lines))
 
 

@@ -279,6 +279,10 @@ def test_the_newest_page_is_opened_and_one_that_was_outrun_says_so(decided, comm
     plan.write_text(whole.replace("cells:\n", 'cells:\n  - "bm25-plain x whole_doc"\n'))
     assert command("view")[2]
     plan.write_text(whole)
+    for damaged in ("{}", "[]"):
+        decided.results_path.write_text(damaged)
+        code, _, err = command("view")
+        assert (code, bool(err)) == (0, True)
     decided.results_path.unlink()
     assert command("view")[2]
 
