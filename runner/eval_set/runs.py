@@ -249,13 +249,18 @@ def _packed_lines(lines: Sequence[str]) -> bytes:
 
 def is_run(path: Path) -> bool:
     """Return whether a file begins as a run of ours does, packed or not, and not as TREC's."""
-    return _is_packed(path) or next(numbered_lines(path), (0, b""))[1] in {RUN_HEADER.encode(), ARMS_HEADER.encode()}
+    first = _first_line(path) if _is_packed(path) else next(numbered_lines(path), (0, b""))[1]
+    return first in {RUN_HEADER.encode(), ARMS_HEADER.encode()}
 
 
 def has_arms(path: Path) -> bool:
     """Return whether a run's file is a sum's, with both arms; InputError if it is not whole."""
+    return _first_line(path) == ARMS_HEADER.encode()
+
+
+def _first_line(path: Path) -> bytes:
     with _opened(path) as file:
-        return file.readline(_LONGEST_LINE) == f"{ARMS_HEADER}\n".encode()
+        return file.readline(_LONGEST_LINE).removesuffix(b"\n")
 
 
 def _is_packed(path: Path) -> bool:

@@ -21,6 +21,7 @@ from runner.base.records import (
 from runner.eval_set.runs import (
     arms_bytes,
     has_arms,
+    is_run,
     read_arms,
     read_lists,
     read_reading,
@@ -228,6 +229,15 @@ def test_a_run_is_read_for_the_queries_that_it_names(tmp_path):
     path = tmp_path / "run.tsv.bz2"
     path.write_bytes(bz2.compress((HEADER + FIRST.replace("q1", "q2") + FIRST).encode()))
     assert list(read_run(path, CELL).hits) == ["q2", "q1"]
+
+
+@pytest.mark.parametrize("pack", [bytes, bz2.compress])
+def test_a_run_of_ours_is_told_from_one_of_trecs_packed_or_not(tmp_path, pack):
+    path, told = tmp_path / "run", []
+    for text in (HEADER + FIRST, ARMS_HEADER + ARMS_FIRST, "q1 Q0 b 1 0.5 tag\n"):
+        path.write_bytes(pack(text.encode()))
+        told.append(is_run(path))
+    assert told == [True, True, False]
 
 
 def test_a_packed_file_that_is_not_whole_is_refused(tmp_path):
