@@ -41,6 +41,7 @@ _LISTS_ROOM, _LISTS_ROOM_A_BYTE = 1 << 24, 100
 
 _WAY_OUT = "Restore the file, or remove it and run again."
 _VALUE = re.compile(r"0\.[0-9]{9}|1\.0{9}")
+_WHOLE = re.compile(r"[0-9]{1,15}")
 _SCORE = re.compile(r"-?[0-9]{1,15}\.[0-9]{5}(?:[0-9]{4})?")
 _Entry = TypeVar("_Entry")
 
@@ -97,7 +98,7 @@ def _ends(rank: int, span: Span | None) -> str:
 def _span_of(rank: int, start: str, end: str) -> Span | None:
     if rank > EVIDENCE_DEPTH and start == end == "-":
         return None
-    if rank > EVIDENCE_DEPTH or not all(place.isascii() and place.isdecimal() for place in (start, end)):
+    if rank > EVIDENCE_DEPTH or not all(map(_WHOLE.fullmatch, (start, end))):
         raise ValueError(f"the span {start!r} to {end!r} is not two whole numbers to rank {EVIDENCE_DEPTH}, then '-'")
     return Span(int(start), int(end))
 
@@ -194,9 +195,10 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
     read = dict.fromkeys(query_ids, 0)  # tokens so far
 
     def chunk_of(query_id: str, doc_id: str, numbers: Sequence[str]) -> ChunkHit:
-        if read[query_id] >= READ_TOKENS:
-            raise ValueError(f"query {query_id} reads on after {read[query_id]} tokens, of {READ_TOKENS} that are read")
-        if not all(number.isascii() and number.isdecimal() for number in numbers):
+        # No more chunks than tokens: those without a token would never end.
+        if max(read[query_id], len(lists[query_id])) >= READ_TOKENS:
+            raise ValueError(f"query {query_id} reads on after {READ_TOKENS} tokens or chunks, the most that are read")
+        if not all(map(_WHOLE.fullmatch, numbers)):
             raise ValueError(f"one of {numbers} is not a whole number")
         start, end, n_tokens = map(int, numbers)
         read[query_id] += n_tokens

@@ -147,6 +147,7 @@ DAMAGED_RUN = [
     ("q1\ta\t0.50000\t-1\t7\n", 2, "span '-1'"),
     ("q1\ta\t0.50000\t-\t-\n", 2, "span '-'"),
     ("q1\ta\t0.50000\t٣\t7\n", 2, "span '٣'"),
+    (f"q1\ta\t0.50000\t3\t{'9' * 400}\n", 2, "span '3'"),
     ("".join(f"q1\td{99 - n}\t0.50000\t0\t7\n" for n in range(1, 12)), 12, "span '0'"),
     ("q1\ta\t0.50000\t7\t7\n", 2, "span 7-7 is empty"),
     ("q1\ta b\t0.50000\t0\t7\n", 2, "document id 'a b'"),
@@ -156,6 +157,8 @@ DAMAGED_RUN = [
 DAMAGED_READING = [
     (READ_FIRST + "q9\ta\t0\t7\t10\n", 3, "no query 'q9'"),
     (f"q1\ta\t0\t7\t{READ_TOKENS}\nq1\ta\t7\t9\t1\n", 3, "reads on after"),
+    ("q1\ta\t0\t7\t0\n" * (READ_TOKENS + 1), READ_TOKENS + 2, "reads on after"),
+    (f"q1\ta\t0\t7\t{'9' * 400}\n", 2, "not a whole number"),
     ("q1\ta\t-1\t7\t10\n", 2, "'-1'"),
     ("q1\ta\t0\t7\t1.0\n", 2, "not a whole number"),
     ("q1\ta\t0\t7\t٣\n", 2, "not a whole number"),
