@@ -18,7 +18,8 @@ def load_labels(path: Path, n_lines: int | None = None) -> tuple[Label, ...]:
     """Return the labels in force of the file, or of its first lines, in file order; () if there is no file.
 
     Rows that were taken back, and those that take them back, are left out; one given anew stands where the first of its
-    key stood, so that a first reading stays one. A repeated key is an InputError.
+    key stood, so that a first reading stays one, unless another judge has given the pair a first one since. A repeated
+    key is an InputError.
     """
     return _in_force(path, held(path).read_bytes(), n_lines) if path.exists() else ()
 
@@ -33,6 +34,7 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
             "is there already is left out."
         )
     labels: dict[LabelKey, Label | None] = {}
+    taken_back: dict[Pair, list[LabelKey]] = {}
     for number, row in islice(read_jsonl(path, content), n_lines):
         label = checked(Label, row, f"{path}:{number}")
         if label.void:  # takes its key back, which may be given anew further down, in the same place
@@ -41,9 +43,15 @@ def _in_force(path: Path, content: bytes, n_lines: int | None) -> tuple[Label, .
                     f"{path}:{number}: it takes back a label that is not there. Restore the file from git or a backup."
                 )
             labels[label.key] = None
+            taken_back.setdefault(label.pair, []).append(label.key)
             continue
         if labels.get(label.key):
             raise InputError(f"{path}:{number}: query {label.query_id} and {label.doc_id} are labelled twice.")
+        if label.key not in labels and not label.batch.startswith("double-"):
+            # Another judge's first grade, which scores count from here on: no place is kept before it.
+            for key in taken_back.get(label.pair, ()):
+                if key[3:] == label.key[3:] and labels.get(key) is None:
+                    labels.pop(key, None)
         labels[label.key] = label
     return tuple(label for label in labels.values() if label)
 

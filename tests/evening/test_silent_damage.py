@@ -136,6 +136,19 @@ def test_a_mended_grade_of_the_first_judge_counts_though_a_second_read_the_pair_
     assert qrels(version_labels(waiting)) == before
 
 
+def test_a_withdrawn_judge_who_returns_is_second_to_the_one_who_graded_meanwhile(waiting, command):
+    path = answers(waiting)[0]
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    other = waiting.work / "other.jsonl"
+    other.write_text("".join(json.dumps(row | {"grade": 3 - row["grade"]}) + "\n" for row in rows))
+    command("labels", "import", str(path), "--judge=ann", "--person")
+    command("labels", "withdraw", "--judge=ann")
+    assert command("labels", "import", str(other), "--judge=bob", "--person")[0] == 0
+    bobs = qrels(version_labels(waiting))
+    assert command("labels", "import", str(path), "--judge=ann", "--person")[0] == 0
+    assert qrels(version_labels(waiting)) == bobs
+
+
 def test_a_row_that_takes_back_nothing_is_an_error(waiting):
     judged(waiting)
     line = json.loads(waiting.labels_path.read_text().splitlines()[0])
