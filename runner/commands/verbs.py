@@ -247,7 +247,7 @@ GROUPS["Look closer"] = (
     Verb(
         "sources",
         "how far every source has come",
-        "sources:sources",
+        "standing:sources",
         "sources",
         """[SOURCE]   this source alone
         --stale   decisions whose cell or baseline the catalog has moved on from
@@ -418,7 +418,7 @@ GROUPS["Governance"] = (
     Verb(
         "bulk-gate",
         "whether a source of N documents may be embedded",
-        "sources:bulk_gate",
+        "standing:bulk_gate",
         "bulk-gate demo 9000",
         f"{_VERSION}N   how many documents the source has",
         "exit codes: 0 open, 1 closed: above 10,000 documents a decision is needed",

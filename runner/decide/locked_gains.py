@@ -16,7 +16,7 @@ from runner.decide.roster import Versions, newest_locked
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.kinds import kind_of
-from runner.eval_set.plan import DEFAULT_PRIOR
+from runner.eval_set.plan import DEFAULT_PRIOR, default_cells, default_plan_text
 from runner.eval_set.shapes.plan import Prior
 from runner.eval_set.shapes.results import REGISTERED, Kind, Role
 from runner.eval_set.version import Version, newest_version
@@ -136,3 +136,14 @@ def prior_of_others(version: Version, baseline: str, *, rehearsal: bool, version
     given = [read_given(path) for path in newest_locked(rehearsal=rehearsal, versions=versions)]
     others = [one for one in given if one.gains.source != version.source.name and one.baseline == baseline]
     return prior_from(others) if others else DEFAULT_PRIOR
+
+
+def new_plan_text(version: Version, *, rehearsal: bool) -> str:
+    """Return plan.yaml as the version gets it, from what is locked of other sources today."""
+    source = version.source
+    return default_plan_text(
+        source,
+        rehearsal=rehearsal,
+        version=version.number,
+        prior=prior_of_others(version, default_cells(source, rehearsal=rehearsal)[0], rehearsal=rehearsal),
+    )

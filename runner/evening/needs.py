@@ -17,7 +17,7 @@ from runner.base.places import DRIVER
 from runner.base.records import WITHOUT_VECTORS, Document, PromptSide, parse_cell
 from runner.base.steps import Check, Skipped, writable_folders
 from runner.base.store import Store
-from runner.decide.new_plan import new_plan_text
+from runner.decide.locked_gains import new_plan_text
 from runner.embed.backends import Backend, LocalBackend, Work
 from runner.embed.cost.estimate import size
 from runner.embed.embed_chunks import embed

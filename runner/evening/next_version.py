@@ -13,7 +13,7 @@ from runner.base.errors import InputError, IntegrityError, PlanError
 from runner.base.places import DRIVER
 from runner.base.progress import duration, say
 from runner.base.records import parse_cell
-from runner.decide.new_plan import new_plan_text
+from runner.decide.locked_gains import new_plan_text
 from runner.decide.roster import version_in_force
 from runner.decide.tiers import MIN_CONFIRMED
 from runner.eval_set.corpus import archive_path

@@ -21,7 +21,7 @@ from runner.base.records import PERSON, WITHOUT_VECTORS, parse_cell
 from runner.base.sent_keys import is_agreed
 from runner.base.steps import Step
 from runner.decide.decide import decision_sentence, needs_choice
-from runner.decide.new_plan import new_plan_text
+from runner.decide.locked_gains import new_plan_text
 from runner.decide.policy import HARD_ABOVE
 from runner.decide.roster import version_in_force
 from runner.decide.sample_size import shown_by, to_prove

@@ -13,9 +13,9 @@ from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_HAND, expected
 from runner.queries.query_file import counted, read_queries, shown
-from runner.queries.rarity import Vocabulary
 from runner.queries.wording import (
     MOST_CHARS,
+    Vocabulary,
     alike_in_words,
     content_words,
     longest_run,

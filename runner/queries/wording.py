@@ -1,6 +1,7 @@
-"""Words of queries and documents: what they share, and which queries ask the same."""
+"""Words of queries and documents: what they share, which are rare in a sample, and which queries ask the same."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -58,6 +59,36 @@ def longest_run(query: str, text: str) -> int:
         while start + longest < len(asked) and f" {' '.join(asked[start : start + longest + 1])} " in held:
             longest += 1
     return longest
+
+
+RARE_SHARE = 0.05
+"""Of a sample's documents, the most that hold a rare word; FEWEST in a small sample.
+
+In long documents nearly every ordinary word occurs, so that only rare ones say whether a query gives its document away.
+"""
+
+FEWEST = 2
+
+
+class Vocabulary:
+    """The content words of a sample's documents, by their stems."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._held = {document.doc_id: stems(reading(document)) for document in documents}
+        self._holders = Counter(stem for held in self._held.values() for stem in held)
+        self._most = max(FEWEST, int(RARE_SHARE * len(documents)))
+
+    def shared(self, text: str, doc_id: str) -> list[str]:
+        """Return the words of a text, in its order, that are rare and that the document holds in some form."""
+        held = self._held[doc_id]
+        return [
+            word for stem, word in content_words(text).items() if stem in held and self._holders[stem] <= self._most
+        ]
+
+    def holders(self, text: str) -> int:
+        """Return how many documents hold every content word of a text; 0 for a text without any."""
+        asked = stems(text)
+        return sum(asked <= held for held in self._held.values()) if asked else 0
 
 
 SAME_WORDS = 90

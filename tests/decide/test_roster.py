@@ -10,7 +10,7 @@ from runner.base.errors import InputError, IntegrityError, NegativeVerdict
 from runner.base.places import CHECKOUT, DRIVER
 from runner.commands import main as cli
 from runner.decide import roster
-from runner.decide.new_plan import new_plan_text
+from runner.decide.locked_gains import new_plan_text
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.roster import (
     NOT_EVALUATED,

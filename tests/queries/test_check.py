@@ -5,8 +5,7 @@ from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.shapes.queries import QueryRow
 from runner.queries.checks import check, read_files
 from runner.queries.query_file import read_queries
-from runner.queries.rarity import Vocabulary
-from runner.queries.wording import alike_in_words, words
+from runner.queries.wording import Vocabulary, alike_in_words, words
 from runner.tools.queries import report_text
 from tests.support.query_fixtures import by_id, document
 from tests.support.small_set import query_rows
