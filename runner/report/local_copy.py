@@ -9,9 +9,9 @@ from runner.base.records import Document
 from runner.decide.passages import with_passages
 from runner.decide.tiers import beside_baseline
 from runner.eval_set.asked import asked
-from runner.eval_set.corpus import archive_fault, archived_documents, manifest_row
+from runner.eval_set.corpus import archive_fault, archived_documents
 from runner.eval_set.shapes.results import Results
-from runner.eval_set.version import Version, load_corpus, load_decision, load_lists, load_receipt, load_results
+from runner.eval_set.version import Version, load_decision, load_lists, load_receipt, load_results
 from runner.report.html_file import write_html
 from runner.report.results_page import page
 
@@ -58,12 +58,4 @@ def _documents(version: Version, results: Results) -> Mapping[str, Document]:
             f"The documents of {version.name} are not here: {archive_fault(version)}. Put the archive back where it "
             "was written, or leave out --passages to open the page without them."
         )
-    _, rows = load_corpus(version.corpus_path)
-    found = {document.doc_id: document for document in documents}
-    other = [row.doc_id for row in rows if row.doc_id not in found or manifest_row(found[row.doc_id], row.file) != row]
-    if other:
-        raise IntegrityError(
-            f"The archive of {version.name} holds other documents than {version.corpus_path} names ({len(other)}: "
-            f"{', '.join(other[:5])}). Put the archive of this version back."
-        )
-    return found
+    return {document.doc_id: document for document in documents}

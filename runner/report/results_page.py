@@ -22,6 +22,7 @@ from runner.gate.nulls import BY_NAME
 from runner.report import drawings, sentences
 from runner.report.by_query import AT_FIRST, CAUSES, anchor, fragment, matrix, reader, tint
 from runner.report.page_frame import inert, rendered
+from runner.report.templates import own_functions
 from runner.score.slices import slices
 
 TEMPLATE_VERSION = 1
@@ -164,44 +165,30 @@ def _embedded(cell: str, record: BackendRecord) -> Embedded:
 
 
 _ASKED: dict[str, object] = {
-    each.__name__: each
-    for each in (
-        anchor,
-        chunk_health,
-        criteria_of,
-        detectable,
-        drawings.dots,
-        drawings.gain_axis,
-        drawings.recall_axis,
-        drawings.standing,
-        failed_checks,
-        fragment,
-        kind_of,
-        near_copies,
-        uncatalogued,
-        ranked,
-        read_chunks,
-        reader,
-        recall_words,
-        sentences.asked_words,
-        sentences.can_say,
-        sentences.command,
-        sentences.found,
-        sentences.headline,
-        sentences.kept_in_draws,
-        sentences.lead,
-        sentences.short,
-        sentences.next_step,
-        sentences.own_baseline,
-        sentences.spoken_of,
-        sentences.unread_apart,
-        sentences.weaknesses,
-        slices,
-        tint,
-        too_few,
-        writers,
-    )
-} | {
+    **own_functions(drawings),
+    **own_functions(sentences),
+    **{
+        each.__name__: each
+        for each in (
+            anchor,
+            chunk_health,
+            criteria_of,
+            detectable,
+            failed_checks,
+            fragment,
+            kind_of,
+            near_copies,
+            uncatalogued,
+            ranked,
+            read_chunks,
+            reader,
+            recall_words,
+            slices,
+            tint,
+            too_few,
+            writers,
+        )
+    },
     "ASKED": ASKED,
     "AT_FIRST": AT_FIRST,
     "AXIS": drawings.UNIT,

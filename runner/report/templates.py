@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import cache_from_source
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
@@ -23,9 +23,14 @@ TEMPLATES = OWN_FILES / "templates"
 
 _OPTIONS: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
 
-_FILTERS = {
-    name: each for name, each in vars(figures).items() if isinstance(each, FunctionType) and not name.startswith("_")
-}
+
+def own_functions(module: ModuleType) -> dict[str, FunctionType]:
+    """Return the public functions that a module defines, by name: what templates may ask of it."""
+    functions = {name: each for name, each in vars(module).items() if isinstance(each, FunctionType)}
+    return {name: each for name, each in functions.items() if each.__module__ == module.__name__ and name[0] != "_"}
+
+
+_FILTERS = own_functions(figures)
 """Every way to write a figure."""
 
 _ASKED: tuple[Callable[..., object], ...] = (

@@ -309,13 +309,6 @@ def test_results_over_another_manifest_are_refused(scored):
         write_local_copy(scored)
 
 
-def test_documents_other_than_the_manifest_names_are_refused(scored, monkeypatch):
-    others = tuple(document(LEVEE, doc_id=one.doc_id) for one in archived_documents(scored))
-    monkeypatch.setattr("runner.report.local_copy.archived_documents", lambda version: others)
-    with pytest.raises(IntegrityError, match=r"holds other documents than .* names"):
-        write_local_copy(scored)
-
-
 def test_a_version_without_results_says_what_brings_them(scored):
     shutil.rmtree(scored.record)
     with pytest.raises(InputError, match=r"results\.json does not exist; `run` makes it"):
