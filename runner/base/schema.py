@@ -3,14 +3,12 @@
 import reprlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic_core import ErrorDetails
 
 from runner.base.errors import InputError
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 
 class FrozenModel(BaseModel):
@@ -140,7 +138,7 @@ def _name(value: object, place: Sequence[int | str]) -> str:
     return f"{path} ({_short(name)})" if isinstance(name, str) and path else path
 
 
-def _wrong(row: "ErrorDetails") -> str:
+def _wrong(row: ErrorDetails) -> str:
     """Return what is wrong with a field, in words of our own, and what was found there."""
     found = "" if row["type"] == "missing" else f" (found {_short(row['input'])})"
     words, limits = _WRONG.get(row["type"]), row.get("ctx", {})

@@ -1,7 +1,6 @@
 """An external collection as a version's files: documents, every judged query, and the published qrels."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -17,12 +16,10 @@ from runner.eval_set.shapes.corpus import CollectionFile, CorpusHeader, Quaranti
 from runner.eval_set.shapes.plan import Plan
 from runner.eval_set.trec import read_trec_qrels, trec_qrels_bytes
 from runner.eval_set.version import Version, corpus_bytes, load_corpus, load_queries
-
-if TYPE_CHECKING:
-    from samplers.sources.beir import Collection, CollectionDigests
+from samplers.sources.beir import Collection, CollectionDigests
 
 
-def keep_collection(version: Version, plan: Plan, collection: "Collection", judged_by: str = "") -> None:
+def keep_collection(version: Version, plan: Plan, collection: Collection, judged_by: str = "") -> None:
     """Write the version's corpus, queries and qrels; warn of a language that bm25 does not read.
 
     `judged_by` says who judges what a Python program gave; it is empty for a published collection.
@@ -80,7 +77,7 @@ def _made(version: Version) -> tuple[Path, ...]:
     return version.corpus_path, version.queries_path, version.qrels_path
 
 
-def kept_documents(collection: "Collection", plan: Plan) -> tuple[Document, ...]:
+def kept_documents(collection: Collection, plan: Plan) -> tuple[Document, ...]:
     """Return all documents if the sample's size allows, else the judged ones and others in hash order; in id order."""
     from samplers.corpus.sampling import in_hash_order
 
@@ -126,7 +123,7 @@ def collection_facts(version: Version) -> CollectionFile:
     return facts
 
 
-def check_same_collection(version: Version, given: "CollectionDigests", *, qrels: bool = True) -> None:
+def check_same_collection(version: Version, given: CollectionDigests, *, qrels: bool = True) -> None:
     """Raise InputError, which names what differs, unless the version was made from files of these digests."""
     known = collection_facts(version)
     differ = {
@@ -142,7 +139,7 @@ def check_same_collection(version: Version, given: "CollectionDigests", *, qrels
         )
 
 
-def _facts(collection: "Collection", judged_by: str) -> CollectionFile:
+def _facts(collection: Collection, judged_by: str) -> CollectionFile:
     from samplers.corpus.language import language_of
 
     language = language_of(document.text for document in collection.documents)

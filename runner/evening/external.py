@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -35,9 +34,7 @@ from runner.gate.gate import Gate
 from runner.report.sentences import found
 from runner.retrieve.imported_runs import import_runs, imported_cells
 from runner.score.comparison import load_comparison
-
-if TYPE_CHECKING:
-    from samplers.sources.beir import Collection
+from samplers.sources.beir import Collection, collection_digests
 
 
 @dataclass
@@ -91,8 +88,6 @@ class ExternalEvaluation(Session):
                 )
             keep_collection(version, plan, read_external(self.corpus_path))
         elif self.corpus_path is not None:
-            from samplers.sources.beir import collection_digests
-
             check_same_collection(version, collection_digests(self.corpus_path))
         collection_facts(version)  # an edited file is said before anything is searched
         # Figures of one sample must not stand under the name of another.
@@ -124,7 +119,7 @@ class ExternalEvaluation(Session):
 class Given:
     """What a Python program gave: documents, queries and qrels, the plan of cells, and other systems' runs."""
 
-    collection: "Collection"
+    collection: Collection
     plan: Plan
     runs: Sequence[Run]
 

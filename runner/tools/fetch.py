@@ -1,15 +1,13 @@
 """A version's manifest as what to fetch again, and what came of a fetch in words."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.base.canonical import read_jsonl
 from runner.base.errors import InputError, IntegrityError
 from runner.base.places import DRIVER
 from runner.eval_set.door import held
-
-if TYPE_CHECKING:
-    from samplers.feeds.request import FetchReport
+from samplers.feeds.request import FetchReport
 
 _N_NAMED = 20
 
@@ -27,7 +25,7 @@ def manifest(path: Path, source: str) -> dict[str, Any]:
     return {"documents": documents, "options": frozenset(sample.get("options") or ())}
 
 
-def check_same(report: "FetchReport", folder: Path) -> None:
+def check_same(report: FetchReport, folder: Path) -> None:
     """Raise an IntegrityError, which names documents, unless each is as the manifest has it."""
     differing = [*report.changed, *report.missing]
     if not differing:
@@ -43,7 +41,7 @@ def check_same(report: "FetchReport", folder: Path) -> None:
     )
 
 
-def summary(report: "FetchReport", source: str, folder: Path) -> str:
+def summary(report: FetchReport, source: str, folder: Path) -> str:
     """Return what was listed, fetched and kept, and the command that comes next."""
     kept = f", {report.n_kept:,} were there" if report.n_kept else ""
     failed = f", {len(report.failed):,} could not be had" if report.failed else ""
