@@ -12,7 +12,7 @@ from runner.eval_set.preregistration import asked_again
 from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_HAND, expected
-from runner.queries.query_file import counted, read_queries, shown
+from runner.queries.query_file import counted, plain, read_queries, shown
 from runner.queries.rarity import Vocabulary
 from runner.queries.wording import (
     MOST_CHARS,
@@ -104,13 +104,14 @@ def named(row: QueryRow, path: Path) -> QueryRow:
 def check(
     version: Version, documents: Sequence[Document], rows: Sequence[QueryRow], beside: Sequence[QueryRow] = ()
 ) -> QueryReport:
-    """Return the report on some queries; those `beside` them are counted alone."""
+    """Return the report on some queries; those `beside` them, the version's, are counted and not to be repeated."""
     # One index and one vocabulary for all wordings, then each beside its document, then the set as a whole.
     source, by_id = version.source.name, {document.doc_id: document for document in documents}
     wordings = [(row, one) for row in rows for one in asked([row])]
     lexical, vocabulary = lexical_run(documents, [one.text for _, one in wordings]), Vocabulary(documents)
     queries: list[CheckedQuery] = []
-    findings = [*repeats(rows), *stood_before(version, rows)]
+    earlier = [named(row, version.queries_path) for row in beside]
+    findings = [*repeats(rows), *_repeated(unasked(rows, earlier), earlier), *stood_before(version, rows)]
     for number, (row, one) in enumerate(wordings):
         document = by_id.get(row.source_document)
         query = CheckedQuery(row, one)
@@ -147,6 +148,18 @@ def repeats(rows: Sequence[QueryRow]) -> list[Finding]:
         )
         findings.append(Finding(rule, [first.id, second.id], message, pair.is_same))
     return findings
+
+
+def unasked(rows: Sequence[QueryRow], earlier: Sequence[QueryRow]) -> list[QueryRow]:
+    """Return the rows without those that earlier ones ask word for word, which `queries add` passes over."""
+    texts = {plain(one.text) for one in asked(earlier)}
+    return [row for row in rows if not all(plain(text) in texts for text in row.wordings.values())]
+
+
+def _repeated(rows: Sequence[QueryRow], earlier: Sequence[QueryRow]) -> list[Finding]:
+    """Return what `repeats` finds between the two."""
+    new, old = ({one.id for one in asked(each)} for each in (rows, earlier))
+    return [each for each in repeats([*earlier, *rows]) if new & {*each.queries} and old & {*each.queries}]
 
 
 def stood_before(version: Version, rows: Sequence[QueryRow]) -> list[Finding]:
