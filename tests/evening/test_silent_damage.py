@@ -279,6 +279,15 @@ def test_the_newest_page_is_opened_and_one_that_was_outrun_says_so(decided, comm
     plan.write_text(whole.replace("cells:\n", 'cells:\n  - "bm25-plain x whole_doc"\n'))
     assert command("view")[2]
     plan.write_text(whole)
+    labels = decided.labels_path.read_text()
+    decided.labels_path.write_text(labels.replace('"grade": 0', '"grade": 1', 1))
+    assert command("view")[2]
+    decided.labels_path.write_text(labels)
+    assert not command("view")[2]
+    for damaged in ("[]", "{}", "no JSON"):
+        decided.results_path.write_text(damaged)
+        code, _, told = command("view")
+        assert (code, bool(told)) == (0, True)
     decided.results_path.unlink()
     assert command("view")[2]
 
