@@ -251,6 +251,19 @@ def test_next_names_a_frozen_plan_that_was_changed(waiting, command, frozen, cha
     assert command("next")[0] == 4
 
 
+def test_language_models_are_offered_where_the_frozen_plan_names_some(waiting, command):
+    asks = f"run {waiting.viewed} --judge "
+    assert asks in "".join(json.loads(command("next", "--json")[1])["ways"])
+    path = waiting.plan_path(rehearsal=False)
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"judges": None}))
+    waiting.preregistration_path.unlink()
+    exported = waiting.judging.rename(waiting.judging.with_name("exported"))
+    preregister(waiting)
+    exported.rename(waiting.judging)
+    assert command("run", "--judge")[0] == 2
+    assert asks not in "".join(json.loads(command("next", "--json")[1])["ways"])
+
+
 @pytest.mark.parametrize("name", ["bm25 x whole_doc", "aa"])
 def test_next_and_doctor_say_of_a_run_that_is_gone_what_run_says(waiting, command, name):
     waiting.run_path(name).unlink()
