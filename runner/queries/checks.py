@@ -8,7 +8,7 @@ from typing import NamedTuple
 from runner.base.records import ASKED, PERSON, Chunk, Document, Run, Span
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.preregistration import asked_again
+from runner.eval_set.preregistration import asked_again, asked_before
 from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_HAND, expected
@@ -166,8 +166,7 @@ def stood_before(version: Version, rows: Sequence[QueryRow]) -> list[Finding]:
     """Return an error if wordings chose the cell which the version confirms."""
     if not (again := asked_again(version, rows)):
         return []
-    message = f"{', '.join(again)} stood in the version that chose the cell. A confirm version asks new queries."
-    return [Finding("asked before", again, message, is_error=True)]
+    return [Finding("asked before", again, asked_before(again), is_error=True)]
 
 
 def _alone(query: CheckedQuery, holders: int, n_documents: int) -> Iterator[tuple[str, str]]:
