@@ -41,7 +41,10 @@ def add_queries(version: Version, path: Path) -> str:
     for finding in (*repeats([*earlier, *brought]), *stood_before(version, brought)):
         if finding.is_error and new & set(finding.queries):
             faults.add(finding.message)
-    faults.stop(f"Nothing was added. A `document` is one of {display(version.corpus_path)}, or is left empty.")
+    faults.stop(
+        f"Nothing was added. Mend {display(path)}: each query asks something of its own, and a `document` is one of "
+        f"{display(version.corpus_path)}, or is left empty."
+    )
     # Ids of drafts are their own, and the version counts on; those of a table may stand in grades too, and are kept.
     ids, taken = [row.id for row in fresh], {row.id for row in earlier}
     if not is_table(path) or taken.intersection(ids):
