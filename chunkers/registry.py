@@ -117,9 +117,9 @@ def _row(name: str) -> Row:
         if isinstance(found, Lent):  # what it cuts was looked at when it was lent
             return row
         return row._replace(cut=partial(held_to_contract, of=found, cut=row.cut, limit=row.limit))
-    # A typing error is the usual cause; of windows it is a size that there is not, and all there are get named.
-    window = re.match(r"fixed_(?:token|path)_(?=\d+_\d+$)", base)
-    near = [each for each in CHUNKERS if window and each.startswith(window[0])]
+    # A typing error is the usual cause, or a size that there is not: then all there are get named.
+    without_sizes = partial(re.sub, r"(?<=_)\d+", "")
+    near = [each for each in BUILT_IN if without_sizes(each) == without_sizes(base) != base]
     near = near or get_close_matches(base, BUILT_IN, n=1)
     hint = f"; did you mean {' or '.join(repr(each + name[len(base) :]) for each in near)}?" if near else "."
     raise InputError(

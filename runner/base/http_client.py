@@ -343,7 +343,12 @@ def trusted(*, from_env: bool) -> "ssl.SSLContext":
     """Return what certificates are checked by, read once a process; SSL_CERT_FILE and SSL_CERT_DIR count if asked."""
     import httpx
 
-    return httpx.create_ssl_context(trust_env=from_env)
+    try:
+        return httpx.create_ssl_context(trust_env=from_env)
+    except OSError as error:  # ssl's own errors too
+        raise InputError(
+            f"The certificates cannot be read ({error}). Let SSL_CERT_FILE name a file of them, or unset it."
+        ) from error
 
 
 class Client:

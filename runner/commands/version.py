@@ -2,14 +2,16 @@
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from runner.base.canonical import read_json, today
+from runner.base.canonical import today
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.given_files import display
 from runner.base.places import DRIVER
 from runner.base.progress import say
+from runner.base.schema import part
 from runner.commands.console import answer, open_page
 from runner.commands.flags import backend_of, check_models, check_signature, version_of
 from runner.commands.lock import verify_folder
@@ -17,7 +19,8 @@ from runner.eval_set.history import versions_of
 from runner.eval_set.labels import label_prefix, load_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import read_plan
-from runner.eval_set.version import Version
+from runner.eval_set.shapes.labels import LabelPrefix
+from runner.eval_set.version import Version, load_results
 
 
 def view(options: argparse.Namespace) -> None:
@@ -59,12 +62,11 @@ def newest_page(version: Version) -> Path:
 def _is_current(version: Version, page: Path) -> bool:
     """Return whether the results beside a page are of the plan's cells and of the grades as they are now."""
     try:
-        results = read_json(page.with_name("results.json"))
+        results = load_results(replace(version, apart=page.parent))
         cells = read_plan(version.plan_path(rehearsal=version.rehearsal)).cells
-        scored = (results["plan"]["cells"], results["labels"]["lines"])
-    except (InputError, KeyError, TypeError):  # gone, or no results at all
+    except InputError:
         return False
-    return bool(scored == (cells, label_prefix(version.labels_path).lines))
+    return results.plan.cells == cells and part(LabelPrefix, results.labels) == label_prefix(version.labels_path)
 
 
 def verify(options: argparse.Namespace) -> int | None:

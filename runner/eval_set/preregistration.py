@@ -1,6 +1,6 @@
 """What is frozen before the first pair leaves for a judge, and compared ever after."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from runner.base.canonical import file_sha256, json_bytes, read_json, write_atomic
@@ -68,10 +68,7 @@ def check_cited(version: Version) -> None:
         if (chosen, file_sha256(before.results_path)) != (confirms.cell, confirms.results_sha256):
             raise InputError(f"{path}: confirms is not what {before.name} decided: it chose {chosen}. Open it anew.")
     if again := asked_again(version, load_queries(version.queries_path)):
-        raise InputError(
-            f"{version.queries_path}: {', '.join(again[:5])}{', ...' if len(again) > 5 else ''} stood in the version "
-            "that chose the cell. A confirm version asks new queries: write others."
-        )
+        raise InputError(f"{version.queries_path}: {asked_before(again)}")
 
 
 def asked_again(version: Version, queries: Iterable[QueryRow]) -> list[str]:
@@ -82,6 +79,12 @@ def asked_again(version: Version, queries: Iterable[QueryRow]) -> list[str]:
         return []
     known = {one.text for one in asked(load_queries(before.queries_path))}
     return [one.id for one in asked(queries) if one.text in known]
+
+
+def asked_before(again: Sequence[str]) -> str:
+    """Return what is said of wordings that were asked again, the first five of them by name."""
+    named = ", ".join(again[:5]) + (", ..." if len(again) > 5 else "")
+    return f"{named} stood in the version that chose the cell. A confirm version asks new queries: write others."
 
 
 def check_sample(version: Version) -> None:

@@ -102,7 +102,7 @@ def costs(version: Version, plan: Plan | None, asked: Asked) -> Costs:
     if plan is None or version.source.policy == "external":
         return Costs(lines, total, planned, unknown)
     if asked.judge is None:
-        asks = plan.judges is None or any(not judge.by_file for judge in plan.judges.each)
+        asks = plan.judges is not None and any(not judge.by_file for judge in plan.judges.each)
         return Costs([*lines, BY_FILE if asks else "judging: by file"], total, planned, unknown)
     # Judging is paid by pairs: those of the pool or, before there is one, all that may be in it.
     from runner.judge.models.estimate import judging_left

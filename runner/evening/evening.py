@@ -44,7 +44,7 @@ from runner.evening.status import FREEZES, choice, missing_documents, stop_at
 from runner.judge.carried_labels import carry_labels
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.models.run_judges import asked_judges, judge_again, judge_missing
-from runner.judge.prep_labels import export_missing
+from runner.judge.prep_labels import export_missing, left_to_judge
 from runner.judge.second_reading import unread_twice
 from runner.queries.reading_pack import write_reading_pack
 from runner.report import sentences
@@ -242,7 +242,8 @@ class Evening(Session):
                 if len(missing) < len(pooled):
                     folder = version.work / ("provisional-rehearsal" if version.rehearsal else "provisional")
                     self.write(results_of(version, plan, verified_preregistration(version)), folder)
-                    say(f"a provisional page, with {len(missing)} pairs unjudged: {folder / PAGE}")
+                    left = left_to_judge(version, len(pooled), missing)
+                    say(f"a provisional page, with {left}: {folder / PAGE}")
                 raise self._stopped()
             if not judge_missing(version, plan, set(missing), self.judge):
                 raise self._stopped()

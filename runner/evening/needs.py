@@ -135,6 +135,8 @@ class Needs:
             )
 
     def _planned(self) -> str:
+        if self.asked.judge is not None:
+            named_judges(self.version, self.plan)
         made, _ = current(self.version, self.plan)
         return f"{len(self.plan.cells)} cells, {len(made)} of them run already"
 

@@ -158,7 +158,7 @@ class Importer:
         """Append labels, each with its place for messages, all of them or none, in the order of the batches' rows."""
         # All are checked before any is written.
         fresh: dict[LabelKey, Label] = {}
-        n_known, faults = 0, Faults()
+        n_known, faults, what_next = 0, Faults(), ""
         for where, answered in given:
             with faults.of_row():
                 label = self._in_its_round(answered)
@@ -169,14 +169,16 @@ class Importer:
                 elif (earlier.grade, earlier.doubt) == (label.grade, label.doubt):
                     n_known += 1
                 else:
+                    what_next = (
+                        f"{_NOTHING} To mend a grade, take back all of {label.judge}'s ({DRIVER} labels withdraw "
+                        f"{self._version.flags} --judge={shlex.quote(label.judge)}) and import every file again. A "
+                        'second reading, which no score counts, is another judge\'s or has "round": 2.'
+                    )
                     raise InputError(
                         f"{where}: query {label.query_id} and {label.doc_id} have grade {_graded(earlier)} by "
-                        f"{label.judge} already; this line says {_graded(label)}. {_NOTHING} To mend a grade, take "
-                        f"back all of {label.judge}'s ({DRIVER} labels withdraw {self._version.flags} "
-                        f"--judge={shlex.quote(label.judge)}) and import every file again. A second reading, which no "
-                        'score counts, is another judge\'s or has "round": 2.'
+                        f"{label.judge} already; this line says {_graded(label)}."
                     )
-        faults.stop()
+        faults.stop(what_next)
         if fresh:
             # Those of no batch come last.
             added = sorted(

@@ -182,7 +182,7 @@ def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches
         (
             "Judge them, one of:\n"
             f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"
-            f"{'' if first and first.by_file else asks}\n"
+            f"{asks if first and not first.by_file else ''}\n"
             f"{named}      any other way, by {version.judge_path.name} beside them",
             f"Import what was judged: one line per pair, such as\n{example}\n{import_command(version, first)}",
             again,

@@ -12,8 +12,8 @@ from runner.eval_set.given import document_named
 from runner.eval_set.plan import MIN_QUERIES
 from runner.eval_set.shapes.queries import QueryRow
 from runner.eval_set.version import Version, load_corpus
-from runner.queries.checks import named, repeats, stood_before
-from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, is_table, plain, read_queries
+from runner.queries.checks import named, repeats, stood_before, unasked
+from runner.queries.query_file import append_queries, count_line, counted, fresh_ids, is_table, read_queries
 
 
 def add_queries(version: Version, path: Path) -> str:
@@ -30,9 +30,7 @@ def add_queries(version: Version, path: Path) -> str:
     if not given:
         raise InputError(f"{path} has no queries. Write some in the form of queries.yaml.")
     earlier = read_queries(own) if own.exists() else []
-    texts = {plain(one.text) for one in asked(earlier)}
-    fresh = [row for row in given if not all(plain(text) in texts for text in row.wordings.values())]
-    if not fresh:
+    if not (fresh := unasked(given, earlier)):
         return f"{path}: already there: nothing added. {own} has {count_line(earlier)}"
     faults = Faults()
     if version.corpus_path.exists():
@@ -43,7 +41,10 @@ def add_queries(version: Version, path: Path) -> str:
     for finding in (*repeats([*earlier, *brought]), *stood_before(version, brought)):
         if finding.is_error and new & set(finding.queries):
             faults.add(finding.message)
-    faults.stop(f"Nothing was added. A `document` is one of {display(version.corpus_path)}, or is left empty.")
+    faults.stop(
+        f"Nothing was added. Mend {display(path)}: each query asks something of its own, and a `document` is one of "
+        f"{display(version.corpus_path)}, or is left empty."
+    )
     # Ids of drafts are their own, and the version counts on; those of a table may stand in grades too, and are kept.
     ids, taken = [row.id for row in fresh], {row.id for row in earlier}
     if not is_table(path) or taken.intersection(ids):

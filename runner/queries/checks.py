@@ -8,11 +8,11 @@ from typing import NamedTuple
 from runner.base.records import ASKED, PERSON, Chunk, Document, Run, Span
 from runner.eval_set.asked import AskedWording, asked
 from runner.eval_set.plan import MIN_QUERIES
-from runner.eval_set.preregistration import asked_again
+from runner.eval_set.preregistration import asked_again, asked_before
 from runner.eval_set.shapes.queries import LITERAL_KINDS, QueryRow
 from runner.eval_set.version import Version
 from runner.queries.kinds import KINDS, WANTED_HAND, expected
-from runner.queries.query_file import counted, read_queries, shown
+from runner.queries.query_file import counted, plain, read_queries, shown
 from runner.queries.wording import (
     MOST_CHARS,
     Vocabulary,
@@ -104,13 +104,14 @@ def named(row: QueryRow, path: Path) -> QueryRow:
 def check(
     version: Version, documents: Sequence[Document], rows: Sequence[QueryRow], beside: Sequence[QueryRow] = ()
 ) -> QueryReport:
-    """Return the report on some queries; those `beside` them are counted alone."""
+    """Return the report on some queries; those `beside` them, the version's, are counted and not to be repeated."""
     # One index and one vocabulary for all wordings, then each beside its document, then the set as a whole.
     source, by_id = version.source.name, {document.doc_id: document for document in documents}
     wordings = [(row, one) for row in rows for one in asked([row])]
     lexical, vocabulary = lexical_run(documents, [one.text for _, one in wordings]), Vocabulary(documents)
     queries: list[CheckedQuery] = []
-    findings = [*repeats(rows), *stood_before(version, rows)]
+    earlier = [named(row, version.queries_path) for row in beside]
+    findings = [*repeats(rows), *_repeated(unasked(rows, earlier), earlier), *stood_before(version, rows)]
     for number, (row, one) in enumerate(wordings):
         document = by_id.get(row.source_document)
         query = CheckedQuery(row, one)
@@ -149,12 +150,23 @@ def repeats(rows: Sequence[QueryRow]) -> list[Finding]:
     return findings
 
 
+def unasked(rows: Sequence[QueryRow], earlier: Sequence[QueryRow]) -> list[QueryRow]:
+    """Return the rows without those that earlier ones ask word for word, which `queries add` passes over."""
+    texts = {plain(one.text) for one in asked(earlier)}
+    return [row for row in rows if not all(plain(text) in texts for text in row.wordings.values())]
+
+
+def _repeated(rows: Sequence[QueryRow], earlier: Sequence[QueryRow]) -> list[Finding]:
+    """Return what `repeats` finds between the two."""
+    new, old = ({one.id for one in asked(each)} for each in (rows, earlier))
+    return [each for each in repeats([*earlier, *rows]) if new & {*each.queries} and old & {*each.queries}]
+
+
 def stood_before(version: Version, rows: Sequence[QueryRow]) -> list[Finding]:
     """Return an error if wordings chose the cell which the version confirms."""
     if not (again := asked_again(version, rows)):
         return []
-    message = f"{', '.join(again)} stood in the version that chose the cell. A confirm version asks new queries."
-    return [Finding("asked before", again, message, is_error=True)]
+    return [Finding("asked before", again, asked_before(again), is_error=True)]
 
 
 def _alone(query: CheckedQuery, holders: int, n_documents: int) -> Iterator[tuple[str, str]]:

@@ -151,6 +151,8 @@ def encoder_beside(backend: Backend, name: str) -> Beside:
 
 def _recorded(version: Version) -> Recorded:
     """Return the version's record, verified; an InputError if it has no results to hold."""
+    if version.source.policy == "external":
+        raise InputError(f"{version.name} is a collection, which is never locked, so there is nothing to replay.")
     decision = locked_decision(version)
     if decision is not None and decision.kind == "policy":
         raise InputError(f"{version.name} is decided by policy and rests on no results, so there is nothing to replay.")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runner.base.errors import BackendError, InputError
-from runner.base.http_client import Client, Patience, plain_address
+from runner.base.http_client import Client, Patience, plain_address, trusted
 from runner.embed.over_http.dialects import ENCODER, KEY_VARIABLE
 from runner.embed.over_http.encoder import HttpBackend
 from tests.support.embedding_server import Server, tei_info, toy_rows
@@ -274,3 +274,9 @@ def test_a_connection_that_is_made_while_the_client_is_closed_is_closed_too(serv
     go_on.set()
     asked.join(20)
     assert [connection.fileno() for connection in made] == [-1]
+
+
+def test_certificates_that_cannot_be_read_are_an_error_of_input(tmp_path, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
+    with pytest.raises(InputError, match="SSL_CERT_FILE"):
+        trusted.__wrapped__(from_env=True)

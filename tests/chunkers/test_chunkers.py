@@ -416,6 +416,7 @@ def test_a_bare_chunker_keeps_boundaries_and_drops_context() -> None:
     [
         ("fixed_token_512", "fixed_token_512_50"),
         ("section_aware_bill_v1-bare", "section_aware_bills_v1-bare"),
+        ("by_heading_128_v1-bare", "by_heading_256_v1-bare' or 'by_heading_512_v1-bare"),
         ("fixed_path_128_13", "fixed_path_192_20' or 'fixed_path_256_25' or 'fixed_path_512_50"),
     ],
 )

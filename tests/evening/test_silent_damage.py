@@ -264,6 +264,19 @@ def test_next_names_a_frozen_plan_that_was_changed(waiting, command, frozen, cha
     assert command("next")[0] == 4
 
 
+def test_language_models_are_offered_where_the_frozen_plan_names_some(waiting, command):
+    asks = f"run {waiting.viewed} --judge "
+    assert asks in "".join(json.loads(command("next", "--json")[1])["ways"])
+    path = waiting.plan_path(rehearsal=False)
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"judges": None}))
+    waiting.preregistration_path.unlink()
+    exported = waiting.judging.rename(waiting.judging.with_name("exported"))
+    preregister(waiting)
+    exported.rename(waiting.judging)
+    assert command("run", "--judge")[0] == 2
+    assert asks not in "".join(json.loads(command("next", "--json")[1])["ways"])
+
+
 @pytest.mark.parametrize("name", ["bm25 x whole_doc", "aa"])
 def test_next_and_doctor_say_of_a_run_that_is_gone_what_run_says(waiting, command, name):
     waiting.run_path(name).unlink()
@@ -292,10 +305,15 @@ def test_the_newest_page_is_opened_and_one_that_was_outrun_says_so(decided, comm
     plan.write_text(whole.replace("cells:\n", 'cells:\n  - "bm25-plain x whole_doc"\n'))
     assert command("view")[2]
     plan.write_text(whole)
-    for damaged in ("{}", "[]"):
+    labels = decided.labels_path.read_text()
+    decided.labels_path.write_text(labels.replace('"grade": 0', '"grade": 1', 1))
+    assert command("view")[2]
+    decided.labels_path.write_text(labels)
+    assert not command("view")[2]
+    for damaged in ("[]", "{}", "no JSON"):
         decided.results_path.write_text(damaged)
-        code, _, err = command("view")
-        assert (code, bool(err)) == (0, True)
+        code, _, told = command("view")
+        assert (code, bool(told)) == (0, True)
     decided.results_path.unlink()
     assert command("view")[2]
 

@@ -134,8 +134,11 @@ def test_judges_that_answer_by_file_are_asked_by_nobody_and_cost_nothing(version
 
 def test_a_plan_that_cannot_be_run_is_red_and_nothing_else_is_looked_at(version):
     path = version.plan_path(rehearsal=False)
-    path.write_text(path.read_text().replace("pool_depth: 30", "pool_depth: 5"))
-    found = looked(checks_of(version))
+    plan = path.read_text()
+    path.write_text(plan.replace("pool_depth: 30", "pool_depth: 5"))
+    assert {name: outcome.state for name, outcome in looked(checks_of(version)).items()} == {"plan": "blocked"}
+    path.write_text(yaml.safe_dump(yaml.safe_load(plan) | {"judges": None}))
+    found = looked(checks_of(version, judge=JudgeOptions()))
     assert {name: outcome.state for name, outcome in found.items()} == {"plan": "blocked"}
 
 

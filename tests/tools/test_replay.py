@@ -23,6 +23,7 @@ from runner.score.comparison import summarised
 from runner.tools.replay import moved, replay
 from tests.support.fake_encoder import TOPICS, direction
 from tests.support.packed import repack, unpacked
+from tests.support.small_collection import external_version
 from tests.support.small_set import SmallEncoder, _words, fake_encoders, make_version
 
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
@@ -203,12 +204,13 @@ def test_a_replay_that_is_refused_creates_nothing(decided, tmp_path, lost, said)
     assert set(tmp_path.rglob("*")) == before
 
 
-def test_of_a_decision_by_policy_nothing_is_replayed_and_no_run_is_advised(tmp_path):
+def test_of_a_decision_by_policy_and_a_collection_nothing_is_replayed_and_no_run_is_advised(tmp_path):
     version = replace(make_version(tmp_path), source=SOURCES["crs_reports"])
     adopt_baseline(version, "A. Person", "", today="2030-01-01")
-    with pytest.raises(InputError, match="by policy") as refused:
-        replay(version, LocalBackend(fake_encoders))
-    assert " run " not in str(refused.value)
+    for each, said in ((version, "by policy"), (external_version(tmp_path), "collection")):
+        with pytest.raises(InputError, match=said) as refused:
+            replay(each, LocalBackend(fake_encoders))
+        assert " run " not in str(refused.value)
 
 
 @pytest.mark.slow
