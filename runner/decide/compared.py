@@ -1,12 +1,12 @@
 """One result beside another: how far every cell moved, and what became of the version that this one was opened from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.base.canonical import file_sha256
 from runner.base.records import Qrels, Run
 from runner.eval_set.asked import asked_ids
-from runner.eval_set.history import earlier
+from runner.eval_set.history import earlier, versions_of
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import read_plan
@@ -132,6 +132,27 @@ def previous_version(version: Version, results: Results) -> PreviousVersion | No
         changed=changed,
         cells=compared(load_results(before), results, measures=measures) if scored else {},
     )
+
+
+def known_before(version: Version, queries: Sequence[QueryRow]) -> dict[str, list[str]]:
+    """Return what keeps a cell from being confirmed that an earlier version tested on a query that is asked again.
+
+    In words of `tiers.unmet_criteria`, by cell: whoever knows its figures can give it more of the error than it had. A
+    cell that was confirmed may be so again. Versions that were given up count, and either view.
+    """
+    asked = {text for query in queries for text in query.wordings.values()}
+    found = {}
+    for before in versions_of(version):
+        for rehearsal in (False, True):
+            view = replace(before, rehearsal=rehearsal)
+            if view.number >= version.number or not view.results_path.exists():
+                continue
+            results = load_results(view)
+            if not asked.isdisjoint(text for query in results.queries for text in query.wordings.values()):
+                tested = [row for row in results.cells if row.test is not None and row.test.p_gain is not None]
+                lacks = [f"was tested on queries of v{view.number}, which did not confirm it (version --confirm)"]
+                found |= {row.cell: lacks for row in tested if not row.confirmed}
+    return found
 
 
 def settings_changed(before: Plan, now: Plan) -> list[str]:

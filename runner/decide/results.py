@@ -10,7 +10,7 @@ from runner.base.canonical import file_sha256, json_bytes, sha256
 from runner.base.records import SCORE_UNIT, ArmLists, Document, Reading
 from runner.base.schema import part
 from runner.decide.cell_results import cell_results
-from runner.decide.compared import previous_version
+from runner.decide.compared import previous_version, known_before
 from runner.decide.judging import blockers, by_one_model, judging
 from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores
@@ -63,7 +63,9 @@ def make_results(version: Version, comparison: Comparison, gate: Gate, *, kind: 
     header, documents = load_corpus(version.corpus_path)
     labels = [] if published else version_labels(version)
     panel = None if published else judging(comparison, labels)
-    cells = cell_results(comparison, gate, blockers(panel, labels, plan.significance.alpha))
+    judged = blockers(panel, labels, plan.significance.alpha)
+    known = known_before(version, comparison.queries) if kind in ("production", "rehearsal") else {}
+    cells = cell_results(comparison, gate, lambda cell: [*known.get(cell, []), *judged(cell)])
     control_rows = controls(gate, comparison.document_chunks(plan.baseline))
     noise_floor = _noise_floor(version, comparison)
     facts = part(CollectionFacts, collection_facts(version)) if published else None

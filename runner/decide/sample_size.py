@@ -1,4 +1,4 @@
-"""What a number of queries can show of a cell: the least true gain that they confirm with POWER.
+"""What a number of queries can show of a cell: the least true gain that they tell from chance with POWER.
 
 Every figure on the subject, in the dry run, on the page and in the terminal, is made here.
 """
@@ -70,7 +70,9 @@ def shown_by(plan: ScoredPlan, n_queries: int, cells: Sequence[CellResult] = ())
         return ""
     few, enough = too_few(n_queries), max(n_queries, MIN_CONFIRMED)
     gain = least_gain(enough, sd, error_for(plan, cell, cells), bar=plan.rule.min_gain)
-    shown = f"{enough} queries confirm a true gain of {gain:.2f} nDCG@10 of {cell} with {100 * POWER:.0f} % power"
+    shown = (
+        f"{enough} queries tell a true gain of {gain:.2f} nDCG@10 of {cell} from chance with {100 * POWER:.0f} % power"
+    )
     return "; ".join(filter(None, [few, f"{shown} (SD of differences {sd:.2f})"]))
 
 
@@ -85,6 +87,6 @@ def to_prove(plan: ScoredPlan, n_queries: int) -> str:
     asked = int(pairs / likely_pairs(plan.pool_depth, 2))
     few = too_few(asked)
     gain = least_gain(max(asked, MIN_CONFIRMED), DEFAULT_SD, plan.significance.alpha, bar=plan.rule.min_gain)
-    least = f"; {few}" if few else f", which confirm a true gain of {gain:.2f} with {100 * POWER:.0f} % power"
+    least = f"; {few}" if few else f", which tell a true gain of {gain:.2f} from chance with {100 * POWER:.0f} % power"
     head = f"to prove what was chosen (version --confirm), the same {pairs:,} pairs judge {asked} queries of two lists"
     return head + least

@@ -1,15 +1,15 @@
 """How wrong the judge would have to be for a gain to be gone: errors of the judge, of which p says nothing.
 
-Only pairs that one of the two lists alone has among its first ten move the difference: what both have counts for both.
-Of a topic in two wordings both pairs of lists count, and one grade stands in all of them.
-In each of them the judge may be one grade off, up or down, whichever hurts the cell (a lower grade also lowers the
-ideal, and so can raise nDCG). Pairs are put wrong one by one, always the one that takes most from the mean difference
-as it then is, until that is not above 0. Errors that do not follow one list need many more pairs than that.
+Asked of the pairs that either list has among its first ten. Of a topic in two wordings both pairs of lists count, and
+one grade stands in all of them. In each of them the judge may be one grade off, up or down, whichever hurts the cell (a
+lower grade also lowers the ideal, and so can raise nDCG). Pairs are put wrong one by one, always the one that takes
+most from the mean difference as it then is, until that is not above 0; another order, or pairs that neither list has,
+may do with fewer. Errors that do not follow one list need many more pairs than that.
 """
 
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heapreplace
-from operator import mul, xor
+from operator import mul
 from typing import NamedTuple
 
 from runner.base.records import SCORE_UNIT, Qrels, Run
@@ -22,7 +22,7 @@ _BY_RANK: list[float] = DISCOUNTS.tolist()
 
 
 class _Pair(NamedTuple):
-    """A judged document that one of two lists has alone, and what a grade of it counts in each list."""
+    """A judged document that one of two lists has, and what a grade of it counts in each list."""
 
     grade: int
     discounts: list[float]
@@ -89,7 +89,7 @@ class _Query:
             self.counts[grade] += 1
             pair = _Pair(grade, [_discount(ranks.get(doc_id)) for ranks in lists])
             self._gain(pair, grade)
-            if any(map(xor, map(bool, pair.discounts[::2]), map(bool, pair.discounts[1::2]))):
+            if any(pair.discounts):
                 self.pairs.append(pair)
 
     def difference(self) -> int:

@@ -167,7 +167,7 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     assert "encoders: minilm-l6-v2, minilm-static-384" in lines
     assert "done: 25 queries" in lines
     gain, first = least_gain(50, DEFAULT_SD, 0.02, bar=0.02), "sum(bm25,minilm-l6-v2) x section_aware_bills_v1"
-    said = f"{too_few(25)}; 50 queries confirm a true gain of {gain:.2f} nDCG@10 of {first}"
+    said = f"{too_few(25)}; 50 queries tell a true gain of {gain:.2f} nDCG@10 of {first}"
     assert any(line.startswith(said) for line in lines)
 
 
@@ -241,7 +241,7 @@ def test_one_ceiling_stands_in_help_and_documents():
 def test_what_the_queries_show_is_one_figure_in_dry_run_and_results(decided_evening):
     version = make_version(decided_evening)
     found = load_results(version)
-    (line,) = [line for line in describe(version)[0] if " queries confirm a true gain of " in line]
+    (line,) = [line for line in describe(version)[0] if " queries tell a true gain of " in line]
     assert detectable(found.plan, found.effective, found.cells) is None
     assert line.startswith(too_few(len(found.queries)))
     assert any(weakness.startswith(line) for weakness in weaknesses(found))

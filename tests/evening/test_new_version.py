@@ -10,7 +10,7 @@ import yaml
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.places import OWN_FILES
-from runner.decide.compared import previous_version
+from runner.decide.compared import previous_version, known_before
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.roster import next_to_evaluate, sibling_result, standing, version_in_force
 from runner.embed.backends import LocalBackend
@@ -497,6 +497,18 @@ def test_movement_is_paired_over_the_queries_that_both_versions_ask_in_the_same_
             assert movement.mean == pytest.approx(sum(moved) / 24e9, abs=1e-12)
             assert movement.wins == sum(one > 0 for one in moved)
             assert movement.wins + movement.ties + movement.losses == 24
+
+
+def test_what_v1_tested_and_did_not_confirm_is_a_candidate_at_most_on_a_query_that_it_asked(v1, v2):
+    """Else a cell could be given more of the error once its figures are known."""
+    before, queries = load_results(v1), load_results(v2).queries
+    tested = {row.cell for row in before.cells if row.test and row.test.p_gain is not None and not row.confirmed}
+    assert tested
+    assert known_before(v2, queries).keys() == tested
+    assert known_before(v2, [query.model_copy(update={"text": query.text + "?"}) for query in queries]) == {}
+    assert known_before(v1, before.queries) == {}
+    abandoned_too = replace(v2, number=3, folder=v2.folder.with_name("v3"))
+    assert known_before(abandoned_too, queries).keys() == tested | {NEW_CELL}
 
 
 def test_over_other_documents_or_by_another_prompt_no_cell_is_comparable(v1, v2):

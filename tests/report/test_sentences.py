@@ -53,9 +53,15 @@ def short(update):
             [row(BETTER, 0.1, believed=0.06)],
             {},
             found,
-            "Expect about +0.06 on other queries; that is more than the 0.02 that makes a switch worthwhile",
+            "about +0.06 is expected; that is more than the 0.02 that makes a switch worthwhile",
         ),
         ([row(BETTER, 0.1, believed=0.01)], {}, found, "so the tool recommends the baseline"),
+        (
+            [row(BETTER, 0.1, believed=0.01, **GOOD)],
+            {},
+            found,
+            "about +0.01 is expected; that is not more than the 0.02 that makes a switch worthwhile",
+        ),
         ([short({"short_of": [DOUBT]})], {}, found, f"Not proven: it {DOUBT}."),
         ([row(BETTER, 0.2)], {"unjudged": 1}, found, "1 pair of the pool is not judged"),
         ([row(BETTER, 0.2)], {"controls": [control("oracle", bound=1)]}, found, "not even the oracle"),
@@ -222,8 +228,8 @@ def test_power_is_that_of_the_measured_scatter_and_of_nothing_if_cells_do_not_sc
     better = row(BETTER)
     gain = least_gain(50, better.test.sd, 0.02, bar=0.02)
     rows = better, row(SPARSE), row(BASELINE)
-    assert f"50 queries confirm a true gain of {gain:.2f}" in declared(*rows)
-    assert f"49 queries are too few to confirm any gain: it takes 50; 50 queries confirm a true gain of {gain:.2f}" in (
+    assert f"50 queries tell a true gain of {gain:.2f}" in declared(*rows)
+    assert f"49 queries are too few to confirm any gain: it takes 50; 50 queries tell a true gain of {gain:.2f}" in (
         declared(*rows, queries=QUERIES[1:])
     )
     same = better.model_copy(update={"test": better.test.model_copy(update={"sd": 0.0})})

@@ -26,10 +26,10 @@ def gain(runs, qrels):
     return cell - baseline
 
 
-def alone(runs, qrels):
-    """The judged pairs that one list alone has."""
+def shown(runs, qrels):
+    """The judged pairs that either list has."""
     tops = [{(q, hit.doc_id) for q, hits in run.hits.items() for hit in hits[:10]} for run in runs]
-    return sorted(pair for pair in tops[0] ^ tops[1] if qrels.get(pair[0], {}).get(pair[1], -1) >= 0)
+    return sorted(pair for pair in tops[0] | tops[1] if qrels.get(pair[0], {}).get(pair[1], -1) >= 0)
 
 
 def wrong(qrels, errors):
@@ -46,7 +46,7 @@ def possible(pair, qrels, highest):
 
 def greedily(runs, qrels, highest):
     """One error after the other, each the one of all that leaves the least gain."""
-    left, n_wrong = alone(runs, qrels), 0
+    left, n_wrong = shown(runs, qrels), 0
     while gain(runs, qrels) > 0:
         errors = [error for pair in left for error in possible(pair, qrels, highest)]
         after = {error: gain(runs, wrong(qrels, [error])) for error in errors}
@@ -75,18 +75,18 @@ def test_each_error_is_the_worst_of_all_that_could_be_made(seed, depth, highest)
     if gain(runs, qrels) <= 0:
         assert found is None
     else:
-        assert (found.wrong, found.pairs) == (greedily(runs, qrels, highest), len(alone(runs, qrels)))
+        assert (found.wrong, found.pairs) == (greedily(runs, qrels, highest), len(shown(runs, qrels)))
 
 
 @given(st.integers(0, 10_000))
 def test_no_smaller_set_of_errors_undoes_the_gain_if_queries_have_one_pair_each(seed):
     rng = np.random.default_rng(seed)
-    # One document in common, and one that the cell alone has.
-    runs = lists([["d00", "d01"]] * 5, [["d00"]] * 5)
+    # Lists of one document, and another that neither has.
+    runs = lists([["d00"]] * 5, [[]] * 5)
     qrels = {f"q{number}": {"d00": int(rng.integers(4)), "d01": int(rng.integers(3))} for number in range(5)}
     if gain(runs, qrels) <= 0:
         return
-    errors = [possible(pair, qrels, 3) for pair in alone(runs, qrels)]
+    errors = [possible(pair, qrels, 3) for pair in shown(runs, qrels)]
     sizes = (
         size
         for size in range(6)
@@ -96,12 +96,12 @@ def test_no_smaller_set_of_errors_undoes_the_gain_if_queries_have_one_pair_each(
     assert tipping_point(*runs, list(qrels), qrels, 3).wrong == next(sizes, None)
 
 
-def test_a_document_that_both_have_moves_nothing_and_an_unjudged_one_is_no_pair():
-    qrels = {"q0": {"d00": 2, "d01": 1, "d03": 0}}
-    runs = lists([["d00", "d01", "d02"]], [["d03", "d00", "d04"]])
+def test_a_document_that_both_have_counts_by_its_ranks_and_an_unjudged_one_is_no_pair():
+    qrels = {"q0": {"d00": 1, "d01": 0}}
+    runs = lists([["d00", "d01", "d02"]], [["d01", "d00", "d04"]])
     found = tipping_point(*runs, ["q0"], qrels, 3)
-    # With d01 worthless and d03 as good as d01 was, the baseline is ahead.
-    assert (found.wrong, found.pairs) == (2, 2)
+    # As good as one another, they make two lists of equal worth.
+    assert (found.wrong, found.pairs) == (1, 2)
     assert tipping_point(*reversed(runs), ["q0"], qrels, 3) is None
 
 

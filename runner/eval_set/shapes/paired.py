@@ -46,8 +46,8 @@ class PairedTest(Sparse):
 class TippingPoint(FrozenModel):
     """In how many pairs the judge would have to be wrong, one grade each, for a cell's gain to be gone.
 
-    Of the judged `pairs` that only one of the two lists has in its first ten, and in the worst `wrong` of them; null if
-    the gain stays with all of them wrong.
+    Of the judged `pairs` that the cell or the baseline has in its first ten, in `wrong` of them at most; null if the
+    gain stays with all of them wrong.
     """
 
     wrong: Count | None
