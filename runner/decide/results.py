@@ -10,7 +10,7 @@ from runner.base.canonical import file_sha256, json_bytes, sha256
 from runner.base.records import SCORE_UNIT, ArmLists, Document, Reading
 from runner.base.schema import part
 from runner.decide.cell_results import cell_results
-from runner.decide.compared import previous_version, known_before
+from runner.decide.compared import known_before, previous_version
 from runner.decide.judging import blockers, by_one_model, judging
 from runner.decide.passages import SEEN, with_passages
 from runner.decide.ranked_lists import ranked_lists, with_scores

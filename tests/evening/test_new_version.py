@@ -10,7 +10,7 @@ import yaml
 from runner.base.canonical import file_sha256
 from runner.base.errors import InputError, InputNeeded, IntegrityError
 from runner.base.places import OWN_FILES
-from runner.decide.compared import previous_version, known_before
+from runner.decide.compared import known_before, previous_version
 from runner.decide.policy import HARD_ABOVE, adopt_baseline, bulk_gate
 from runner.decide.roster import next_to_evaluate, sibling_result, standing, version_in_force
 from runner.embed.backends import LocalBackend
