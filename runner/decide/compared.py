@@ -141,7 +141,7 @@ def known_before(version: Version, queries: Sequence[QueryRow]) -> dict[str, lis
     cell that was confirmed may be so again. Versions that were given up count, and either view.
     """
     asked = {text for query in queries for text in query.wordings.values()}
-    found = {}
+    found: dict[str, list[str]] = {}
     for before in versions_of(version):
         for rehearsal in (False, True):
             view = replace(before, rehearsal=rehearsal)

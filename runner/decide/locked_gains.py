@@ -16,7 +16,7 @@ from runner.decide.roster import Versions, newest_locked
 from runner.eval_set.catalog import SOURCES
 from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.kinds import kind_of
-from runner.eval_set.plan import DEFAULT_PRIOR, default_cells, default_plan_text
+from runner.eval_set.plan import default_cells, default_plan_text, prior_over
 from runner.eval_set.shapes.plan import Prior
 from runner.eval_set.shapes.results import REGISTERED, Kind, Role
 from runner.eval_set.version import Version, newest_version
@@ -130,12 +130,12 @@ def prior_from(given: Sequence[Given]) -> Prior:
 def prior_of_others(version: Version, baseline: str, *, rehearsal: bool, versions: Versions = newest_version) -> Prior:
     """Return the prior of a new plan: what the newest locked results of all other sources make of the kinds of cell.
 
-    Production learns from production and a rehearsal from rehearsals, over the same baseline. Without any it is the
-    catalog's.
+    Production learns from production and a rehearsal from rehearsals, over the same baseline. Without any it is
+    `prior_over` this one.
     """
     given = [read_given(path) for path in newest_locked(rehearsal=rehearsal, versions=versions)]
     others = [one for one in given if one.gains.source != version.source.name and one.baseline == baseline]
-    return prior_from(others) if others else DEFAULT_PRIOR
+    return prior_from(others) if others else prior_over(baseline)
 
 
 def new_plan_text(version: Version, *, rehearsal: bool) -> str:

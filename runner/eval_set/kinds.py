@@ -34,6 +34,15 @@ def near_copies(cells: Collection[str]) -> dict[str, str]:
     return {name: of for name, of in whole.items() if of in cells}
 
 
+def is_of_vectors(name: str) -> bool:
+    """Return whether a cell ranks by vectors alone, of an encoder with layers; False for what is no cell."""
+    try:
+        cell = parse_cell(name)
+    except InputError:
+        return False
+    return isinstance(cell, DenseCell) and not _is_static(cell.encoder)
+
+
 def kind_of(name: str, baseline: str) -> Kind:
     """Return what a cell changes of the baseline: the chunker alone, how vectors are kept, or what retrieves.
 
@@ -58,9 +67,13 @@ def kind_of(name: str, baseline: str) -> Kind:
         return kinds[cell.method]
     if cell.variant and cell.encoder == own_retriever:
         return "quantised" if chunker == own_chunker else _kind_of_chunker(chunker)
-    row = catalog.ENCODERS.get(cell.encoder)
-    # A static encoder has no layers, and so no limit to what it reads.
-    return "static" if row is not None and not row.max_tokens else "other encoder"
+    return "static" if _is_static(cell.encoder) else "other encoder"
+
+
+def _is_static(encoder: str) -> bool:
+    row = catalog.ENCODERS.get(encoder)
+    # It has no layers, and so no limit to what it reads.
+    return row is not None and not row.max_tokens
 
 
 def _kind_of_chunker(chunker: str) -> Kind:

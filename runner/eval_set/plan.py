@@ -17,10 +17,10 @@ from runner.eval_set import catalog
 from runner.eval_set.catalog import NO_OWN, EncoderSpec, SourceSpec
 from runner.eval_set.door import held
 from runner.eval_set.encoder_blocks import BLOCK, encoder_problems, shape_problems
-from runner.eval_set.kinds import near_copies
+from runner.eval_set.kinds import is_of_vectors, near_copies
 from runner.eval_set.mix import mix_problems
 from runner.eval_set.shapes.labels import APIS, Judges, undated
-from runner.eval_set.shapes.plan import Plan, PlanDigest, Prior, Rule
+from runner.eval_set.shapes.plan import Normal, Plan, PlanDigest, Prior, Rule
 
 MIN_DENSE_CELLS = 6
 MIN_QUERIES = 25
@@ -50,6 +50,9 @@ judges:
 EVIDENCE = "evidence: {{chars: {chars}, encoder: minilm-l6-v2}}\n"
 SWITCHING = "switching_cost: 0.02 # what `recommended` asks of an expected gain; more switches less often\n"
 
+UNKNOWN = Prior(kinds=dict.fromkeys(catalog.PRIOR, Normal(mean=0.0, sd=0.2)))
+"""So wide that what is measured counts nearly alone."""
+
 DEFAULT_PRIOR = Prior(kinds=catalog.PRIOR)
 """What is believed of challengers while fewer than four other sources have results."""
 
@@ -66,8 +69,9 @@ EXTERNAL_CELLS = (
 def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     """Return the default matrix: the hub's encoders, or the packaged ones for a rehearsal and beside such a baseline.
 
-    First stands the baseline, then its encoder with the source's structural chunker, or with windows of 512 tokens if
-    the structural one is the baseline's. At most 12 cells, but for those of the source's own `encoders`.
+    First stands the baseline, then its encoder with the source's structural chunker, which cuts what MiniLM would not
+    read, or with windows of 512 tokens if the structural one is the baseline's. At most 12 cells, but for those of the
+    source's own `encoders`.
     """
     if source.policy == "external":
         return list(EXTERNAL_CELLS)
@@ -75,12 +79,14 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
     fixed, path = "fixed_token_512_50", "fixed_path_512_50"
     baseline = "" if rehearsal and not catalog.is_packaged(source.baseline) else source.baseline
     if rehearsal or catalog.is_packaged(source.baseline):
-        dense = [
-            *(f"minilm-l6-v2 x {name}" for name in (fixed, structural, "fixed_token_256_25", "fixed_token_1024_100")),
-            *(f"minilm-static-384 x {name}" for name in (fixed, structural)),
-        ]
-        # MiniLM reads 256 tokens, so nothing of these windows is unread.
+        from chunkers.registry import cut_at  # it brings numpy, which who only lists versions does without
+
         best, path = "minilm-l6-v2", "fixed_path_256_25"
+        cut = cut_at(structural, catalog.encoder(best).max_tokens)
+        chunkers = dict.fromkeys((fixed, cut, "fixed_token_256_25", structural, "fixed_token_1024_100"))
+        dense = [f"{best} x {name}" for name in [*chunkers][:4]]
+        dense += [f"minilm-static-384 x {name}" for name in (fixed, structural)]
+        structural = cut
     else:
         dense = [
             *(f"arctic-l-v2.0 x {name}" for name in (fixed, structural, "fixed_token_1024_100")),
@@ -118,12 +124,11 @@ def encoder_cells(encoder: str, baseline: str, structural: str) -> list[str]:
     return [*(f"{encoder} x {name}" for name in chunkers), f"sum(bm25,{encoder}) x {cut}"]
 
 
-def first_cells(cells: Sequence[str], source: SourceSpec) -> list[str]:
+def first_cells(cells: Sequence[str]) -> list[str]:
     """Return those of a default matrix that are tested first: words and meaning summed over the structural chunks, and
     these chunks alone.
     """
-    structural = f" x {source.structural_chunker}"
-    summed = [cell for cell in cells[1:] if cell.startswith("sum(") and cell.endswith(structural)]
+    summed = [cell for cell in cells[1:] if cell.startswith("sum(")]
     return [*dict.fromkeys([*summed[:1], cells[1]])]
 
 
@@ -132,13 +137,14 @@ def default_plan_text(
     *,
     rehearsal: bool,
     version: int = 1,
-    prior: Prior = DEFAULT_PRIOR,
+    prior: Prior | None = None,
 ) -> str:
     """plan.yaml as a new version gets it; a person may edit it until the preregistration.
 
-    `prior` is what other sources' results say of the kinds of cell.
+    `prior` is what other sources' results say of the kinds of cell; None for what is believed without any.
     """
     cells = default_cells(source, rehearsal=rehearsal)
+    prior = prior or prior_over(cells[0])
     external = source.policy == "external"
     if external:
         head = "What is compared with the first cell; edit it and run again. Nothing is decided."
@@ -147,7 +153,7 @@ def default_plan_text(
     else:
         head = "What this version compares. Frozen by preregistration.json when the first pair goes to a judge."
     listed = "\n".join(f'  - "{cell}"' for cell in cells)
-    tested_first = "" if external else ", ".join(f'"{cell}"' for cell in first_cells(cells, source))
+    tested_first = "" if external else ", ".join(f'"{cell}"' for cell in first_cells(cells))
     first = f"first: [{tested_first}]\n" if tested_first else ""
     # A comment, and so no part of what is frozen: the decision says what is known of the sibling by then.
     reuse = f"# {source.structural_chunker} is taken over from {source.reuses}; the decision has its result there.\n"
@@ -171,6 +177,15 @@ baseline: "{cells[0]}"
 {reuse if source.reuses else ""}{choice}pool_depth: {POOL_DEPTH}
 relevant_grade: {1 if external else 2}
 {_SETTINGS}"""
+
+
+def prior_over(baseline: str) -> Prior:
+    """Return what is believed of gains over a baseline where no other source's locked results say it.
+
+    The catalog's figures were measured over vectors, of an encoder with layers; over any other baseline next to nothing
+    is known.
+    """
+    return DEFAULT_PRIOR if is_of_vectors(baseline) else UNKNOWN
 
 
 def prior_text(prior: Prior) -> str:
@@ -217,12 +232,12 @@ def read_plan(path: Path) -> Plan:
 
 
 def plan_of(fields: object) -> Plan:
-    """Return the plan of these fields, its prior completed from the catalog; pydantic's error if one is wrong.
+    """Return the plan of these fields, its prior completed by `prior_over`; pydantic's error if one is wrong.
 
     A block of an encoder that the catalog has without a revision is completed from its row.
     """
     plan = Plan.model_validate(_with_rows(fields))
-    kinds = DEFAULT_PRIOR.kinds | plan.prior.kinds
+    kinds = prior_over(plan.baseline).kinds | plan.prior.kinds
     return plan.model_copy(update={"prior": plan.prior.model_copy(update={"kinds": kinds})})
 
 
@@ -371,6 +386,11 @@ def _criteria_problems(plan: Plan, cells: Sequence[OwnCell], source: SourceSpec,
         problems.append(
             f"criterion 5: a plan that decides asks for a gain of {RULE.min_gain:g} and a loss of "
             f"{RULE.max_recall_loss:g} at most; other values are a rehearsal's (rehearsal/plan.yaml, --rehearse)"
+        )
+    if plan.prior.kinds == DEFAULT_PRIOR.kinds and not is_of_vectors(plan.baseline):
+        problems.append(
+            f"prior: these figures are of gains over vectors, and {plan.baseline!r} is none of a model with layers; "
+            "leave `prior:` out, and what is measured counts nearly alone"
         )
     if plan.confirms is None:
         problems += _breadth_problems(cells, source)

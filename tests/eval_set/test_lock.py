@@ -337,7 +337,7 @@ def edit(path, old, new):
     path.write_bytes(bz2.compress(content) if packed else content)
 
 
-SUMMED = slug("sum(bm25,minilm-l6-v2) x section_aware_bills_v1")
+SUMMED = slug("sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1")
 FORGED = {
     "results.json": ("results.json", b'"mean": 0.', b'"mean": 0.9'),
     "lists.json.bz2": ("lists.json.bz2", b'"depth": 10', b'"depth": 11'),

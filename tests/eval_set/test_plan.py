@@ -1,8 +1,10 @@
 import dataclasses
+import re
 
 import pytest
 import yaml
 
+from chunkers.registry import cut_at
 from runner.base.errors import InputError, PlanError
 from runner.base.records import parse_cell
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
@@ -65,11 +67,12 @@ def test_a_default_plan_tests_the_sum_and_the_structural_chunker_first_and_fuses
     cells, encoder = default_cells(source, rehearsal=rehearsal), "minilm-l6-v2"
     if not (rehearsal or name == "demo"):
         encoder = "arctic-l-v2.0"
-    structural = source.structural_chunker
+    # MiniLM reads 256 tokens, so that longer sections are cut there.
+    structural = cut_at(source.structural_chunker, 256 if encoder == "minilm-l6-v2" else 0)
     alone = f"{encoder} x {structural}"
-    assert first_cells(cells, source)[0] == f"sum(bm25,{encoder}) x {structural}"
-    assert first_cells(cells, source)[1:] == [alone if source.baseline != alone or rehearsal else cells[1]]
-    assert cells[0] not in first_cells(cells, source)
+    assert first_cells(cells)[0] == f"sum(bm25,{encoder}) x {structural}"
+    assert first_cells(cells)[1:] == [alone if source.baseline != alone or rehearsal else cells[1]]
+    assert cells[0] not in first_cells(cells)
     assert not [cell for cell in cells if cell.startswith("rrf(")]
     assert (f"bm25>{encoder} x {structural}" in cells) == source.citation_heavy == (name in ("us_code", "public_laws"))
     under_a_path = [cell for cell in cells if cell.partition(" x ")[2].startswith("fixed_path")]
@@ -118,8 +121,8 @@ def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
         "'nonsense' is not a cell",
         "write 'minilm-l6-v2 x recursive_v1' for ' minilm-l6-v2 x recursive_v1'",
         "'minilm-l6-v2 x fixed_token_512_50' is listed twice",
-        "first: 'sum(bm25,minilm-l6-v2) x section_aware_bills_v1' is not a challenger",
-        "first: 'minilm-l6-v2 x section_aware_bills_v1' is not a challenger",
+        "first: 'sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1' is not a challenger",
+        "first: 'minilm-l6-v2 x section_aware_bills_256_v1' is not a challenger",
         "criterion 1: 3 model x chunker cells; at least 6 are needed",
         "criterion 1: no BM25 cell",
         "criterion 2: the baseline 'minilm-l6-v2 x fixed_token_1024_100' is not among the cells",
@@ -184,7 +187,8 @@ def test_a_field_with_a_wrong_value_is_named_with_what_was_found(path, fields, p
 
 @pytest.mark.parametrize("name", ["section_aware_bills_v1-bare", "section_aware_bills_256_v1"])
 def test_the_structural_chunker_counts_without_its_context_too_and_cut_further(path, name):
-    cells = [text.replace("section_aware_bills_v1", name) for text in load(path).cells]
+    structural = re.compile("section_aware_bills(_256)?_v1")
+    cells = [*dict.fromkeys(structural.sub(name, text) for text in load(path).cells), "minilm-l6-v2 x whole_doc"]
     change(path, cells=cells, first=[])
     assert load(path).cells == cells
 
@@ -195,9 +199,27 @@ def test_a_reranker_is_one_of_the_catalogue_and_no_dense_cell(path):
     load(path)
     change(path, cells=[*cells, "rerank(bm25,bge-reranker) x whole_doc"])
     assert ["'bge-reranker-v2-m3'" in problem for problem in problems(path)] == [True]
-    dense = [text for text in cells if not text.endswith("fixed_token_1024_100")]
+    dense = [text for text in cells if not text.endswith("fixed_token_256_25")]
     change(path, cells=[*dense, "rerank(bm25,ms-marco-minilm-l6) x recursive_v1"])
     assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]
+
+
+@pytest.mark.parametrize("baseline", ["bm25 x whole_doc", "minilm-static-384 x fixed_token_512_50"])
+def test_over_a_baseline_without_vectors_of_a_model_with_layers_next_to_nothing_is_believed(tmp_path, baseline):
+    path, source = tmp_path / "plan.yaml", dataclasses.replace(SOURCES["demo"], baseline=baseline)
+    own, usual = (default_plan_text(each, rehearsal=False) for each in (source, SOURCES["demo"]))
+    path.write_text(own)
+    kinds = load_plan(path, source, 1, rehearsal=False).prior.kinds
+    assert {(one.mean, one.sd) for one in kinds.values()} == {(0.0, 0.2)}
+    # What others gained over vectors, left where the baseline was edited, is refused; without it the same holds.
+    fields = yaml.safe_load(own) | {"prior": yaml.safe_load(usual)["prior"]}
+    path.write_text(yaml.safe_dump(fields))
+    with pytest.raises(PlanError) as caught:
+        load_plan(path, source, 1, rehearsal=False)
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["prior"]
+    del fields["prior"]
+    path.write_text(yaml.safe_dump(fields))
+    assert load_plan(path, source, 1, rehearsal=False).prior.kinds == kinds
 
 
 def test_a_rehearsal_may_have_another_baseline(tmp_path):
@@ -364,7 +386,8 @@ def test_a_first_challenger_is_a_cell_beside_the_baseline(path):
 
 def test_the_structural_chunker_of_a_hybrid_alone_is_not_enough(path):
     cells = [text for text in load(path).cells if not text.startswith("minilm") or "section_aware" not in text]
-    change(path, cells=[*cells, "minilm-l6-v2 x whole_doc", "minilm-l6-v2 x recursive_v1"], first=[])
+    more = [f"minilm-l6-v2 x {name}" for name in ("whole_doc", "recursive_v1", "fixed_token_1024_100")]
+    change(path, cells=[*cells, *more], first=[])
     assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 3"]
 
 
@@ -372,5 +395,5 @@ def test_variants_do_not_count_toward_criterion_1(path):
     cells = default_cells(SOURCES["demo"], rehearsal=False)
     change(path, cells=[*cells, f"{cells[0].partition(' ')[0]}@bit x fixed_token_512_50"])
     load(path)
-    change(path, cells=[cells[0].replace(" x ", "@bit x "), *(cell for cell in cells if "1024" not in cell)])
+    change(path, cells=[cells[0].replace(" x ", "@bit x "), *(cell for cell in cells if "256_25" not in cell)])
     assert [problem.partition(":")[0] for problem in problems(path)] == ["criterion 1"]

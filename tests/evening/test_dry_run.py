@@ -161,12 +161,12 @@ def test_cells_cost_and_the_smallest_visible_difference_are_shown(tmp_path, dry_
     begin(tmp_path)
     _, lines, _ = dry_run()
     assert "plan: 8 cells, pool depth 30, baseline minilm-l6-v2 x fixed_token_512_50" in lines
-    assert "  sum(bm25,minilm-l6-v2) x section_aware_bills_v1" in lines
+    assert "  sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1" in lines
     assert "cost: $0.00 (local encoders)" in lines
     assert any(line.startswith("meanwhile: the baseline minilm-l6-v2 x fixed_token_512_50, ") for line in lines)
     assert "encoders: minilm-l6-v2, minilm-static-384" in lines
     assert "done: 25 queries" in lines
-    gain, first = least_gain(50, DEFAULT_SD, 0.02, bar=0.02), "sum(bm25,minilm-l6-v2) x section_aware_bills_v1"
+    gain, first = least_gain(50, DEFAULT_SD, 0.02, bar=0.02), "sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1"
     said = f"{too_few(25)}; 50 queries tell a true gain of {gain:.2f} nDCG@10 of {first}"
     assert any(line.startswith(said) for line in lines)
 
