@@ -17,7 +17,7 @@ from tests.support.evening_process import run
 from tests.support.small_set import SmallEncoder, fake_encoders, make_version, write_plans
 from tests.support.substrate_builder import edit, writing_connection
 
-SUM = "sum(bm25,minilm-l6-v2) x section_aware_bills_v1"
+SUM = "sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1"
 HERE = LocalBackend(fake_encoders)
 
 

@@ -128,7 +128,7 @@ def test_a_healthy_substrate_has_no_fault_and_scores_as_the_record_does_query_by
         assert rows[arm].beside.cell == CHOSEN
         assert rows[arm].scores == rows[arm].beside.scores
         assert rows[arm].beside.test.p == 1
-    summed = "sum(bm25,minilm-l6-v2) x section_aware_bills_v1"
+    summed = "sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1"
     assert (rows[KEYWORD].beside.cell, rows[SUM].beside.cell) == ("bm25 x whole_doc", summed)
     results = read_json(decided.record / "results.json")
     recorded = next(row for row in results["cells"] if row["cell"] == CHOSEN)
