@@ -92,7 +92,7 @@ def opened(browser: Any) -> Iterator[Opener]:
         context = beside.page.context if beside else browser.new_context(offline=True, **options)
         if not beside:
             contexts.append(context)
-            context.set_default_timeout(10_000)
+            context.set_default_timeout(60_000)  # a busy machine is no fault of a page
         page = context.new_page()
         if before:
             page.add_init_script(before)
