@@ -110,15 +110,18 @@ def texts_to_show(version: Version) -> dict[str, Document] | None:
     folder = version.embedded_corpus
     if folder is None or not folder.exists():
         return None
-    ours = _embedded(folder, version.source.reader, sample_to_draw(version).told)
+    as_it_is = [(path, path.lstat().st_size, path.lstat().st_mtime_ns) for path in sorted(folder.rglob("*"))]
+    ours = _embedded(folder, version.source.reader, sample_to_draw(version).told, tuple(as_it_is))
     rows = load_corpus(version.corpus_path)[1]
     shown = {row.doc_id: ours[row.doc_id, row.sha256] for row in rows if (row.doc_id, row.sha256) in ours}
     return shown if len(shown) == len(rows) else None
 
 
 @lru_cache(maxsize=1)
-def _embedded(folder: Path, reader: str, options: frozenset[str]) -> dict[tuple[str, str], Document]:
-    """Return the documents of an embedded corpus, read once a process, by id and digest.
+def _embedded(
+    folder: Path, reader: str, options: frozenset[str], _: tuple[tuple[Path, int, int], ...]
+) -> dict[tuple[str, str], Document]:
+    """Return the documents of an embedded corpus by id and digest, read once while its files are the same.
 
     Content tells them from others, since another corpus may have documents of the same ids.
     """
