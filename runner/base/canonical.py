@@ -74,7 +74,7 @@ def _laid_out(value: JSON, margin: str) -> str:
 
 def json_line(value: JSON) -> str:
     """Return one line of JSON with sorted keys, without a newline: the form of every .jsonl row."""
-    return json.dumps(rounded(value), sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return _encoded_line(rounded(value))
 
 
 def jsonl_bytes(rows: Iterable[JSON]) -> bytes:
@@ -106,7 +106,7 @@ def parse_json(text: str | bytes, *, halves: bool = False) -> JSON:
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        value = _decoded(text)
         if not halves and "\\ud" in text.lower():
             json_line(value).encode()
     except RecursionError as error:
@@ -125,6 +125,11 @@ def _without_repeats(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON")
+
+
+# Made once: `json.loads` and `json.dumps` with settings of one's own make theirs anew for every row.
+_decoded = json.JSONDecoder(object_pairs_hook=_without_repeats, parse_constant=_refuse_constant).decode
+_encoded_line = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False).encode
 
 
 def read_json(path: Path) -> JSON:

@@ -2,6 +2,7 @@
 
 import reprlib
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -22,13 +23,20 @@ class Sparse(FrozenModel):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields = type(self).model_fields
+        defaults = _defaults(type(self))
         values: dict[str, Any] = written(self)
         return {
             name: value
             for name, value in values.items()
-            if fields[name].is_required() or getattr(self, name) != fields[name].get_default(call_default_factory=True)
+            if name not in defaults or getattr(self, name) != defaults[name]
         }
+
+
+@cache
+def _defaults(model: type[Sparse]) -> dict[str, Any]:
+    """Return the default of each field that has one; pydantic looks at the signature of a factory at every call."""
+    fields = model.model_fields.items()
+    return {name: field.get_default(call_default_factory=True) for name, field in fields if not field.is_required()}
 
 
 MOST_NAMED = 5

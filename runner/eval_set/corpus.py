@@ -6,6 +6,7 @@ import json
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,17 +107,27 @@ def texts_to_show(version: Version) -> dict[str, Document] | None:
 
     None for other documents, whose words are not ours to show, and for a source without such a corpus.
     """
-    from samplers.corpus.parse import read_corpus
-
-    source, folder = version.source, version.embedded_corpus
+    folder = version.embedded_corpus
     if folder is None or not folder.exists():
         return None
-    embedded = read_corpus(folder, source.reader, sample_to_draw(version).told).documents
-    # Compared by content, since another corpus may have documents of the same ids.
-    ours = {(document.doc_id, document.sha256): document for document in embedded}
+    as_it_is = [(path, path.lstat().st_size, path.lstat().st_mtime_ns) for path in sorted(folder.rglob("*"))]
+    ours = _embedded(folder, version.source.reader, sample_to_draw(version).told, tuple(as_it_is))
     rows = load_corpus(version.corpus_path)[1]
     shown = {row.doc_id: ours[row.doc_id, row.sha256] for row in rows if (row.doc_id, row.sha256) in ours}
     return shown if len(shown) == len(rows) else None
+
+
+@lru_cache(maxsize=1)
+def _embedded(
+    folder: Path, reader: str, options: frozenset[str], _: tuple[tuple[Path, int, int], ...]
+) -> dict[tuple[str, str], Document]:
+    """Return the documents of an embedded corpus by id and digest, read once while its files are the same.
+
+    Content tells them from others, since another corpus may have documents of the same ids.
+    """
+    from samplers.corpus.parse import read_corpus
+
+    return {(document.doc_id, document.sha256): document for document in read_corpus(folder, reader, options).documents}
 
 
 def sample_of(source: SourceSpec, sample: Sample, corpus_path: Path) -> Drawn:

@@ -121,7 +121,8 @@ class Bench:
         totals = np.zeros(assigned.shape[1], np.int64)
         expected = np.zeros(len(rankings))
         at_once = max(1, _SCORES_AT_ONCE // len(rankings))
-        for number, group in enumerate(self.groups):
+        # Without `among`, groups have no part in it, and all queries are one.
+        for number, group in enumerate(self.groups if among is not None else [np.arange(len(rankings))]):
             for start in range(0, len(group), at_once):
                 queries = group[start : start + at_once]
                 scores = self.scores(rankings[queries])

@@ -1,7 +1,7 @@
 """Would a system that knows nothing of the query have scored as well? One gate, for graded and single-gold benches."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class Gate:
         judged, missed = Judged(rankings, rankings, chunks), list[Null]()
         counted = [null for null in self.nulls if not null.p_alone]
         for null in counted:
-            if not self._passes(null, self._against(null, judged, own)[0]):
+            if not self._passes(null, self._set_against(null, judged, own)):
                 missed.append(null)
             if len(missed) > self.spare:
                 return real, False
@@ -123,11 +123,12 @@ class Gate:
         """
         judged = Judged(rankings, rankings, chunks)
         for null in self.nulls:
-            result, differences = self._against(null, judged, own)
-            if not self._passes(null, result):
+            against = self._set_against(null, judged, own)
+            result = self._result(null, against)
+            if not self._passes(null, against):
                 verdict: Verdict = "fail" if self._could_pass(null, judged) else "insufficient"
                 result = result.model_copy(update={"verdict": verdict})
-            yield result, differences
+            yield result, against.differences
 
     def _could_pass(self, null: Null, judged: Judged) -> bool:
         """Return whether every engine that does better than the run would pass the null."""
@@ -135,36 +136,30 @@ class Gate:
 
     def _lets_pass(self, null: Null, judged: Judged, rankings: Ints) -> bool:
         """Return whether rankings in place of the judged run's would pass the nulls of that run."""
-        result, _ = self._against(null, judged._replace(rankings=rankings), self.bench.own_scores(rankings))
-        return self._passes(null, result)
+        return self._passes(null, self._set_against(null, judged._replace(rankings=rankings)))
 
-    def _passes(self, null: Null, result: NullResult) -> bool:
+    def _passes(self, null: Null, against: "_Against") -> bool:
         """Return whether p and delta suffice, both at the four places that a page shows."""
-        return round4(result.p) <= self.alpha and (null.p_alone or round4(result.delta) >= self.tau)
+        return round4(against.p) <= self.alpha and (null.p_alone or round4(against.delta) >= self.tau)
 
-    def _against(self, null: Null, judged: Judged, own: Floats) -> tuple[NullResult, Floats]:
+    def _set_against(self, null: Null, judged: Judged, own: Floats | None = None) -> "_Against":
+        """Set the judged rankings, which score `own`, against what the null scores."""
+        own = self.bench.own_scores(judged.rankings) if own is None else own
         outcome = null.outcome(self.trials, judged)
-        return self._drawn(null, own, outcome) if isinstance(outcome, Drawn) else self._fixed(null, own, outcome)
+        return self._drawn(own, outcome) if isinstance(outcome, Drawn) else self._fixed(own, outcome)
 
-    def _drawn(self, null: Null, own: Floats, drawn: Drawn) -> tuple[NullResult, Floats]:
-        draws, whole, weights = len(drawn.totals), self.bench.whole, self.bench.weights
-        ordered = np.sort(drawn.totals) / whole
+    def _drawn(self, own: Floats, drawn: Drawn) -> "_Against":
+        real, whole, weights = self.bench.total(own), self.bench.whole, self.bench.weights
         # The real outcome is one of the draws (Phipson & Smyth 2010).
-        n_as_good = int((drawn.totals >= self.bench.total(own)).sum())
-        # 2.5 % of the draws at either end.
-        outside = draws // 40
-        low, high = ordered[[outside, draws - 1 - outside]].tolist()
-        dots: list[float] = []
+        p = self._p(int((drawn.totals >= real).sum()))
         if drawn.expected is None:
-            dots = ordered[(2 * np.arange(DOTS) + 1) * draws // (2 * DOTS)].tolist()
-            mean = int(drawn.totals.sum()) / (draws * whole)
-            real, differences = self.bench.total(own) / whole, own - mean
-        else:
-            n, differences = int(weights.sum()), own - drawn.expected
-            mean, real = float((drawn.expected * weights).sum()) / n, float((own * weights).sum()) / n
-        return self._result(null, (mean, low, high), dots, real - mean, n_as_good), differences
+            mean = int(drawn.totals.sum()) / (len(drawn.totals) * whole)
+            return _Against(mean, real / whole - mean, p, own - mean, drawn)
+        n = int(weights.sum())
+        mean = float((drawn.expected * weights).sum()) / n
+        return _Against(mean, float((own * weights).sum()) / n - mean, p, own - drawn.expected, drawn)
 
-    def _fixed(self, null: Null, own: Floats, scores: Floats) -> tuple[NullResult, Floats]:
+    def _fixed(self, own: Floats, scores: Floats) -> "_Against":
         """Set the scores against one system: the one-sided sign-flip test of the differences to it.
 
         Flipping the signs of some differences leaves a sum at least as great where those flipped do not add up to
@@ -176,14 +171,34 @@ class Gate:
             flipped += difference * flips
         mean = self.bench.total(scores) / self.bench.whole
         delta = self.bench.total(own) / self.bench.whole - mean
-        return self._result(null, (mean, mean, mean), [], delta, int((flipped <= 0).sum())), own - scores
+        return _Against(mean, delta, self._p(int((flipped <= 0).sum())), own - scores)
 
-    def _result(
-        self, null: Null, spread: tuple[float, float, float], dots: list[float], delta: float, n_as_good: int
-    ) -> NullResult:
-        mean, low, high = spread
-        p = (1 + n_as_good) / (1 + self.trials.draws)
+    def _p(self, n_as_good: int) -> float:
+        return (1 + n_as_good) / (1 + self.trials.draws)
+
+    def _result(self, null: Null, against: "_Against") -> NullResult:
+        low = high = against.mean
+        dots: list[float] = []
+        if against.drawn is not None:
+            draws = len(against.drawn.totals)
+            ordered = np.sort(against.drawn.totals) / self.bench.whole
+            # 2.5 % of the draws at either end.
+            outside = draws // 40
+            low, high = ordered[[outside, draws - 1 - outside]].tolist()
+            if against.drawn.expected is None:
+                dots = ordered[(2 * np.arange(DOTS) + 1) * draws // (2 * DOTS)].tolist()
+        mean, delta, p = against[:3]
         return NullResult(name=null.name, mean=mean, low=low, high=high, dots=dots, delta=delta, p=p, verdict="pass")
+
+
+class _Against(NamedTuple):
+    """What a null scores on average, by how much it is beaten, p, and each query's difference to it."""
+
+    mean: float
+    delta: float
+    p: float
+    differences: Floats
+    drawn: Drawn | None = None
 
 
 def overall(nulls: Iterable[NullResult], spare: int) -> Verdict:

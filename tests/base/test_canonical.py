@@ -250,6 +250,6 @@ def test_what_a_killed_writer_left_is_removed_and_what_a_live_one_writes_is_not(
     remove_stale(tmp_path)
     assert len(list((tmp_path / "deep").iterdir())) == 1
     for writer in writers:
-        writer.communicate(timeout=20)
+        writer.communicate(timeout=60)
     assert [(path.name, path.read_bytes()) for path in (tmp_path / "deep").iterdir()] == [("live", b"whole")]
     assert (tmp_path / "elsewhere").exists()

@@ -87,7 +87,7 @@ def trapped(tmp_path, monkeypatch):
 
 def test_nothing_that_a_strangers_repository_names_is_run(tmp_path, monkeypatch):
     folder, cage = trapped(tmp_path, monkeypatch)
-    subprocess.run(["git", "--no-optional-locks", "-C", str(folder), "status"], capture_output=True, timeout=20)
+    subprocess.run(["git", "--no-optional-locks", "-C", str(folder), "status"], capture_output=True, timeout=60)
     assert {"monitor", "filter"} <= {path.name[:-6] for path in cage.iterdir()}, "the traps do not work"
     for path in cage.iterdir():
         path.unlink()
@@ -103,7 +103,7 @@ def test_nothing_that_a_strangers_repository_names_is_run(tmp_path, monkeypatch)
     (folder / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
     assert set(git_state(folder)) == {"error"}
     assert not any(cage.iterdir())
-    subprocess.run(["git", "-C", str(folder), "diff"], capture_output=True, stdin=subprocess.DEVNULL, timeout=20)
+    subprocess.run(["git", "-C", str(folder), "diff"], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
     assert any(cage.iterdir()), "the traps do not work"
 
 

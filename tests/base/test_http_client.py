@@ -112,7 +112,7 @@ def test_a_connection_reset_in_mid_answer_is_asked_again(server, cut):
 def test_an_answer_that_does_not_come_in_time_is_asked_for_again(server):
     hold = threading.Event()
     server.faults = [Wire(b"[]", hold=hold)]
-    with opened(server, timeout=0.2) as encoder:
+    with opened(server, timeout=1.0) as encoder:
         answer = one_answer(encoder)
     hold.set()
     assert answer.rows is not None
@@ -261,7 +261,7 @@ def test_a_connection_that_is_made_while_the_client_is_closed_is_closed_too(serv
 
     def slowly(*arguments, **options):
         connecting.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         made.append(connect(*arguments, **options))
         return made[-1]
 
@@ -269,10 +269,10 @@ def test_a_connection_that_is_made_while_the_client_is_closed_is_closed_too(serv
     client = Client(5.0, Patience(), ENCODER, plain_address(server.url, "--encoder-url", KEY_VARIABLE))
     asked = threading.Thread(target=client.get, args=(f"{server.url}/info", 1000, threading.Event()))
     asked.start()
-    assert connecting.wait(20)
+    assert connecting.wait(60)
     client.close()
     go_on.set()
-    asked.join(20)
+    asked.join(60)
     assert [connection.fileno() for connection in made] == [-1]
 
 

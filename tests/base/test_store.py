@@ -200,20 +200,20 @@ def test_of_two_that_want_one_artefact_one_builds_and_the_other_says_it_waits(st
     def build(folder):
         calls.append(1)
         building.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         (folder / "a").write_text("a")
 
     folders = []
     threads = [threading.Thread(target=lambda: folders.append(store.ensure("s", {}, build))) for _ in range(2)]
     with caplog.at_level(logging.WARNING):
         threads[0].start()
-        assert building.wait(10)
+        assert building.wait(60)
         threads[1].start()
         while "waiting for another run to finish s" not in caplog.text:
             time.sleep(0.005)
         go_on.set()
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
     assert len(calls) == 1
     assert folders[0] == folders[1]
 
@@ -240,7 +240,7 @@ def test_a_lock_dies_with_its_process(tmp_path):
     waiter.start()
     assert not entered.wait(0.1)
     holder.send_signal(signal.SIGKILL)
-    assert entered.wait(10)
+    assert entered.wait(60)
     waiter.join()
     holder.wait()
     holder.stdout.close()

@@ -124,9 +124,9 @@ LINES: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_of_a_million_characters_takes_seconds(name: str) -> None:
     text = LINES[name]()
-    began = time.perf_counter()
+    began = time.process_time()
     result = tokenize(text)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
     assert result.floor[-1] == len(text)
     assert (np.diff(result.ceil) >= 0).all()
 

@@ -75,10 +75,15 @@ def test_every_failure_has_the_exit_code_of_the_table():
         (("run", "demo", "--reherse"), 2, "did you mean '--rehearse'?"),
     ],
 )
-def test_a_wrong_command_line_exits_2_and_says_why(tmp_path, arguments, code, said):
-    done = process(tmp_path, *arguments)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert said in done.stderr
+def test_a_wrong_command_line_exits_2_and_says_why(tmp_path, monkeypatch, capsys, arguments, code, said):
+    monkeypatch.chdir(tmp_path)
+    try:
+        ended = cli.main(list(arguments))
+    except SystemExit as stopped:
+        ended = stopped.code
+    done = capsys.readouterr()
+    assert (ended, done.out) == (code, "")
+    assert said in done.err
     assert not list(tmp_path.iterdir())
 
 

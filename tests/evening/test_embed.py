@@ -7,13 +7,10 @@ import pytest
 from runner.base.canonical import json_line, parse_json
 from runner.base.errors import InputError
 from runner.commands import main as cli
-from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
-from runner.eval_set.version import load_decision
 from runner.evening.embed import check_index, embed_source
 from runner.evening.post_bulk import post_bulk
 from runner.substrate.index import Fingerprint
-from tests.support.evening_process import run
 from tests.support.small_set import SmallEncoder, fake_encoders, make_version, write_plans
 from tests.support.substrate_builder import edit, writing_connection
 
@@ -21,19 +18,12 @@ SUM = "sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1"
 HERE = LocalBackend(fake_encoders)
 
 
-@pytest.mark.parametrize("cell", ["", SUM])
-def test_what_was_embedded_has_no_fault_after_bulk(cell, tmp_path, request):
-    if cell:
-        run(tmp_path, Choice(cell, "a test", "a test"))
-        version = make_version(tmp_path)
-    else:
-        version = request.getfixturevalue("decided")
-    chosen = load_decision(version).chosen.cell
+def test_what_was_embedded_has_no_fault_after_bulk(decided, tmp_path):
     for to in (tmp_path / "index.db", tmp_path / "index"):
-        assert f"holds {chosen}: 16 documents written with " in embed_source(version, tmp_path / "corpus", to, HERE)
-        assert "0 documents written" in embed_source(version, tmp_path / "corpus", to, HERE)
-        assert check_index(version, to, HERE)
-    assert "No fault was found" in post_bulk(version, tmp_path / "index.db", encoders=fake_encoders)
+        assert f"holds {SUM}: 16 documents written with " in embed_source(decided, tmp_path / "corpus", to, HERE)
+        assert "0 documents written" in embed_source(decided, tmp_path / "corpus", to, HERE)
+        assert check_index(decided, to, HERE)
+    assert "No fault was found" in post_bulk(decided, tmp_path / "index.db", encoders=fake_encoders)
 
 
 def test_what_changed_at_the_source_is_replaced_marked_or_removed(decided, tmp_path, monkeypatch):

@@ -252,7 +252,8 @@ def test_a_constant_list_is_one_system_without_spread():
 @pytest.mark.parametrize(("draws", "part"), [(DOTS, 1), (2_000, 50)])
 def test_each_dot_is_a_draw_from_its_own_fortieth_of_them(draws, part):
     totals = np.random.default_rng(3).permutation(10**7 * np.arange(draws))
-    found, _ = gate_of(graded(25), draws=draws)._drawn(GRADED[0], np.ones(25), Drawn(totals))
+    gate = gate_of(graded(25), draws=draws)
+    found = gate._result(GRADED[0], gate._drawn(np.ones(25), Drawn(totals)))
     ordered = np.sort(totals) / 25e9
     assert len(found.dots) == DOTS
     for dot, own in zip(found.dots, ordered.reshape(DOTS, part), strict=True):

@@ -202,13 +202,13 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_cut_in_bounded_time(passages, name):
-    started = time.perf_counter()
+    started = time.process_time()
     long = document(HOSTILE[name])
     for query in ("grain of the law", "第五条", "7", "?!"):
         (shown,) = passages.shown(long, [[query]])
         assert shown.spans[0].start == 0
         assert 0 < n_characters(shown.spans) <= SETTINGS.chars
-    assert time.perf_counter() - started < 60
+    assert time.process_time() - started < 60
 
 
 def test_a_document_of_headings_alone_is_shown_within_the_budget(passages):

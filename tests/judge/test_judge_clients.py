@@ -399,7 +399,7 @@ def test_an_interrupted_session_ends_though_no_answer_comes_and_counts_what_it_s
     for _ in range(5):
         assert under_way.acquire(timeout=60)
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=20)
+    _, said = child.communicate(timeout=60)
     until.set()
     assert child.returncode != 0
     assert b"KeyboardInterrupt" in said

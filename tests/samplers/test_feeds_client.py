@@ -160,12 +160,13 @@ def test_a_file_is_known_by_its_content_with_prologs_of_every_kind_and_types_tha
 
 
 def test_an_answer_that_drips_for_ever_is_given_up_and_the_next_one_comes(site, client, clock, monkeypatch):
-    monkeypatch.setattr("samplers.feeds.client.LONGEST_ANSWER", 0.3)
-    monkeypatch.setattr("samplers.feeds.client.TRIES", 1)
     site.at("/a.xml", as_xml(XML, slow="body"))
     site.at("/b.xml", as_xml(XML))
-    with Client(clock, print) as hurried, pytest.raises(BackendError, match="no whole answer within"):
-        get(hurried)
+    with monkeypatch.context() as patch:
+        patch.setattr("samplers.feeds.client.LONGEST_ANSWER", 0.3)
+        patch.setattr("samplers.feeds.client.TRIES", 1)
+        with Client(clock, print) as hurried, pytest.raises(BackendError, match="no whole answer within"):
+            get(hurried)
     assert get(client, "/b.xml") == XML
 
 

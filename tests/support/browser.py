@@ -12,6 +12,9 @@ VARIABLE = "PSE_CHROMIUM"
 """Names the browser where it is on no path."""
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 120_000
+"""Milliseconds; on a busy machine a browser that has just begun takes ten seconds to open its first page."""
+
 _QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
@@ -73,7 +76,7 @@ def browser() -> Iterator[Any]:
 
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=[*_QUIET, *as_root])
+        chromium = playwright.chromium.launch(executable_path=path, args=[*_QUIET, *as_root], timeout=PATIENCE)
         yield chromium
         chromium.close()
 
@@ -92,7 +95,7 @@ def opened(browser: Any) -> Iterator[Opener]:
         context = beside.page.context if beside else browser.new_context(offline=True, **options)
         if not beside:
             contexts.append(context)
-            context.set_default_timeout(10_000)
+            context.set_default_timeout(PATIENCE)
         page = context.new_page()
         if before:
             page.add_init_script(before)

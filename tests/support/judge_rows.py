@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, product
 
 from runner.base.canonical import file_sha256
 from runner.base.errors import BackendError
@@ -44,11 +45,11 @@ def small_batches(version: Version, pairs: int, at_once: int) -> dict[str, list[
     """Batches of a small set's first pairs, written and read again."""
     documents = sorted(corpus_documents(version, None), key=lambda document: document.doc_id)
     prompt = file_sha256(version.judge_path)
+    asked = islice(product(load_queries(version.queries_path), documents), pairs)
     rows = [
         make_row(version.number_name, prompt, (query.id, query.text), document, Shown((Span(0, len(document.text)),)))
-        for query in load_queries(version.queries_path)
-        for document in documents
-    ][:pairs]
+        for query, document in asked
+    ]
     for start in range(0, len(rows), at_once):
         write_batches(version.judging, rows[start : start + at_once])
     return {path.stem: read_batch(path) for path in batch_files(version.judging)}

@@ -15,8 +15,8 @@ MODEL = "claude-sonnet-4-6"
 
 def everything(version):
     """Every query against every document of the small set."""
-    queries = [query.id for query in load_queries(version.queries_path)]
-    return [(query_id, document.doc_id) for query_id in queries for document in corpus_documents(version, None)]
+    queries, documents = load_queries(version.queries_path), corpus_documents(version, None)
+    return [(query.id, document.doc_id) for query in queries for document in documents]
 
 
 def show_whole(document, topics, times):
