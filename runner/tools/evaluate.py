@@ -172,6 +172,7 @@ def evaluate(
     relevant_grade: int = 1,
     name: str = "these documents",
     folder: str | Path | None = None,
+    sample_size: int | None = None,
 ) -> Evaluation:
     """Score cells and your own retrievers on your documents and queries, beside the `baseline`, by default the first.
 
@@ -185,8 +186,9 @@ def evaluate(
     (from a Document, if the parameter is called `document`), and from a list of texts to an array, or a pair of those
     for queries and documents. `retrievers` are functions from a query's text to document ids, best first, or such
     lists by query id, or TREC run files; each becomes a cell `trec:NAME`. Recall and MRR count grades from
-    `relevant_grade` on. With `folder` the record is kept there. Raises InputError for whatever is wrong with what was
-    given.
+    `relevant_grade` on. With `folder` the record is kept there. With `sample_size` so many
+    documents are searched, those with a grade among them: it is faster, and scores are too high. Raises InputError for
+    whatever is wrong with what was given.
     """
     from runner.evening.external import Given, GivenEvaluation
 
@@ -213,7 +215,7 @@ def evaluate(
     # The record is that of `run beir`, so that both give the same figures.
     with ExitStack() as stack:
         _lend(stack, listed, chunkers or {}, encoders or {}, collection)
-        plan = plan_with(listed, relevant_grade)
+        plan = plan_with(listed, relevant_grade, sample_size)
         if baseline:
             known = {cell: cell for cell in listed} | {name: str(ImportedCell(slug(name))) for name in retrievers or {}}
             if baseline not in {**known, **dict.fromkeys(known.values())}:
@@ -274,15 +276,20 @@ def _lend(
     stack.enter_context(lent(parts))
 
 
-def plan_with(cells: Sequence[str], relevant_grade: int = 1) -> Plan:
+def plan_with(cells: Sequence[str], relevant_grade: int = 1, sample_size: int | None = None) -> Plan:
     """Return the plan of a collection with these cells; an InputError names every one that cannot be run."""
     source = catalog.source(SOURCE)
     if not cells:
         raise InputError(f"No cells: name at least one, such as {CELLS[0]!r}.")
     if relevant_grade not in (1, 2, 3):
         raise InputError(f"relevant_grade is {relevant_grade!r}, not 1, 2 or 3.")
+    if sample_size is not None and sample_size < 1:
+        raise InputError(f"sample_size is {sample_size!r}. Give a number of documents, or leave it out to search all.")
     default = plan_of(yaml.safe_load(default_plan_text(source, rehearsal=False)))
-    plan = default.model_copy(update={"cells": list(cells), "baseline": cells[0], "relevant_grade": relevant_grade})
+    sample = default.sample if sample_size is None else default.sample.model_copy(update={"size": sample_size})
+    plan = default.model_copy(
+        update={"cells": list(cells), "baseline": cells[0], "relevant_grade": relevant_grade, "sample": sample}
+    )
     if broken := plan_problems(plan, Path("plan.yaml"), source, 1, rehearsal=False):
         raise InputError("\n".join(broken))
     return plan

@@ -31,10 +31,13 @@ CHUNKERS = ("fixed_token_256_25", "by_heading_256_v1")
 CELLS = tuple(f"{retriever} x {name}" for retriever in (ENCODER, "bm25", f"sum(bm25,{ENCODER})") for name in CHUNKERS)
 """The first is what the others are held against."""
 
-MOST_TEXTS = 1000
-"""Chunks that are embedded, those of both chunkers: about half a minute on two idle cores."""
+MOST_TEXTS = 2500
+"""Chunks that are embedded, those of both chunkers: under a minute on two idle cores (34 CPU seconds a thousand)."""
 
 N_HEADINGS = 20
+
+DEPTH = 10
+"""Documents at the head of lists that nobody judged, in which cells are held against each other."""
 
 
 class Scope(NamedTuple):
@@ -61,19 +64,20 @@ class Lists:
     def __repr__(self) -> str:
         """Return how far the cells agree with the first one, the nearest first."""
         first, *others = self.runs
+        most = min(DEPTH, len(self.documents))
         shared = {cell: self._shared(first, cell) for cell in others}
         rows = [
-            (cell, f"{same} of {len(self.queries)}", f"{both / len(self.queries):.1f} of 10")
+            (cell, f"{same} of {len(self.queries)}", f"{both / len(self.queries):.1f} of {most}")
             for cell, (both, same) in sorted(shared.items(), key=lambda item: item[1], reverse=True)
         ]
         head = ("cell", "same first document", "documents in common")
         return "\n".join(table(head, [(first, "compared with it", ""), *rows], terminal_width(WIDTH)))
 
     def _shared(self, first: str, cell: str) -> tuple[int, int]:
-        """Return how many of the first ten two cells have in common, over all queries; and how often the first one."""
+        """Return how many of the first DEPTH two cells have in common, over all queries; and how often the first one."""
         both = same = 0
         for query in self.queries:
-            one, other = ([hit.doc_id for hit in self.runs[each].hits[query][:10]] for each in (first, cell))
+            one, other = ([hit.doc_id for hit in self.runs[each].hits[query][:DEPTH]] for each in (first, cell))
             both, same = both + len({*one} & {*other}), same + (one[:1] == other[:1])
         return both, same
 
@@ -119,7 +123,8 @@ def try_folder(folder: Path, queries: Path | None = None) -> Tried:
     scope = Scope(len(searched), len(documents), len(asked), headings=queries is None, judged=bool(qrels))
     name = printable(folder.resolve().name) or "documents"
     if qrels:
-        return Tried(name, evaluate(searched, asked, qrels, CELLS, name=name), scope)
+        # What was left out is known to the results, and so to the page.
+        return Tried(name, evaluate(documents, asked, qrels, CELLS, name=name, sample_size=len(searched)), scope)
     collection = given_collection(searched, asked, None, name)
     with tempfile.TemporaryDirectory() as parent:
         version = newest_version(SOURCE, Path(parent))

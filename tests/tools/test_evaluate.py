@@ -138,6 +138,7 @@ WRONG = {
     "no cells": ((DOC, ASK, GOLD, []), {}, "No cells"),
     "a cell without its chunker": ((DOC, ASK, GOLD, ["bm25 x by_magic"]), {}, "by_magic"),
     "a grade of relevance": ((DOC, ASK, GOLD), {"relevant_grade": 7}, "relevant_grade"),
+    "a sample of nothing": ((DOC, ASK, GOLD), {"sample_size": 0}, "sample_size"),
     "no name": ((DOC, ASK, GOLD), {"name": " "}, "name is empty"),
     "two of one name": ((DOC, ASK, GOLD), {"retrievers": {"A": {"q1": ["a"]}, "a": {"q1": ["b"]}}}, "name a"),
     "a retriever that is none": ((DOC, ASK, GOLD), {"retrievers": {"mine": 3}}, "mine is 3"),
