@@ -25,6 +25,7 @@ from runner.queries.wording import (
     words,
 )
 from runner.retrieve.bm25 import bm25_run
+from runner.retrieve.words import unspaced
 from samplers.source import QueryKind
 
 EASY_WORDS = 3
@@ -124,6 +125,9 @@ def check(
         oddities = [*_alone(query, holders, len(documents)), *_beside(query, document)]
         findings += [Finding(rule, [one.id], f"{one.id}: {what}.", rule == "no document") for rule, what in oddities]
     findings += [*_counts([*rows, *beside]), *_one_wording(rows), *_spread(version.source.queries, rows)]
+    if unspaced(one.text for _, one in wordings):
+        message = "Most queries are in a script without spaces between words: BM25 takes a phrase for a word there."
+        findings.append(Finding("script", [], message))
     return QueryReport(source, version.number_name, queries, findings)
 
 

@@ -23,6 +23,7 @@ from runner.report import drawings, sentences
 from runner.report.by_query import AT_FIRST, CAUSES, anchor, fragment, matrix, reader, tint
 from runner.report.page_frame import inert, rendered
 from runner.report.templates import own_functions
+from runner.retrieve.words import unspaced
 from runner.score.slices import slices
 
 TEMPLATE_VERSION = 1
@@ -186,6 +187,7 @@ _ASKED: dict[str, object] = {
             slices,
             tint,
             too_few,
+            unspaced,
             writers,
         )
     },

@@ -58,6 +58,12 @@ _RUN = re.compile(r"\w+(?:-\w+)*")
 _DOTLESS = str.maketrans({"I": "\u0131", "\u0130": "i"})
 """Turkish has two letters i, and Unicode's lower case takes one for the other."""
 
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Burmese, Khmer
+    "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"  # kana and Chinese characters
+)
+"""Characters of scripts without spaces between words; Korean has spaces."""
+
 _LATIN = frozenset({"eg", "ie"})
 _SECTION = "§"
 
@@ -103,6 +109,12 @@ def words(text: str) -> Iterator[Word]:
     places = [place for place, character in enumerate(text) for _ in _normal(character)]
     for start, end, terms in _found(normal):
         yield Word(places[start], places[end - 1] + 1, terms)
+
+
+def unspaced(texts: Iterable[str]) -> bool:
+    """Return whether most texts are mostly in a script without spaces between words, where a phrase is one term."""
+    found = [2 * len(_UNSPACED.findall(text)) > sum(map(str.isalnum, text)) for text in texts]
+    return 2 * sum(found) > len(found)
 
 
 @cache

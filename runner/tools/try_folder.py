@@ -23,6 +23,7 @@ from runner.queries.headings import asked_by_heading
 from runner.report.lists_page import lists_page
 from runner.report.sentences import found, tried
 from runner.report.summary import WIDTH, ranking_table, wrapped
+from runner.retrieve.words import unspaced
 from runner.tools.evaluate import SOURCE, Evaluation, evaluate, plan_with
 from samplers.corpus.sampling import in_hash_order
 
@@ -43,7 +44,8 @@ DEPTH = 10
 class Scope(NamedTuple):
     """What was searched, of what was there, for how many queries.
 
-    `headings` if these are the documents' own, `judged` if somebody says which documents are right.
+    `headings` if these are the documents' own, `judged` if somebody says which documents are right, `unspaced` if most
+    are in a script without spaces between words.
     """
 
     searched: int
@@ -51,6 +53,7 @@ class Scope(NamedTuple):
     queries: int
     headings: bool
     judged: bool
+    unspaced: bool
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Lists:
         return "\n".join(table(head, [(first, "compared with it", ""), *rows], terminal_width(WIDTH)))
 
     def _shared(self, first: str, cell: str) -> tuple[int, int]:
-        """Return how many of the first DEPTH two cells have in common, over all queries; and how often the first one."""
+        """Return how many of the first DEPTH two cells share, over all queries; and how often the first one."""
         both = same = 0
         for query in self.queries:
             one, other = ([hit.doc_id for hit in self.runs[each].hits[query][:DEPTH]] for each in (first, cell))
@@ -120,7 +123,14 @@ def try_folder(folder: Path, queries: Path | None = None) -> Tried:
         given = given_queries(queries)
         asked, qrels = given.texts, wanted_documents(given, documents)
     searched = _cut(documents, frozenset(doc_id for grades in qrels.values() for doc_id in grades))
-    scope = Scope(len(searched), len(documents), len(asked), headings=queries is None, judged=bool(qrels))
+    scope = Scope(
+        searched=len(searched),
+        documents=len(documents),
+        queries=len(asked),
+        headings=queries is None,
+        judged=bool(qrels),
+        unspaced=unspaced(asked.values()),
+    )
     name = printable(folder.resolve().name) or "documents"
     if qrels:
         # What was left out is known to the results, and so to the page.

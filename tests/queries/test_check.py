@@ -47,6 +47,11 @@ def test_ids_of_two_files_may_be_the_same_and_are_told_apart_and_equal_texts_are
     assert rules(checked(version, *rows).errors) == {"same words"}
 
 
+@pytest.mark.parametrize(("text", "found"), [("図書館は何時に開きますか", {"script"}), ("zeppelin moorings", set())])
+def test_a_set_in_a_script_without_spaces_is_told(version, text, found):
+    assert rules(checked(version, row(text=text)).findings) & {"script"} == found
+
+
 @pytest.mark.parametrize(
     ("first", "second", "found"),
     [

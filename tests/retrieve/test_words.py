@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from runner.base.records import Chunk, Span
 from runner.retrieve.bm25 import bm25_run
-from runner.retrieve.words import STOP_WORDS, stemmed, stemmed_terms, words
+from runner.retrieve.words import STOP_WORDS, stemmed, stemmed_terms, unspaced, words
 
 TEXTS = st.text(alphabet="aAhHrRsSu.c'\u2019tn §(5)1,0-\u2013\u00ad\nİß_", max_size=40)
 
@@ -112,3 +112,16 @@ def test_a_query_finds_the_text_that_answers_it_first(query, wanted, others):
 @pytest.mark.parametrize("unit", ["§", "(a)", "1,234", "s. ", "u.", "1.", "1-", "x'", "sec", "h 1", "§ 5(a)", "\u00ad"])
 def test_a_hostile_text_takes_time_and_terms_in_proportion_to_its_length(unit):
     assert sum(map(len, stemmed_terms("5" + unit * 30_000))) < 30_000 * (8 * len(unit) + 40)
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        *((["図書館は何時に開きますか"], True), (["图书馆"], True), (["ห้องสมุดเปิดวันอาทิตย์"], True), (["សួស្តី"], True)),
+        *((["מתי הספרייה פתוחה"], False), (["도서관 시간"], False), (["مياه الشرب"], False), ([], False)),
+        (["the character 水 in a sentence"], False),
+        *((["図書館", "自転車", "ferry"], True), (["図書館", "ferry"], False)),
+    ],
+)
+def test_scripts_without_spaces_are_told_from_those_with(texts, found):
+    assert unspaced(texts) is found

@@ -42,7 +42,7 @@ def test_a_folder_alone_is_ranked_by_its_headings_and_twice_the_same(folder):
     one = str(tried)
     assert one == str(again)
     assert {row.cell for row in tried.found.results.cells} == set(CELLS)
-    assert tried.scope == (6, 6, 6, True, True)
+    assert tried.scope == (6, 6, 6, True, True, False)
     assert {query.kind for query in tried.found.results.queries} == {"given"}
     assert "A smoke test" in one
 
@@ -73,7 +73,7 @@ def test_queries_of_which_nobody_says_what_is_right_are_compared_and_not_scored(
     queries.write_text("Who pays interest on a deposit?\n\nMay a dog live here?\n")
     tried = try_folder(folder, queries)
     assert isinstance(tried.found, Lists)
-    assert tried.scope == (6, 6, 2, False, False)
+    assert tried.scope == (6, 6, 2, False, False, False)
     assert str(tried).count("6.0 of 6\n") == len([cell for cell in CELLS[1:] if not cell.startswith("bm25")])
     shown = tried.found.page_with_passages().decode()
     assert shown.count("<details") == 2 * len(CELLS)
