@@ -37,6 +37,9 @@ from samplers.corpus.readiness import lines
 SPARE_GB = 0.5
 """For runs, chunks and pages, beside weights and vectors."""
 
+SCORES_GB = 0.05
+"""For results and pages alone, if no cell is left to be made."""
+
 CHUNK_TOKENS = 100
 """A chunk has more, so vectors take less than is asked for; they lie on the disk twice while they are made."""
 
@@ -250,7 +253,8 @@ class Needs:
         vectors = sum(
             2 * 4 * spec.dim * tokens[spec.name].tokens / CHUNK_TOKENS for spec in specs if spec.name in tokens
         )
-        needed = SPARE_GB + weights + vectors / 1e9
+        spare = SCORES_GB if self.cells is not None and not self.cells else SPARE_GB
+        needed = spare + weights + vectors / 1e9
         folders = (self.version.cache, self.version.work, self.version.folder)
         return f"{writable_folders(folders, needed)}; some {needed:.1f} GB are needed"
 

@@ -232,6 +232,7 @@ def test_a_disk_without_room_is_red(version, monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr("shutil.disk_usage", lambda place: usage(10**9, 6 * 10**8, 4 * 10**8))
     assert "has 0.4 GB free, and some 0.5 GB are needed" in red(checks_of(version), "disk")
+    assert looked(replace(checks_of(version), cells=[]), "disk").state != "blocked"
 
 
 def test_a_judges_key_that_is_missing_or_refused_is_red(version, judge, monkeypatch):
