@@ -271,7 +271,8 @@ GROUPS["Look closer"] = (
         """A run holds per-query nDCG@10: {"perQuery": [{"qid": ..., "ndcg10": ...}]}, with `baselines` {name: mean} if
         there are any; or it is a results.json, of which --cell and --other-cell choose a cell. mulberry32 gives the
         figures of ruflo's script (seed 42, 10,000 resamples), except that queries that one run lacks and repeated
-        queries are errors. Exit code 0 whatever the comparison says: it is no gate. 2 where an input is wrong.""",
+        queries are errors. A query without results has to be in it with 0, or the mean is too high. Exit code 0
+        whatever the comparison says: it is no gate. 2 where an input is wrong.""",
         "Intervals and labels for one run; a paired test for two.",
     ),
     Verb(
