@@ -1,6 +1,7 @@
 """Tables that a person brings as CSV: rows with their numbers, and every fault of them at once, a line each."""
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,19 @@ QUERY_FACTS = {"query_id": "id qid", "document": "source_document doc_id docid"}
 
 MOST_FAULTS = 20
 """Faults of a table that a message names, a line each."""
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def inert_text(text: str) -> str:
+    """Return a text as a field that no spreadsheet takes for a formula: behind an apostrophe if it begins like one."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _plain(field: str) -> str:
+    """Return the text of a field that `inert_text` made."""
+    return field[1:] if field[:1] == "'" and _FORMULA.match(field) else field
 
 
 class Faults:
@@ -48,7 +62,8 @@ def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) ->
     """Return number and fields of each row of a CSV file, without blanks around; the header is row 1.
 
     `needed` and `known` are columns by name, each with further names for it, a blank between; the columns that are
-    `known` may be missing, and others are not read. Fields are parted as in the header, by comma, semicolon or tab.
+    `known` may be missing, and others are not read. Fields are parted as in the header, by comma, semicolon or tab; the
+    apostrophe of `inert_text` is taken off.
     InputError for a file that cannot be read, and with each row that has more or fewer fields than the header.
     """
     refuse_special(path)
@@ -79,7 +94,7 @@ def csv_rows(path: Path, needed: Mapping[str, str], known: Mapping[str, str]) ->
                 with faults.of_row():
                     if len(row) != len(header):
                         raise InputError(f"{path}:{number}: {len(row)} fields, and the header has {len(header)}.")
-                    rows.append((number, {name: row[place].strip() for name, place in columns.items()}))
+                    rows.append((number, {name: _plain(row[place].strip()).strip() for name, place in columns.items()}))
     except csv.Error as error:
         # The table was given up in the row after the last one that it gave.
         with faults.of_row():

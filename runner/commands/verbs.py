@@ -286,7 +286,8 @@ GROUPS["Look closer"] = (
         --output FOLDER!   where to write them; outside the record""",
         """Tables: cells (one row a cell), scores (query, cell, measure, value), hits, queries (as `queries add` and
         `try` read them), mix (the shares at which another cell would be recommended) and grades (as `labels import`
-        does). No text of documents is in them.""",
+        does). No text of documents is in them. Texts that a spreadsheet would take for a formula stand behind an
+        apostrophe.""",
         "Writes a version's results, queries and grades as tables.",
     ),
     Verb(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.base.canonical import JSON, write_atomic
+from runner.base.csv_files import inert_text
 from runner.base.errors import InputError
 from runner.base.given_files import display
 from runner.base.records import SCORE_UNIT
@@ -155,5 +156,6 @@ def _grades(version: Version) -> list[tuple[JSON, ...]]:
 def _csv(content: Content) -> bytes:
     # Line ends of RFC 4180: with "\n" alone, a text that holds "\r" would be written without quotes.
     target = io.StringIO(newline="")
-    csv.writer(target, lineterminator="\r\n").writerows([content[0], *content[1]])
+    rows = ([inert_text(value) if isinstance(value, str) else value for value in row] for row in content[1])
+    csv.writer(target, lineterminator="\r\n").writerows([content[0], *rows])
     return target.getvalue().encode()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.base.csv_files import MOST_FAULTS, QUERY, QUERY_FACTS, Faults, csv_rows
+from runner.base.csv_files import MOST_FAULTS, QUERY, QUERY_FACTS, Faults, csv_rows, inert_text
 from runner.base.errors import InputError
 
 FIRST = {"query_id": "1", "query": "who pays", "document": "d"}
@@ -52,6 +52,13 @@ def test_a_table_that_cannot_be_read_is_refused_with_each_wrong_row(tmp_path, co
     with pytest.raises(InputError) as caught:
         rows(tmp_path / "a.csv", content)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@a", "'=1", "''-x", "'tis", "a=b", "'"])
+def test_a_text_like_a_formula_is_made_inert_and_read_as_it_was(tmp_path, text):
+    written = inert_text(text)
+    assert written[0] not in "=+-@"
+    assert rows(tmp_path / "a.csv", f"query\n{written}\n") == [(2, {"query": text})]
 
 
 def test_of_many_faults_the_first_are_named_a_line_each_and_the_rest_is_counted():

@@ -104,6 +104,19 @@ def test_queries_and_grades_come_out_as_they_are_taken_in(decided_evening, tmp_p
     assert rows[tmp_path / "grades.csv"] == len(labels) > 0
 
 
+def test_texts_that_a_spreadsheet_would_calculate_are_inert_and_numbers_stay(scored, tmp_path):
+    hostile = "=cmd|'/c calc'!A0"
+    queries = [row.model_copy(update={"note": hostile}) for row in FOUND.queries]
+    changed = FOUND.model_copy(update={"queries": queries})
+    (scored.record / "results.json").write_bytes(json_bytes(changed.model_dump()))
+    write_tables(scored, tmp_path)
+    assert {row["note"] for row in read_csv(tmp_path / "queries.csv")} == {f"'{hostile}"}
+    assert {row.note for row in read_queries(tmp_path / "queries.csv")} == {hostile}
+    assert set(table(changed, LISTS, "queries")["note"]) == {hostile}
+    differences = [row["difference_ndcg@10_mean"] for row in read_csv(tmp_path / "cells.csv")]
+    assert not any(text.startswith("'") for text in differences)
+
+
 def test_a_file_that_is_there_is_refused_before_any_is_written(scored, tmp_path):
     (tmp_path / "queries.csv").write_text("mine", encoding="utf-8")
     for output in (tmp_path, tmp_path / "queries.csv"):
