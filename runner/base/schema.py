@@ -3,6 +3,7 @@
 import reprlib
 from collections.abc import Sequence
 from functools import cache
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -148,10 +149,13 @@ def _name(value: object, place: Sequence[int | str]) -> str:
 
 def _wrong(row: ErrorDetails) -> str:
     """Return what is wrong with a field, in words of our own, and what was found there."""
-    found = "" if row["type"] == "missing" else f" (found {_short(row['input'])})"
+    value = row["input"]
+    found = "" if row["type"] == "missing" else f" (found {_short(value)})"
     words, limits = _WRONG.get(row["type"]), row.get("ctx", {})
     if words is None:  # one of ours
         return f"{row['msg'][0].lower()}{row['msg'][1:]}{found}"
+    if isinstance(value, float) and isnan(value):  # it is beyond every limit
+        return f"{_WRONG['float_type']}{found}"
     pattern = str(limits.get("pattern"))
     return words.format_map({**limits, "form": _FORMS.get(pattern, f"of the form {pattern}")}) + found
 

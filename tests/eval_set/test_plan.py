@@ -141,6 +141,7 @@ def test_every_field_of_the_wrong_shape_is_named_at_once(path):
     for place in ("pool_depth", "rule.min_gain", "rule.max_recall_loss", "depth", "relevant_grade"):
         assert sum(problem.startswith(f"{place}: ") for problem in found) == 1
     assert len(found) == 5
+    assert "rule.min_gain: not a number (found nan)" in found
 
 
 def test_a_plan_that_states_neither_prior_nor_cost_has_those_of_a_new_plan(path):
