@@ -158,6 +158,7 @@ class Importer:
         """Append labels, each with its place for messages, all of them or none, in the order of the batches' rows."""
         # All are checked before any is written.
         fresh: dict[LabelKey, Label] = {}
+        places: dict[LabelKey, str] = {}
         n_known, faults, what_next = 0, Faults(), ""
         for where, answered in given:
             with faults.of_row():
@@ -165,9 +166,15 @@ class Importer:
                 self._check_judge(label, where)
                 earlier = self._known.get(label.key) or fresh.get(label.key)
                 if earlier is None:
-                    fresh[label.key] = label
+                    fresh[label.key], places[label.key] = label, where
                 elif (earlier.grade, earlier.doubt) == (label.grade, label.doubt):
                     n_known += 1
+                elif label.key in places:
+                    raise InputError(
+                        f"{where}: query {label.query_id} and {label.doc_id} stand twice in what is imported, by "
+                        f"{label.judge}: with grade {_graded(label)} here, and with {_graded(earlier)} at "
+                        f"{places[label.key]}. {_NOTHING} Keep one of the two lines."
+                    )
                 else:
                     what_next = (
                         f"{_NOTHING} To mend a grade, take back all of {label.judge}'s ({DRIVER} labels withdraw "

@@ -171,6 +171,15 @@ def test_nothing_of_a_file_with_a_bad_line_is_imported(judged, name):
     assert judged.labels_path.read_bytes() == before
 
 
+def test_a_pair_that_a_file_grades_twice_is_named_by_both_places(judged):
+    with pytest.raises(InputError) as caught:
+        give(judged, answer(), answer("q02"), answer(grade=0), name="twice.jsonl")
+    places = [f"{judged.work / 'twice.jsonl'}:{number}" for number in (1, 3)]
+    assert [place in str(caught.value) for place in places] == [True, True]
+    assert "withdraw" not in str(caught.value), "there is nothing to take back"
+    assert not judged.labels_path.exists()
+
+
 def test_grades_of_a_table_are_answers(judged):
     path = judged.work / "grades.csv"
     table = ['q01,BILLS-117hr101ih,2,"a fee, in 4"', "q02,BILLS-117hr101ih, 0 ,", ""]
@@ -242,7 +251,7 @@ def test_an_import_is_whole_or_nothing(exported, tmp_path_factory, answers):
     for one in answers:
         agreed.setdefault((one["query_id"], one["doc_id"]), set()).add(one["grade"])
     if any(len(grades) > 1 for grades in agreed.values()):
-        with pytest.raises(InputError, match="already"):
+        with pytest.raises(InputError, match="twice"):
             give(version, *answers)
         assert load_labels(version.labels_path) == ()
     else:
