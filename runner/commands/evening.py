@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from runner.base.canonical import today
 from runner.base.errors import InputError, InputNeeded, NegativeVerdict
+from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.base.records import parse_cell
 from runner.base.schema import checked
@@ -92,9 +93,21 @@ def _begun(version: Version, begun_as: SourceSpec | None, options: argparse.Name
         )
         for flag, asked, planned in wanted:
             if asked and asked != planned:
-                raise InputError(f"{flag} {asked}: {path} has {planned}. Change it there, before documents are drawn.")
+                raise InputError(f"{flag} {asked}: {path} has {planned or 'none'}. {_to_change(version, flag)}")
     sample_size, baseline = size or source.sample_size, options.baseline or source.baseline
     return replace(version, source=replace(source, sample_size=sample_size, baseline=baseline))
+
+
+def _to_change(version: Version, flag: str) -> str:
+    """Return how what a flag says can still be changed in the version's plan."""
+    if version.preregistration_path.exists():
+        return f"That is frozen. Open a new version and change it there: {DRIVER} version {version.flags}"
+    if flag != "--baseline" and version.corpus_path.exists():
+        return (
+            f"Its documents are drawn by that already. Change it there, delete {version.corpus_path}, and run this "
+            "command again to draw others."
+        )
+    return "Change it there, and run this command again."
 
 
 def _listed(fields: Mapping[Any, str] | None) -> str:

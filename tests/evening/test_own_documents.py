@@ -112,8 +112,8 @@ def test_a_plan_names_fields_for_what_the_reader_is_told_of():
 def test_a_plan_says_once_what_init_may_not_say_otherwise(command, laws):
     assert command("init", "--documents", laws)[0] == 0
     for flags, said in (
-        (("--size", 5), "--size 5: "),
-        (("--field", "stratum=topic"), "--field stratum=topic: "),
+        (("--size", 5), "corpus.jsonl"),
+        (("--field", "stratum=topic"), "corpus.jsonl"),
         (("--baseline", "bm25 x whole_doc"), "has minilm-l6-v2 x fixed_token_512_50"),
     ):
         code, _, err = command("init", "--documents", laws, *flags)
