@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.base.canonical import file_sha256, jsonl_bytes, read_json, read_jsonl, remove_stale, slug
-from runner.base.errors import InputError, IntegrityError, PlanError
+from runner.base.errors import EvalError, InputError, IntegrityError, PlanError
 from runner.base.given_files import display, printable
 from runner.base.places import DRIVER, EVAL_SETS, INSTALLED, OWN_FILES, OWN_SETS, WORKPLACE, cache_folder
 from runner.base.plain_yaml import read_yaml
@@ -25,7 +25,7 @@ from runner.base.store import disk_errors, exclusive
 from runner.eval_set import catalog
 from runner.eval_set.asked import asked
 from runner.eval_set.catalog import SourceSpec
-from runner.eval_set.door import held
+from runner.eval_set.door import LOCK_NAME, held
 from runner.eval_set.mix import mix_problems
 from runner.eval_set.plan import load_plan
 from runner.eval_set.runs import read_lists
@@ -282,27 +282,55 @@ def source_in(eval_set: Path, name: str) -> SourceSpec:
         return row
     try:
         plan = _newest_plan(eval_set)
-    except InputError:
-        if row is None:
-            raise
-        return row  # whoever reads the plan says what is wrong with it
+    except InputError as error:
+        if row is not None:
+            return row  # whoever reads the plan says what is wrong with it
+        path = _begun_plan(eval_set)
+        assert path is not None  # it could not be read
+        raise _unnamed(path, name, str(error)) from error
     baseline = plan.get("baseline")
     baseline = baseline if isinstance(baseline, str) else ""
     if row is not None:
         return replace(row, baseline=baseline or row.baseline)
     if plan.get("source") != name:
-        return catalog.source(name, own_names())
+        path = _begun_plan(eval_set)
+        if path is None:
+            return catalog.source(name, own_names())  # which says that there is none
+        raise _unnamed(path, name)
     sample = plan.get("sample")
     fields = sample.get("documents") if isinstance(sample, dict) else None
     stated = fields.items() if isinstance(fields, dict) else ()
     return catalog.own_source(name, {str(key): str(field) for key, field in stated}, baseline)
 
 
-def _newest_plan(eval_set: Path) -> dict[Any, Any]:
-    """Return the fields of the newest plan in a folder, none if there is none; InputError for one that is not YAML."""
+def _unnamed(path: Path, name: str, why: str = "") -> EvalError:
+    """Return the error of a plan that does not say it is of that source of one's own: IntegrityError if frozen."""
+    if not path.exists():
+        why = f"{display(path)} is gone."
+    elif not why:
+        is_empty = not path.read_bytes().strip()
+        why = f"{display(path)} is empty." if is_empty else f"{display(path)} does not say `source: {name}`."
+    if any(path.with_name(each).exists() for each in (LOCK_NAME, "preregistration.json")):
+        return IntegrityError(f"{why} It was frozen: restore it from git or a backup.")
+    return InputError(f"{why} Mend it, or restore it from git or a backup.")
+
+
+def _begun_plan(eval_set: Path) -> Path | None:
+    """Return the path of the newest plan in a folder, of one that is gone too if it was frozen; None if none is."""
+    frozen = (path.with_name("plan.yaml") for path in eval_set.glob("v*/preregistration.json"))
+    return _newest_plan_path(eval_set) or next(frozen, None)
+
+
+def _newest_plan_path(eval_set: Path) -> Path | None:
+    """Return the newest plan in a folder of a version that was not given up, None if there is none."""
     folders = (eval_set / f"v{number}" for number in reversed(version_numbers(eval_set)))
     paths = (folder / "plan.yaml" for folder in folders if not is_abandoned(folder))
-    path = next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _newest_plan(eval_set: Path) -> dict[Any, Any]:
+    """Return the fields of the newest plan in a folder, none if there is none; InputError for one that is not YAML."""
+    path = _newest_plan_path(eval_set)
     fields = read_yaml(path) if path is not None else None
     return fields if isinstance(fields, dict) else {}
 

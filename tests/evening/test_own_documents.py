@@ -109,6 +109,19 @@ def test_a_plan_names_fields_for_what_the_reader_is_told_of():
     assert set(get_args(FieldOf)) == set(source_format("documents").options)
 
 
+@pytest.mark.parametrize("content", [b"", b"# emptied", b"source: caf\xe9", b"cells: ["])
+def test_a_damaged_plan_of_ones_own_is_named_and_nobody_is_sent_to_begin_anew(command, laws, content):
+    assert command("init", "--documents", laws)[0] == 0
+    path = existing_version("laws").plan_path(rehearsal=False)
+    path.write_bytes(content)
+    code, _, err = command("plan", "laws")
+    assert (code, str(path) in err, "init" in err) == (2, True, False), err
+    path.with_name("preregistration.json").write_text("{}")
+    assert command("plan", "laws")[0] == 4
+    path.unlink()
+    assert command("plan", "laws", "--eval-set-path", path.parents[1])[0] == 4
+
+
 def test_a_plan_says_once_what_init_may_not_say_otherwise(command, laws):
     assert command("init", "--documents", laws)[0] == 0
     for flags, said in (
