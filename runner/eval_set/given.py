@@ -187,14 +187,12 @@ def given_documents(given: Table) -> tuple[Document, ...]:
     What cannot be read there is said, and left out.
     """
     if isinstance(given, str | Path):
-        from samplers.corpus.parse import read_corpus
+        from samplers.corpus.parse import read_corpus, unread_lines
         from samplers.registry import DOCUMENTS
 
         reading = read_corpus(Path(given), DOCUMENTS.name, whole=False)
-        for place, reason in reading.quarantined[:MOST_NAMED]:
-            say(f"not read: {place}: {reason}")
-        if len(reading.quarantined) > MOST_NAMED:
-            say(f"not read: {len(reading.quarantined)} of {reading.n_files} files, these among them")
+        for line in unread_lines(reading.quarantined, Path(given)):
+            say(f"not read: {line}")
         if reading.ignored:
             kinds = ", ".join(f"{n:,} {kind}" for kind, n in reading.ignored.most_common(MOST_NAMED))
             say(f"files of other kinds: {reading.ignored.total():,} ({kinds})")

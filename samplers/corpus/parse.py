@@ -7,7 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from runner.base.canonical import slug, write_atomic
 from runner.base.errors import DocumentError, InputError
+from runner.base.places import WORKPLACE
 from runner.base.progress import watched
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
@@ -21,7 +23,8 @@ from samplers.source_format import MAX_BYTES, Card, SourceFormat
 QUARANTINE_LIMIT = 0.02
 """Share of unreadable files above which a run stops: more than that is no accident, and biases the sample."""
 
-N_NAMED = 10
+N_NAMED, N_UNREAD = 10, 50
+"""Kinds of files, and files that cannot be read, that a message names."""
 
 _LOOKED_INTO = frozenset((".htm", ".html", ".xml"))
 """Suffixes of files that are not the source's and may be known by their first lines all the same."""
@@ -216,11 +219,29 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
             f"{n_of_it} of {n_files} files in {path} are {source}. Did you mean the source {source}? "
             "Else give the folder that holds the source's own files."
         )
-    reasons = Counter(reason for _, reason in quarantined)
-    first = {reason: place for place, reason in reversed(quarantined)}
-    named = "".join(f"\n  - {n} x {reason} (first {first[reason]})" for reason, n in _few(reasons))
-    more = f"\n  and {len(reasons) - N_NAMED} more reasons" if len(reasons) > N_NAMED else ""
+    named = "".join(f"\n  - {line}" for line in unread_lines(quarantined, path))
     raise InputError(
         f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:"
-        f"{named}{more}\nRepair them, or take them out, and run the command again."
+        f"{named}\nRepair them, or take them out, and run the command again."
     )
+
+
+def unread_lines(quarantined: Sequence[tuple[str, str]], path: Path) -> list[str]:
+    """Return a line a reason with its files, N_UNREAD in all; of more, the file that has all of them, written now."""
+    places: dict[str, list[str]] = {}
+    for place, reason in quarantined:
+        places.setdefault(reason, []).append(place)
+    lines, left = [], N_UNREAD
+    for reason, of_reason in sorted(places.items(), key=lambda item: (-len(item[1]), item[0])):
+        if left:
+            named = of_reason[:left]
+            left -= len(named)
+            lines.append(f"{len(of_reason)} x {reason}: {', '.join(named)}{', ...' * (len(named) < len(of_reason))}")
+    if len(quarantined) > N_UNREAD:
+        listed, more = WORKPLACE / ".work" / f"unread-{slug(path.resolve().name)}.txt", len(quarantined) - N_UNREAD
+        said = f"{more} more, which are named once these are mended"
+        with suppress(OSError):
+            write_atomic(listed, "".join(f"{place}: {reason}\n" for place, reason in quarantined).encode())
+            said = f"{more} more; all of them are named in {listed}"
+        lines.append(said)
+    return lines

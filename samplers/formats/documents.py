@@ -7,8 +7,10 @@ page's own, and one writer makes text and sections of the rest. The default layo
 import re
 import unicodedata
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -279,12 +281,15 @@ def words_of_json(text: str) -> str:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """Return a file's text in NFC with plain line ends; DocumentError unless it is UTF-8."""
+    """Return a file's text in NFC with plain line ends; DocumentError unless it is UTF-8, or UTF-16 with its mark."""
     if data.startswith(b"\x1f\x8b"):
         try:
             data = zlib.decompressobj(31).decompress(data, _UNPACKED)
         except zlib.error as error:
             raise DocumentError(name, "data packed with gzip, and damaged") from error
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        with suppress(UnicodeDecodeError):  # then it is binary data that begins alike
+            data = data.decode("utf-16").encode()
     if b"\0" in data:
         raise DocumentError(name, "binary data, neither text nor a PDF")
     try:

@@ -121,6 +121,11 @@ def test_a_page_that_declares_its_charset_is_read_in_it(tmp_path, charset):
     assert "not UTF-8" in refused(tmp_path, "b.html", page.replace(charset, "utf-9").encode("cp1252"))
 
 
+@pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
+def test_text_in_utf_16_is_read_by_its_mark(tmp_path, mark):
+    assert one(tmp_path, "a.md", "\ufeff# Café\r\n\r\nWords.".encode(mark)).text == "Café\n\nWords."
+
+
 def test_folder_zip_file_and_table_hold_the_same_records(tmp_path):
     rows = [{"id": f"r{n}", "text": f"Words {n}", "topic": "x"} for n in range(3)]
     lines = tmp_path / "rows.jsonl"

@@ -8,7 +8,7 @@ from runner.base.errors import InputError
 from runner.base.records import Document
 from samplers.corpus import outcome
 from samplers.corpus import parse as reading_module
-from samplers.corpus.parse import QUARANTINE_LIMIT, Reading, fault, read_corpus, swallowed
+from samplers.corpus.parse import N_UNREAD, QUARANTINE_LIMIT, Reading, fault, read_corpus, swallowed, unread_lines
 from samplers.registry import SOURCES, source_format
 from samplers.source_format import FileContent, SourceFormat
 from tests.support.reader_goldens import fixtures
@@ -95,7 +95,7 @@ def test_up_to_two_percent_may_be_unreadable(tmp_path):
     assert reading.quarantined == [("bad.xml", "malformed XML (line 1)")]
 
 
-def test_more_than_two_percent_unreadable_stops_the_run_and_counts_ten_reasons(tmp_path):
+def test_more_than_two_percent_unreadable_stops_the_run_and_names_them(tmp_path):
     others = {f"bad{n:02}.xml": b"<html/>" for n in range(12)} | {
         f"x{n:02}.xml": b"\n" * n + b"<bill>" for n in range(11)
     }
@@ -103,9 +103,19 @@ def test_more_than_two_percent_unreadable_stops_the_run_and_counts_ten_reasons(t
         read(tmp_path, many(49) | others)
     message = str(caught.value)
     assert "23 of 72 files" in message
-    assert message.count("12 x the root element is <html>") == message.count("(first bad00.xml)") == 1
-    assert message.count("1 x malformed XML") == 9
-    assert "and 2 more reasons" in message
+    assert message.count("12 x the root element is <html>") == 1
+    assert message.count("1 x malformed XML") == 11
+    assert all(message.count(name) == 1 for name in others)
+
+
+def test_of_more_unreadable_files_than_a_message_names_a_file_names_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("samplers.corpus.parse.WORKPLACE", tmp_path)
+    unread = [(f"{n:03}.xml", "empty" if n % 3 else "malformed") for n in range(N_UNREAD + 10)]
+    *lines, more = unread_lines(unread, tmp_path / "laws")
+    assert sum(line.count(".xml") for line in lines) == N_UNREAD
+    listed = tmp_path / ".work" / "unread-laws.txt"
+    assert str(listed) in more
+    assert listed.read_text().splitlines() == [f"{place}: {reason}" for place, reason in unread]
 
 
 def test_a_file_of_another_source_is_named_as_such(tmp_path):

@@ -83,7 +83,7 @@ def test_queries_of_which_nobody_says_what_is_right_are_compared_and_not_scored(
 HOSTILE = {
     "no folder": (lambda folder: folder / "none", None, "none is not a folder"),
     "an empty folder": (lambda folder: folder.parent / "empty", None, "holds no"),
-    "a file without content": (lambda folder: folder.parent / "void", None, "1 x is empty (first a.md)"),
+    "a file without content": (lambda folder: folder.parent / "void", None, "1 x is empty: a.md"),
     "one document": (lambda folder: folder / "p" / "pets.md", None, "1 document"),
     "no headings": (lambda folder: folder.parent / "plain", None, "--queries FILE"),
     "headings that all have": (lambda folder: folder.parent / "same", None, "0 of 3 documents"),
