@@ -73,12 +73,13 @@ class Importer:
         for number, row in enumerate(rows):
             self._exported[row.pair].append(row)
             self._places[row.batch, row.pair] = number
+        self._is_way_told = False
         self._known: dict[LabelKey, Label] = {}
         self._answered: dict[tuple[str, Pair, str], int] = {}
         self._first_judge: dict[Pair, str] = {}
         # What was answered before, which decides rounds, repeats and who is the first judge.
         self._know(load_labels(version.labels_path))
-        judges = version.plan().judges
+        self._planned = judges = version.plan().judges
         graded_by = (label.model for label in first_readings(self._known.values()).values() if label.model)
         self._model = judges.first.model if judges else next(graded_by, "")
         """The one language model whose first grades are taken, "" while that is open."""
@@ -222,11 +223,22 @@ class Importer:
             return
         self._model = self._model or label.model
         if not is_same_model(self._model, label.model):
-            raise InputError(
-                f"{where}: {label.model} judged, and the first grades of {self._version.number_name} are "
-                f"{self._model}'s. {_NOTHING} Two models grade on two scales: open a new version, whose plan names "
-                f"{label.model}."
-            )
+            name = self._version.number_name
+            what = f"the plan of {name} names {self._model} as first judge"
+            if self._planned is None:
+                what = f"the first grades of {name} are {self._model}'s"
+            raise InputError(f"{where}: {label.model} judged, and {what}. {_NOTHING}{self._way_for(label.model)}")
+
+    def _way_for(self, model: str) -> str:
+        """Return what to do with another model's first grades, "" from the second time on: a file may have hundreds."""
+        if self._is_way_told:
+            return ""
+        self._is_way_told = True
+        return (
+            " Two models grade on two scales. If people judged, say --person and name no model. Else open a new "
+            f"version ({DRIVER} version {self._version.origin.flags}) and write `judges: {{first: {{api: files, model: "
+            f"{model}}}}}` into its plan before its first run."
+        )
 
     # From an answer of a file to a label
 

@@ -188,7 +188,7 @@ def test_first_grades_of_a_model_that_the_plan_does_not_name_are_refused(opened,
     plans_by_file(version)
     with pytest.raises(InputNeeded):
         by_file(version, corpus).run()
-    with pytest.raises(InputError, match="open a new version, whose plan names another-model"):
+    with pytest.raises(InputError, match=r"claude-sonnet-4-6 .*api: files, model: another-model"):
         give(version, batch_files(version.judging)[0], spoken, "ann", "another-model")
     assert not version.labels_path.exists()
 
