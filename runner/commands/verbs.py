@@ -415,7 +415,8 @@ GROUPS["Governance"] = (
         --json   with --lock: the answer as JSON""",
         """Every digest that one file holds of another is compared too. Who can write every file can forge them all:
         --deep makes results.json, page and decision anew from the runs and labels. What no lock shows is who gave the
-        labels, and that nothing was locked before.""",
+        labels, and that nothing was locked before. A file that no lock holds is named, and nothing rests on it; only a
+        folder's --lock and a report's make it exit 4.""",
     ),
     Verb(
         "bulk-gate",
