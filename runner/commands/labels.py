@@ -1,9 +1,10 @@
 """The actions of `labels`: answers in, a page to judge by, second readings out, agreement, a judge withdrawn."""
 
 import argparse
+from contextlib import suppress
 
 from runner.base.canonical import today
-from runner.base.errors import InputError
+from runner.base.errors import EvalError, InputError
 from runner.base.places import DRIVER
 from runner.base.progress import say
 from runner.commands.console import answer, tell
@@ -12,8 +13,9 @@ from runner.eval_set.labels import version_labels
 from runner.eval_set.lock import verify_version
 from runner.eval_set.preregistration import verified_preregistration
 from runner.eval_set.version import Version
-from runner.evening.status import counting
+from runner.evening.status import counting, status
 from runner.evening.trial import trial_of
+from runner.judge.prep_labels import double_first
 from runner.judge.second_reading import SHARE, export_doubles
 from runner.report.labels_page import write_labels_page
 from runner.tools.labels import agreement_of, import_files, open_for_labels, withdraw_judge
@@ -24,6 +26,10 @@ def import_(options: argparse.Namespace) -> None:
     version = _version(options)
     added = import_files(version, options.files, judge=options.judge, model=options.model, judged_on=today())
     say(f"note: {counting(version)}")
+    with suppress(EvalError):  # the grades are taken; `run` says what is wrong with other files
+        step = next(step for step in status(version) if step.state == "open")
+        if step.name == "verdict" and double_first(version) in step.ways:
+            say(f"note: all pairs are judged. {double_first(version)}")
     answer(f"{version.name}: {added} labels added")
 
 
@@ -44,8 +50,8 @@ def double(options: argparse.Namespace) -> None:
     answer(
         f"{version.name}: {done.pairs} of {done.judged} judged pairs are for a second judge, {done.waiting} of them "
         f"not read yet: {' '.join(map(str, done.paths)) or 'none'}\n"
-        f"Give them to somebody who does not see the first grades, then: {DRIVER} labels import {version.flags} "
-        "--judge=OTHER-NAME --person FILE ... (or --model=ID)"
+        "Give them to somebody who does not see the first grades, and before the next `run`: "
+        f"{DRIVER} labels import {version.flags} --judge=OTHER-NAME --person FILE ... (or --model=ID)"
     )
 
 

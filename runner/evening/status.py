@@ -39,8 +39,8 @@ from runner.eval_set.shapes.results import Results
 from runner.eval_set.version import Version, is_trial, load_corpus, load_decision, load_queries, load_results
 from runner.evening.costs import Asked, costs, current
 from runner.judge.models.estimate import pooled_pairs
-from runner.judge.prep_labels import judging_step, left_to_judge, waiting_files
-from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles
+from runner.judge.prep_labels import double_first, judging_step, left_to_judge, waiting_files
+from runner.judge.second_reading import judges_of, second_reading_step, unread_doubles, waits_for_nobody
 from runner.queries.additions import with_ids
 from runner.queries.kinds import WANTED_HAND
 from runner.queries.reading_pack import queries_step
@@ -206,7 +206,8 @@ def _open(version: Version, run: str) -> Step:
                 sentence = sentences.found(results).removeprefix("No decision: ")
                 page = f"Read the page: {DRIVER} view {version.viewed}"
                 return Step("verdict", "open", sentence, (page, sentences.next_step(results)))
-    return Step("verdict", "open", "everything is there: scores and verdict", (run,))
+    first = (double_first(version),) if waits_for_nobody(version, plan, labels) else ()
+    return Step("verdict", "open", "everything is there: scores and verdict", (*first, run))
 
 
 def choice(version: Version, results: Results) -> Step:
@@ -230,6 +231,12 @@ def doubts(version: Version) -> list[str]:
     plan = _plan(version)
     if version.rehearsal and not _is_tried(version) and not version.preregistration_path.exists():
         notes.append(FREEZES.format(version.number_name))
+    first = plan.judges.first if plan is not None and plan.judges else None
+    if first and not (first.by_file or version.preregistration_path.exists() or _is_tried(version)):
+        notes.append(
+            f"first grades are taken from people, or from {first.model}. For another model edit `judges:` in "
+            f"{display(version.plan_path(rehearsal=version.rehearsal))} before the first `run`, which freezes it."
+        )
     if plan is not None and version.corpus_path.exists():
         header, _ = load_corpus(version.corpus_path)
         if header.n_documents < plan.sample.size and not (version.source.corpus or version.source.fields is not None):

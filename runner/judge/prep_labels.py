@@ -139,11 +139,12 @@ def _by_chance(row: BatchRow) -> tuple[str, BatchRow]:
 
 
 def import_command(version: Version, judge: JudgeSpec | None, name: str = "NAME") -> str:
-    """Return the command that takes answers in, as a stop says it; `judge` is the plan's, if it names one."""
+    """Return the command that takes answers in, as a stop says it; `judge` is the plan's, None if any model may be."""
     command = f"{DRIVER} labels import {version.flags} --judge={name}"
     if judge is not None and judge.by_file:
         return f"{command} --model={judge.model} FILE ...      --person if a person judged"
-    return f"{command} --person FILE ...      --model=ID if a model judged"
+    model = "ID if a model" if judge is None else f"{judge.model} if that model"
+    return f"{command} --person FILE ...      --model={model} judged"
 
 
 def left_to_judge(version: Version, pooled: int, missing: Sequence[Pair]) -> str:
@@ -156,6 +157,14 @@ def left_to_judge(version: Version, pooled: int, missing: Sequence[Pair]) -> str
     if n_doubts:
         said.append(f"{n_doubts:,} of the judged pairs left in doubt, for a fuller reading")
     return "; ".join(said)
+
+
+def double_first(version: Version) -> str:
+    """Return why second readings come before the run that finds all grades, and the command that writes them."""
+    return (
+        "Have a tenth read by a second judge before `run` finds all grades: if no cell is a candidate, it keeps the "
+        f"baseline and locks, and no grade is taken any more\n{DRIVER} labels double {version.flags}"
+    )
 
 
 def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str) -> Step:
@@ -175,6 +184,8 @@ def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches
         f"\n{DRIVER} run {version.viewed} --judge      by the plan's language models"
         f"\n{DRIVER} plan {version.viewed} --judge      what they cost"
     )
+    before = double_first(version)
+    by = f" by people or {first.model}, the one model that the plan lets grade first" if first else ""
     return Step(
         "labels",
         "open",
@@ -184,7 +195,8 @@ def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches
             f"{DRIVER} labels page {flags}      by keyboard, in your browser: {hours} for one person"
             f"{asks if first and not first.by_file else ''}\n"
             f"{named}      any other way, by {version.judge_path.name} beside them",
-            f"Import what was judged: one line per pair, such as\n{example}\n{import_command(version, first)}",
+            f"Import what was judged{by}: one line per pair, such as\n{example}\n{import_command(version, first)}",
+            f"If people judge, {before[0].lower()}{before[1:]}" if judges and judges.second else before,
             again,
         ),
     )

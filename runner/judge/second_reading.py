@@ -164,6 +164,13 @@ def unread_twice(version: Version, plan: Plan) -> list[Path]:
     return export_doubles(version, labels, share).paths
 
 
+def waits_for_nobody(version: Version, plan: Plan, labels: Sequence[Label]) -> bool:
+    """Return whether no judged pair was read twice and no run will ask for that: the next may decide, and lock."""
+    is_once = bool(labels) and all(len(judges) < 2 for judges in judges_of(labels).values())
+    by_plan = plan.judges is not None and plan.judges.second is not None and any(label.model for label in labels)
+    return is_once and not by_plan
+
+
 def missed_by_models(version: Version, labels: Iterable[Label], relevant_grade: int) -> set[Pair]:
     """Return the pairs of a query and its source document that a model graded less than relevant."""
     graded = {pair: label.grade for pair, label in scored(labels).items() if label.model}
@@ -178,6 +185,7 @@ def second_reading_step(version: Version, files: Sequence[Path], again: str) -> 
     planned = version.plan().judges
     second = planned.second if planned else None
     asks = f"{DRIVER} run {version.viewed} --judge      by the plan's second judge; then nothing is to be imported\n"
+    by_file = second if second and second.by_file else None  # of second readings any model's are taken
     return Step(
         "second reading",
         "open",
@@ -185,8 +193,8 @@ def second_reading_step(version: Version, files: Sequence[Path], again: str) -> 
         (
             "Have them read, one of:\n"
             f"{DRIVER} labels page {flags} {named}      by keyboard, in your browser\n"
-            f"{'' if second and second.by_file else asks}{named}      any other way",
-            f"Import what was judged:\n{import_command(version, second, 'OTHER-NAME')}",
+            f"{'' if by_file else asks}{named}      any other way",
+            f"Import what was judged:\n{import_command(version, by_file, 'OTHER-NAME')}",
             again,
         ),
     )

@@ -14,6 +14,7 @@ from runner.eval_set.catalog import PACKAGED_BASELINE, SOURCES, own_source
 from runner.eval_set.plan import default_cells, load_plan
 from runner.eval_set.shapes.plan import FieldOf
 from runner.eval_set.version import existing_version, newest_version, source_of
+from runner.evening.status import status
 from samplers.registry import source_format
 from tests.support.full_results import full_results
 
@@ -199,8 +200,11 @@ def test_an_evening_of_own_documents_ends_with_a_recorded_decision_without_a_net
         "query_id,doc_id,grade\n"
         + "".join(f"{q},{d},{3 * d.endswith('-' + THINGS[int(q.removeprefix('mine'))])}\n" for q, d in pairs)
     )
-    code, out, _ = command("labels", "import", "laws", grades, "--judge=ann", "--person")
+    code, out, err = command("labels", "import", "laws", grades, "--judge=ann", "--person")
     assert (code, f"{len(pairs)} labels added" in out) == (0, True)
+    open_step = next(step for step in status(version) if step.state == "open")
+    # Said before `run`, which may lock: a second reading comes first.
+    assert ["labels double laws" in said for said in (err, *open_step.ways)] == [True, True, False]
     code, out, _ = command("run", "laws")
     if code == 3:
         code, out, _ = command("choose", "laws", "recommended")
