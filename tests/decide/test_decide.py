@@ -81,9 +81,9 @@ def test_the_operators_reason_stands_even_for_recommended():
 @pytest.mark.parametrize(
     ("cell", "retrieval", "encoder", "chunker"),
     [
-        (BETTER, "dense", "minilm-l6-v2", "section_aware_bills_v1"),
+        (BETTER, "dense", "minilm-l6-v2", "section_aware_bills_256_v1"),
         (SPARSE, "bm25", "", "whole_doc"),
-        (HYBRID, "rerank", "minilm-l6-v2", "section_aware_bills_v1"),
+        (HYBRID, "rerank", "minilm-l6-v2", "section_aware_bills_256_v1"),
         ("rrf(bm25,minilm-l6-v2) x whole_doc", "rrf", "minilm-l6-v2", "whole_doc"),
     ],
 )

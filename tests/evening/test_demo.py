@@ -86,6 +86,7 @@ def begin_small(tmp_path):
     write_queries(version.folder)
     own = {"cells": CELLS, "first": [], "baseline": CELLS[1]}
     plan = yaml.safe_load(default_plan_text(version.source, rehearsal=False)) | own
+    del plan["prior"]  # it is of gains over vectors of a model with layers
     version.plan_path(rehearsal=False).write_text(yaml.safe_dump(plan))
     corpus = write_corpus(tmp_path / "corpus")
     for path in sorted(corpus.iterdir(), key=lambda path: path.stat().st_size)[10:]:

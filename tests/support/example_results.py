@@ -25,9 +25,9 @@ RULE = PLAN.rule
 SHA = "ab" * 32
 FILES = ("corpus.jsonl", "judge-v1.md", "preregistration.json", "queries.yaml", "lists.json.bz2")
 BASELINE = "minilm-l6-v2 x fixed_token_512_50"
-BETTER = "minilm-l6-v2 x section_aware_bills_v1"
+BETTER = "minilm-l6-v2 x section_aware_bills_256_v1"
 SPARSE = "bm25 x whole_doc"
-HYBRID = "bm25>minilm-l6-v2 x section_aware_bills_v1"
+HYBRID = "bm25>minilm-l6-v2 x section_aware_bills_256_v1"
 EVEN = (0,) * 50
 QUERIES = [QueryRow(id=f"q{i:02}", text="text", kind="topic", origin="harvested") for i in range(50)]
 SCATTERED = (150_000_000, -150_000_000, 0, 0, 0) * 10
