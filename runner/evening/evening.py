@@ -45,7 +45,7 @@ from runner.judge.carried_labels import carry_labels
 from runner.judge.models.estimate import pooled_pairs
 from runner.judge.models.run_judges import asked_judges, judge_again, judge_missing
 from runner.judge.prep_labels import export_missing, left_to_judge
-from runner.judge.second_reading import unread_twice
+from runner.judge.second_reading import unread_doubles, unread_twice
 from runner.queries.reading_pack import write_reading_pack
 from runner.report import sentences
 from runner.retrieve.pool import pool, unjudged
@@ -251,7 +251,7 @@ class Evening(Session):
             return
         if self.judge is not None and second is not None and not second.by_file:
             judge_again(version, plan, self.judge)
-        elif unread_twice(version, plan):
+        elif unread_twice(version, plan) or unread_doubles(version, version_labels(version)):
             raise self._stopped()
 
     def _decided(self, scored: Scored) -> str:

@@ -194,7 +194,8 @@ def second_reading_step(version: Version, files: Sequence[Path], again: str) -> 
             "Have them read, one of:\n"
             f"{DRIVER} labels page {flags} {named}      by keyboard, in your browser\n"
             f"{'' if by_file else asks}{named}      any other way",
-            f"Import what was judged:\n{import_command(version, by_file, 'OTHER-NAME')}",
+            f"Import what was judged, or delete those files to do without:\n"
+            f"{import_command(version, by_file, 'OTHER-NAME')}",
             again,
         ),
     )

@@ -118,7 +118,7 @@ def test_a_pair_that_somebody_else_read_again_is_not_asked_about_for_ever(opened
     assert len(server.asked) == asked
 
 
-def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, corpus, judged):
+def test_one_reading_by_a_model_beside_peoples_grades_asks_for_no_more_than_was_exported(opened, corpus, judged):
     version, _ = opened
     judged(version, "a person", "")
     (path,) = export_doubles(version, version_labels(version), 0.1).paths
@@ -126,6 +126,9 @@ def test_one_reading_by_a_model_beside_peoples_grades_makes_nobody_wait(opened, 
     answers = version.judging / "one.jsonl"
     answers.write_text(json.dumps({**second_opinion(row), "batch": row.batch}) + "\n")
     Importer(version).take_file(answers, judge=SECOND, model=SECOND, judged_on="2026-01-31")
+    with pytest.raises(InputNeeded, match="to be read by a second judge"):
+        by_file(version, corpus, CHOICE).run()
+    path.unlink()
     assert by_file(version, corpus, CHOICE).run()
 
 

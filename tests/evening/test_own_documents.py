@@ -205,6 +205,11 @@ def test_an_evening_of_own_documents_ends_with_a_recorded_decision_without_a_net
     open_step = next(step for step in status(version) if step.state == "open")
     # Said before `run`, which may lock: a second reading comes first.
     assert ["labels double laws" in said for said in (err, *open_step.ways)] == [True, True, False]
+    # What is to be read a second time is waited for, until its file is answered or gone.
+    assert command("labels", "double", "laws")[0] == 0
+    assert (command("run", "laws")[0], version.results_path.exists()) == (3, False)
+    for path in version.judging.glob("double-*"):
+        path.unlink()
     code, out, _ = command("run", "laws")
     if code == 3:
         code, out, _ = command("choose", "laws", "recommended")
