@@ -46,7 +46,7 @@ def test_a_cell_is_believed_by_its_own_mean_and_standard_error_whatever_the_orde
     differences = np.rint(np.clip(rng.normal(0.03, 0.2, n_queries), -1, 1) * SCORE_UNIT).astype(np.int64)
     found = expected_gain(BETTER, differences, PLAN)
     values = differences / SCORE_UNIT
-    before = PRIOR["structural"]
+    before = PRIOR["structural cut"]
     mean, sd = updated(before, values.mean(), stats.sem(values))
     assert (found.mean, found.sd) == pytest.approx((mean, sd), abs=1e-12)
     assert expected_gain(BETTER, rng.permutation(differences), PLAN).mean == pytest.approx(found.mean, abs=1e-12)
@@ -54,7 +54,7 @@ def test_a_cell_is_believed_by_its_own_mean_and_standard_error_whatever_the_orde
 
 def test_the_plan_says_what_is_believed_of_a_kind():
     own = Normal(mean=-0.1, sd=0.01)
-    plan = PLAN.model_copy(update={"prior": Prior(kinds=PRIOR | {"structural": own})})
+    plan = PLAN.model_copy(update={"prior": Prior(kinds=PRIOR | {"structural cut": own})})
     differences = np.array([300, 200, 100, 400]) * 1_000_000
     mean, _ = updated(own, 0.25, stats.sem(differences / SCORE_UNIT))
     assert expected_gain(BETTER, differences, plan).mean == pytest.approx(mean)
