@@ -213,7 +213,7 @@ def power_rows(runs: int) -> list[Row]:
         ("power: the same cell in a version that confirms it", confirming, False, ""),
     ):
         rows.append((what, averaged([found_in(each, 0, 0.05, 1, runs, recall=recall) for each in worlds]), wanted))
-    told = "power: first cell, of the gain that is said to show in 80"
+    told = "power: first cell, at the gain promised to show in 80"
     rows.append((told, averaged([promised(each, runs, recall=False) for each in sources]), ""))
     rows.append((f"{told}, Recall@10 asked too", averaged([promised(each, runs, recall=True) for each in sources]), ""))
     said = averaged([said_of(each, 0, 0.05, FIRST_SHARE) for each in sources])
