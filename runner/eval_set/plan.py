@@ -103,7 +103,8 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
         *([f"sum(bm25,{best}) x {path}"] if source.by_path else []),
     ]
     for encoder in () if rehearsal else source.encoders:
-        cells += [cell for cell in encoder_cells(encoder, source.baseline, structural) if cell not in cells]
+        own = encoder_cells(encoder, source.baseline, source.structural_chunker)
+        cells += [cell for cell in own if cell not in cells]
     if not baseline:
         return cells
     leading = [baseline, f"{baseline.partition(' x ')[0]} x {structural}"]

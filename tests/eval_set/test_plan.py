@@ -104,6 +104,9 @@ def test_an_encoder_that_a_new_plan_is_to_have_comes_with_the_baselines_and_the_
     ]
     assert len(encoder_cells("minilm-l6-v2", "a x recursive_256_v1", "recursive_v1")) == 2
     assert default_cells(source, rehearsal=True) == default_cells(SOURCES["us_code"], rehearsal=True)
+    beside_minilm = dataclasses.replace(SOURCES["demo"], encoders=("qwen3-embedding-0.6b",))
+    cells = default_cells(beside_minilm, rehearsal=False)
+    assert "qwen3-embedding-0.6b x section_aware_bills_v1" in cells, "it reads more than MiniLM"
 
 
 def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):
