@@ -169,8 +169,13 @@ def _planned_share(plan: Plan, labels: Sequence[Label]) -> float:
 
 
 def waits_for_nobody(version: Version, plan: Plan, labels: Sequence[Label]) -> bool:
-    """Return whether no judged pair was read twice and no run will ask for that: the next may decide, and lock."""
-    is_once = bool(labels) and all(len(judges) < 2 for judges in judges_of(labels).values())
+    """Return whether pairs can be read twice here, none was, and no run will ask for it: the next may decide, and lock.
+
+    Of labels that an earlier version's batches asked for there is none here that a second judge could be given.
+    """
+    is_once = bool(labels and batch_files(version.judging)) and all(
+        len(judges) < 2 for judges in judges_of(labels).values()
+    )
     by_plan = plan.judges is not None and plan.judges.second is not None and any(label.model for label in labels)
     return is_once and not by_plan
 

@@ -16,6 +16,7 @@ from runner.judge.second_reading import (
     moving_pairs,
     second_reading_step,
     unread_twice,
+    waits_for_nobody,
 )
 from tests.support.graded_sets import run_of
 from tests.support.small_judging import answer, everything, export, give
@@ -132,8 +133,11 @@ def test_without_labels_or_without_batches_it_is_said_what_is_missing(version, j
     with pytest.raises(InputError, match="no judged pairs yet"):
         export_doubles(version, (), 0.1)
     labels = load_labels(judged.labels_path)
+    plan = judged.plan().model_copy(update={"judges": None})
+    assert waits_for_nobody(judged, plan, labels)
     for path in batch_files(judged.judging):
         path.unlink()
+    assert not waits_for_nobody(judged, plan, labels), "no second reading is advised that cannot be had"
     with pytest.raises(InputError, match="no judged pair is in a batch"):
         export_doubles(judged, labels, 0.1)
 
