@@ -1,12 +1,12 @@
 """One result beside another: how far every cell moved, and what became of the version that this one was opened from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from runner.base.canonical import file_sha256
 from runner.base.records import Qrels, Run
 from runner.eval_set.asked import asked_ids
-from runner.eval_set.history import earlier, versions_of
+from runner.eval_set.history import earlier, with_results
 from runner.eval_set.labels import load_labels, version_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import read_plan
@@ -142,16 +142,12 @@ def known_before(version: Version, queries: Sequence[QueryRow]) -> dict[str, lis
     """
     asked = {text for query in queries for text in query.wordings.values()}
     found: dict[str, list[str]] = {}
-    for before in versions_of(version):
-        for rehearsal in (False, True):
-            view = replace(before, rehearsal=rehearsal)
-            if view.number >= version.number or not view.results_path.exists():
-                continue
-            results = load_results(view)
-            if not asked.isdisjoint(text for query in results.queries for text in query.wordings.values()):
-                tested = [row for row in results.cells if row.test is not None and row.test.p_gain is not None]
-                lacks = [f"was tested on queries of v{view.number}, which did not confirm it (version --confirm)"]
-                found |= {row.cell: lacks for row in tested if not row.confirmed}
+    for view in with_results(version):
+        results = load_results(view)
+        if not asked.isdisjoint(text for query in results.queries for text in query.wordings.values()):
+            tested = [row for row in results.cells if row.test is not None and row.test.p_gain is not None]
+            lacks = [f"was tested on queries of v{view.number}, which did not confirm it (version --confirm)"]
+            found |= {row.cell: lacks for row in tested if not row.confirmed}
     return found
 
 

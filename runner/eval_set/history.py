@@ -1,5 +1,7 @@
 """The versions of one source: which exist, which each was opened from, which were given up."""
 
+from dataclasses import replace
+
 from runner.base.canonical import read_json
 from runner.base.errors import IntegrityError
 from runner.base.schema import Model, checked
@@ -11,6 +13,13 @@ from runner.eval_set.version import Version, is_abandoned, numbered, version_num
 def versions_of(version: Version) -> list[Version]:
     """Return every version on disk of the same source in the same folder, by number, given-up ones too."""
     return [numbered(version, number) for number in version_numbers(version.folder.parent)]
+
+
+def with_results(version: Version) -> list[Version]:
+    """Return either view of each earlier version, if it has results: of those that were given up too."""
+    before = [each for each in versions_of(version) if each.number < version.number]
+    views = [replace(each, rehearsal=rehearsal) for each in before for rehearsal in (False, True)]
+    return [view for view in views if view.results_path.exists()]
 
 
 def opened(version: Version) -> Opened | None:

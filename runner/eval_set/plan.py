@@ -103,7 +103,8 @@ def default_cells(source: SourceSpec, *, rehearsal: bool) -> list[str]:
         *([f"sum(bm25,{best}) x {path}"] if source.by_path else []),
     ]
     for encoder in () if rehearsal else source.encoders:
-        cells += [cell for cell in encoder_cells(encoder, source.baseline, structural) if cell not in cells]
+        own = encoder_cells(encoder, source.baseline, source.structural_chunker)
+        cells += [cell for cell in own if cell not in cells]
     if not baseline:
         return cells
     leading = [baseline, f"{baseline.partition(' x ')[0]} x {structural}"]
@@ -126,10 +127,11 @@ def encoder_cells(encoder: str, baseline: str, structural: str) -> list[str]:
 
 def first_cells(cells: Sequence[str]) -> list[str]:
     """Return those of a default matrix that are tested first: words and meaning summed over the structural chunks, and
-    these chunks alone.
+    these chunks alone, or what stands after the baseline if they are the baseline's.
     """
-    summed = [cell for cell in cells[1:] if cell.startswith("sum(")]
-    return [*dict.fromkeys([*summed[:1], cells[1]])]
+    summed = next((cell for cell in cells[1:] if cell.startswith("sum(")), cells[1])
+    alone = summed.removeprefix("sum(bm25,").replace(") x ", " x ")
+    return [*dict.fromkeys([summed, alone if alone in cells[1:] else cells[1]])]
 
 
 def default_plan_text(

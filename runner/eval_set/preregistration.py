@@ -8,11 +8,11 @@ from runner.base.errors import InputError, IntegrityError
 from runner.base.schema import checked
 from runner.eval_set.asked import asked
 from runner.eval_set.door import held
-from runner.eval_set.history import earlier
+from runner.eval_set.history import earlier, with_results
 from runner.eval_set.plan import MIN_QUERIES, plan_digest, read_plan
 from runner.eval_set.shapes.plan import Preregistration, Sample
 from runner.eval_set.shapes.queries import QueryRow
-from runner.eval_set.version import Version, load_corpus, load_decision, load_queries
+from runner.eval_set.version import Version, load_corpus, load_decision, load_queries, load_results
 
 
 def preregistration(version: Version) -> Preregistration:
@@ -72,19 +72,23 @@ def check_cited(version: Version) -> None:
 
 
 def asked_again(version: Version, queries: Iterable[QueryRow]) -> list[str]:
-    """Return the wordings that stood in the version whose cell a plan confirms; [] if none confirms."""
+    """Return the wordings that stood in the version whose cell a plan confirms, or in another that tested the cell; []
+    if none confirms.
+    """
     paths = [version.plan_path(rehearsal=rehearsal) for rehearsal in (False, True)]
-    before = earlier(version) if any(read_plan(path).confirms for path in paths if path.exists()) else None
+    cells = {plan.confirms.cell for path in paths if path.exists() and (plan := read_plan(path)).confirms}
+    before = earlier(version) if cells else None
     if before is None:
         return []
-    known = {one.text for one in asked(load_queries(before.queries_path))}
+    tested = (view for view in with_results(version) if any(row.cell in cells for row in load_results(view).cells))
+    known = {one.text for each in (before, *tested) for one in asked(load_queries(each.queries_path))}
     return [one.id for one in asked(queries) if one.text in known]
 
 
 def asked_before(again: Sequence[str]) -> str:
     """Return what is said of wordings that were asked again, the first five of them by name."""
     named = ", ".join(again[:5]) + (", ..." if len(again) > 5 else "")
-    return f"{named} stood in the version that chose the cell. A confirm version asks new queries: write others."
+    return f"{named} stood in a version that tested the cell. A confirm version asks new queries: write others."
 
 
 def check_sample(version: Version) -> None:

@@ -157,16 +157,25 @@ def unread_twice(version: Version, plan: Plan) -> list[Path]:
     labels = version_labels(version)
     if not batch_files(version.judging):  # what the first judge was shown is not known on this machine
         return []
-    second = plan.judges.second if plan.judges else None
-    share = second.share if second and any(label.model for label in scored(labels).values()) else 0.0
+    share = _planned_share(plan, labels)
     if not share and not missed_by_models(version, labels, plan.relevant_grade):
         return []
     return export_doubles(version, labels, share).paths
 
 
+def _planned_share(plan: Plan, labels: Sequence[Label]) -> float:
+    second = plan.judges.second if plan.judges else None
+    return second.share if second and any(label.model for label in scored(labels).values()) else 0.0
+
+
 def waits_for_nobody(version: Version, plan: Plan, labels: Sequence[Label]) -> bool:
-    """Return whether no judged pair was read twice and no run will ask for that: the next may decide, and lock."""
-    is_once = bool(labels) and all(len(judges) < 2 for judges in judges_of(labels).values())
+    """Return whether pairs can be read twice here, none was, and no run will ask for it: the next may decide, and lock.
+
+    Of labels that an earlier version's batches asked for there is none here that a second judge could be given.
+    """
+    is_once = bool(labels and batch_files(version.judging)) and all(
+        len(judges) < 2 for judges in judges_of(labels).values()
+    )
     by_plan = plan.judges is not None and plan.judges.second is not None and any(label.model for label in labels)
     return is_once and not by_plan
 
@@ -179,13 +188,17 @@ def missed_by_models(version: Version, labels: Iterable[Label], relevant_grade: 
 
 def second_reading_step(version: Version, files: Sequence[Path], again: str) -> Step:
     """Return what a person is told while pairs wait for a second judge."""
-    judges = judges_of(version_labels(version))
+    plan, labels = version.plan(), version_labels(version)
+    judges = judges_of(labels)
     rows = [row.pair for path in files for row in read_batch(path)]
     waiting, named, flags = sum(len(judges[pair]) < 2 for pair in rows), " ".join(map(str, files)), version.flags
-    planned = version.plan().judges
-    second = planned.second if planned else None
+    second = plan.judges.second if plan.judges else None
     asks = f"{DRIVER} run {version.viewed} --judge      by the plan's second judge; then nothing is to be imported\n"
     by_file = second if second and second.by_file else None  # of second readings any model's are taken
+    # What a run asks for by itself it would write anew.
+    missed = missed_by_models(version, labels, plan.relevant_grade)
+    is_asked = _planned_share(plan, labels) or any(len(judges[pair]) < 2 for pair in missed)
+    else_without = "" if is_asked else ", or delete those files to do without"
     return Step(
         "second reading",
         "open",
@@ -193,9 +206,8 @@ def second_reading_step(version: Version, files: Sequence[Path], again: str) -> 
         (
             "Have them read, one of:\n"
             f"{DRIVER} labels page {flags} {named}      by keyboard, in your browser\n"
-            f"{'' if by_file else asks}{named}      any other way",
-            f"Import what was judged, or delete those files to do without:\n"
-            f"{import_command(version, by_file, 'OTHER-NAME')}",
+            f"{asks if second and not second.by_file else ''}{named}      any other way",
+            f"Import what was judged{else_without}:\n{import_command(version, by_file, 'OTHER-NAME')}",
             again,
         ),
     )

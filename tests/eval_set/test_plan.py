@@ -81,6 +81,14 @@ def test_a_default_plan_tests_the_sum_and_the_structural_chunker_first_and_fuses
     assert under_a_path == [f"sum(bm25,{encoder}) x {windows}"] * by_path
 
 
+@pytest.mark.parametrize("baseline", ["bm25 x whole_doc", "minilm-static-384 x fixed_token_512_50"])
+def test_beside_a_baseline_of_another_retriever_the_structural_chunker_is_tested_first_too(baseline):
+    source = dataclasses.replace(SOURCES["bills"], baseline=baseline)
+    alone = "minilm-l6-v2 x section_aware_bills_256_v1"
+    summed = "sum(bm25,minilm-l6-v2) x section_aware_bills_256_v1"
+    assert first_cells(default_cells(source, rehearsal=False)) == [summed, alone]
+
+
 def test_an_encoder_that_a_new_plan_is_to_have_comes_with_the_baselines_and_the_structural_chunker():
     source = dataclasses.replace(SOURCES["us_code"], encoders=("qwen3-embedding-0.6b",))
     plain = default_cells(SOURCES["us_code"], rehearsal=False)
@@ -96,6 +104,9 @@ def test_an_encoder_that_a_new_plan_is_to_have_comes_with_the_baselines_and_the_
     ]
     assert len(encoder_cells("minilm-l6-v2", "a x recursive_256_v1", "recursive_v1")) == 2
     assert default_cells(source, rehearsal=True) == default_cells(SOURCES["us_code"], rehearsal=True)
+    beside_minilm = dataclasses.replace(SOURCES["demo"], encoders=("qwen3-embedding-0.6b",))
+    cells = default_cells(beside_minilm, rehearsal=False)
+    assert "qwen3-embedding-0.6b x section_aware_bills_v1" in cells, "it reads more than MiniLM"
 
 
 def test_a_plan_that_breaks_several_criteria_hears_of_all_of_them_at_once(path):

@@ -1,9 +1,11 @@
 """A version that confirms what the one before it chose: two judged lists, new queries, all of the error on one cell."""
 
+import shutil
+
 import pytest
 import yaml
 
-from runner.base.canonical import file_sha256
+from runner.base.canonical import file_sha256, json_bytes, read_json
 from runner.base.errors import InputError, InputNeeded
 from runner.decide.decide import Choice
 from runner.embed.backends import LocalBackend
@@ -12,9 +14,9 @@ from runner.eval_set.corpus import corpus_documents
 from runner.eval_set.labels import load_labels
 from runner.eval_set.lock import verify_lock
 from runner.eval_set.plan import plan_problems, read_plan
-from runner.eval_set.preregistration import preregistration
+from runner.eval_set.preregistration import asked_again, preregistration
 from runner.eval_set.runs import read_run
-from runner.eval_set.version import load_decision, load_queries, load_results
+from runner.eval_set.version import load_decision, load_queries, load_results, numbered
 from runner.evening.evening import Evening
 from runner.evening.next_version import open_next
 from runner.evening.remake import verify_record
@@ -116,6 +118,18 @@ def test_a_query_of_the_version_that_chose_is_named_by_the_check_and_never_added
     with pytest.raises(InputError, match=rows[0].id):
         add_queries(v2, v1.queries_path)
     assert not v2.queries_path.exists()
+
+
+def test_a_query_of_any_version_that_tested_the_cell_is_refused(v1, v2):
+    write_new_queries(v2)
+    v3 = numbered(v2, 3)
+    shutil.copytree(v2.folder, v3.folder)
+    opened = read_json(v2.folder / "opened.json") | {"version": 3, "previous": 2}
+    (v3.folder / "opened.json").write_bytes(json_bytes(opened))
+    rows = load_queries(v1.queries_path)
+    assert asked_again(v3, rows) == [row.id for row in rows]
+    edit_plan(v3, confirms={**read_plan(v3.plan_path(rehearsal=False)).confirms.model_dump(), "cell": "bm25 x other"})
+    assert asked_again(v3, rows) == [], "v1 did not test it"
 
 
 @pytest.mark.parametrize(

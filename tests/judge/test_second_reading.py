@@ -10,9 +10,17 @@ from runner.eval_set.batches import all_rows, batch_files, read_batch
 from runner.eval_set.labels import load_labels
 from runner.eval_set.runs import run_bytes
 from runner.eval_set.version import load_queries
-from runner.judge.second_reading import chosen_pairs, export_doubles, moving_pairs, unread_twice
+from runner.judge.second_reading import (
+    chosen_pairs,
+    export_doubles,
+    moving_pairs,
+    second_reading_step,
+    unread_twice,
+    waits_for_nobody,
+)
 from tests.support.graded_sets import run_of
 from tests.support.small_judging import answer, everything, export, give
+from tests.support.small_set import edit_plan
 
 PAIRS = [(f"q{q:02d}", f"d{d}") for q in range(25) for d in range(40)]
 GRADES = {pair: (0, 0, 0, 0, 1, 1, 2, 3)[number % 8] for number, pair in enumerate(PAIRS)}
@@ -125,8 +133,11 @@ def test_without_labels_or_without_batches_it_is_said_what_is_missing(version, j
     with pytest.raises(InputError, match="no judged pairs yet"):
         export_doubles(version, (), 0.1)
     labels = load_labels(judged.labels_path)
+    plan = judged.plan().model_copy(update={"judges": None})
+    assert waits_for_nobody(judged, plan, labels)
     for path in batch_files(judged.judging):
         path.unlink()
+    assert not waits_for_nobody(judged, plan, labels), "no second reading is advised that cannot be had"
     with pytest.raises(InputError, match="no judged pair is in a batch"):
         export_doubles(judged, labels, 0.1)
 
@@ -144,5 +155,9 @@ def test_source_documents_that_a_model_graded_too_low_are_read_again_whatever_th
     (path,) = unread_twice(version, plan)
     assert {row.pair for row in read_batch(path)} == low
     assert unread_twice(version, plan) == [path]
+    # Deleted, it would be written anew, and a plan without judges has nobody to ask.
+    edit_plan(version, judges=None)
+    ways = second_reading_step(version, [path], "run").ways
+    assert ["delete" in " ".join(ways), "--judge " in ways[0]] == [False, False]
     give(version, *(answer(*pair, 1) for pair in low), name=f"{path.stem}.jsonl", judge="second")
     assert unread_twice(version, plan) == []
