@@ -21,6 +21,7 @@ from runner.decide.tiers import (
     recommendation,
 )
 from runner.eval_set.catalog import ENCODERS, SOURCES, EncoderSpec
+from runner.eval_set.kinds import is_of_vectors
 from runner.eval_set.plan import RULE
 from runner.eval_set.shapes.decision import Decision
 from runner.eval_set.shapes.judges import Judging, SecondJudge
@@ -110,6 +111,7 @@ def _template(name: str) -> Template:
         expected_text,
         favoured_sides,
         held_back,
+        is_of_vectors,
         median,
         never_compared,
         not_ruled_out,
