@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import takewhile
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -193,7 +194,7 @@ def write_atomic(path: Path, data: bytes, *, new: bool = False) -> None:
     A killed process can leave a `.tmp-*` file behind, which `remove_stale` takes away, never a half-written `path`.
     """
     # Folders that are new need their own names on the disk as well.
-    made = [folder for folder in path.parents if not folder.exists()]
+    made = list(takewhile(lambda folder: not folder.exists(), path.parents))
     path.parent.mkdir(parents=True, exist_ok=True)
     with _temporary(path.parent) as stream:
         stream.write(data)

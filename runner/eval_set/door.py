@@ -42,7 +42,7 @@ def held(path: Path) -> Path:
     A file that no lock names passes: of an open version, or of no version at all.
     """
     for location in dict.fromkeys((path.absolute(), path.resolve())):  # also where a link to it leads
-        for record in list(location.parents)[:2]:  # runs and cells lie one deeper
+        for record in (location.parent, location.parent.parent):  # runs and cells lie one deeper
             if (record / LOCK_NAME).exists():
                 lock, name = read_lock(record), location.relative_to(record).as_posix()
                 # The lock of any other folder binds `verify` alone; files beside the record's own are free.

@@ -44,13 +44,18 @@ def weigh(queries: Sequence[QueryRow], mix: Mix) -> Weighing:
 
     A class's share is spread evenly over its topics.
     """
-    classes = [_classes(query) for query in queries]
+    classes = [tuple(_classes(query)) for query in queries]
     n_topics = Counter(names[0] for names in classes)
-    exact = [sum((mix.get(name, Fraction()) for name in names), Fraction()) / n_topics[names[0]] for names in classes]
+    # Topics of the same classes count alike, and there are few such.
+    exact = {
+        names: sum((mix.get(name, Fraction()) for name in names), Fraction()) / n_topics[names[0]]
+        for names in dict.fromkeys(classes)
+    }
+    whole = dict(zip(exact, _whole([*exact.values()]), strict=True))
     of_wordings = _whole([mix.get(wording, Fraction()) for wording in WORDINGS])
     if not any(of_wordings):  # of topics that weigh nothing, or that there are not
         of_wordings = [1, 1]
-    return Weighing(_whole(exact), {"": 1, **dict(zip(WORDINGS, of_wordings, strict=True))})
+    return Weighing([whole[names] for names in classes], {"": 1, **dict(zip(WORDINGS, of_wordings, strict=True))})
 
 
 def mix_problems(mix: Mapping[str, float], queries: Sequence[QueryRow] = ()) -> list[str]:

@@ -7,6 +7,7 @@ import bz2
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -109,6 +110,11 @@ def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
     Raises InputError with file and line on a query, document or order as `read_run` does, and on a document in neither
     arm.
     """
+    lines = _lines(path, ARMS_HEADER)
+    return _arms(path, next(lines), lines, query_ids)
+
+
+def _arms(path: Path, header: str, lines: Iterator[str], query_ids: Sequence[str]) -> ArmLists:
     lists: dict[str, list[Arms]] = {query_id: [] for query_id in query_ids}
     due = _Due()
 
@@ -123,7 +129,7 @@ def read_arms(path: Path, query_ids: Sequence[str]) -> ArmLists:
         due.check(query_id, arms.hit)
         return arms
 
-    _read_rows(path, ARMS_HEADER, lists, arms_of)
+    _read_rows(path, header, lines, lists, arms_of)
     return {query_id: tuple(documents) for query_id, documents in lists.items()}
 
 
@@ -161,11 +167,12 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str] | None = None) -> R
     Raises InputError with file and line on a query that the set does not have, a document twice, a score out of order,
     or anything that is not a number where one belongs.
     """
-    header = ARMS_HEADER if has_arms(path) else RUN_HEADER
     if query_ids is None:
-        query_ids = list(dict.fromkeys(line.partition("\t")[0] for line in _lines(path, header)))
-    if header == ARMS_HEADER:
-        return arms_run(cell, read_arms(path, query_ids))
+        _, *named = (line.partition("\t")[0] for line in _lines(path, RUN_HEADER, ARMS_HEADER))
+        query_ids = list(dict.fromkeys(named))
+    lines = _lines(path, RUN_HEADER, ARMS_HEADER)
+    if (header := next(lines)) == ARMS_HEADER:
+        return arms_run(cell, _arms(path, header, lines, query_ids))
     lists: dict[str, list[Hit]] = {query_id: [] for query_id in query_ids}
     due = _Due()
 
@@ -181,7 +188,7 @@ def read_run(path: Path, cell: str, query_ids: Sequence[str] | None = None) -> R
         due.check(query_id, hit)
         return hit
 
-    _read_rows(path, RUN_HEADER, lists, hit_of)
+    _read_rows(path, header, lines, lists, hit_of)
     return Run(cell, {query_id: tuple(hits) for query_id, hits in lists.items()})
 
 
@@ -204,7 +211,8 @@ def read_reading(path: Path, query_ids: Sequence[str]) -> Reading:
         read[query_id] += n_tokens
         return ChunkHit(doc_id, Span(start, end), n_tokens)
 
-    _read_rows(path, READING_HEADER, lists, chunk_of)
+    lines = _lines(path, READING_HEADER)
+    _read_rows(path, next(lines), lines, lists, chunk_of)
     return {query_id: tuple(chunks) for query_id, chunks in lists.items()}
 
 
@@ -220,12 +228,16 @@ def read_lists(path: Path) -> RankedLists:
 
 
 def _read_rows(
-    path: Path, header: str, lists: Mapping[str, list[_Entry]], entry: Callable[[str, str, Sequence[str]], _Entry]
+    path: Path,
+    header: str,
+    lines: Iterator[str],
+    lists: Mapping[str, list[_Entry]],
+    entry: Callable[[str, str, Sequence[str]], _Entry],
 ) -> None:
     """Put what `entry` makes of query, document and further columns of each line at the end of the query's list."""
     # Each line: columns, a known query, then what `entry` checks of the rest.
     n_columns = header.count("\t") + 1
-    for number, line in enumerate(_lines(path, header), start=2):
+    for number, line in enumerate(lines, start=2):
         try:
             columns = line.split("\t")
             if len(columns) != n_columns:
@@ -280,7 +292,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     where = held(path)
     refuse_special(where)
     try:
-        with (bz2.open if _is_packed(where) else open)(where, "rb") as file:
+        # Python's own reader of bzip2 asks itself twice for every line; behind a buffer of C it does for every 8 KB.
+        with BufferedReader(bz2.open(where)) if _is_packed(where) else where.open("rb") as file:
             yield file
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist. {_WAY_OUT}") from error
@@ -288,14 +301,18 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"{path}: not whole, or not UTF-8 ({error}). {_WAY_OUT}") from error
 
 
-def _lines(path: Path, header: str) -> Iterator[str]:
-    """Yield the lines below the header, one at a time: InputError where the file is not whole."""
+def _lines(path: Path, *headers: str) -> Iterator[str]:
+    """Yield the header, which is one of these, and the lines below it: InputError where the file is not whole."""
     with _opened(path) as file:
-        if (line := file.readline(_LONGEST_LINE)) == f"{header}\n".encode():
-            while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
+        line = file.readline(_LONGEST_LINE)
+        header = next((each for each in headers if line == f"{each}\n".encode()), "")
+        if header:
+            while line.endswith(b"\n"):
                 yield line[:-1].decode()
+                line = file.readline(_LONGEST_LINE)
             if not line:
                 return
         raise InputError(
-            f"{path}: not whole; its first line is {header!r} and its last one ends with a line break. {_WAY_OUT}"
+            f"{path}: not whole; its first line is {header or headers[0]!r} and its last one ends with a line break. "
+            f"{_WAY_OUT}"
         )

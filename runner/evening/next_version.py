@@ -22,6 +22,7 @@ from runner.eval_set.history import versions_of
 from runner.eval_set.lock import verify_version
 from runner.eval_set.plan import read_plan
 from runner.eval_set.preregistration import verified_preregistration
+from runner.eval_set.shapes.lock import Lock
 from runner.eval_set.shapes.plan import Confirms, Plan
 from runner.eval_set.shapes.versions import Abandoned, Opened
 from runner.eval_set.version import (
@@ -81,12 +82,11 @@ def open_next(
             f"{version.plan_path(rehearsal=False)} and run again."
         )
     with alone(version):
-        before = _newest_frozen(version)
+        before, lock = _newest_frozen(version)
         target = numbered(before, version_numbers(before.folder.parent)[-1] + 1)
         for place in (target.folder, target.judging):
             if place.is_dir() and any(place.iterdir()):
                 raise InputError(f"{place} is there, though {target.name} is no version. Move it away and run again.")
-        lock = verify_version(replace(before, rehearsal=False))[0]
         opened = Opened(
             schema_version=1,
             source=target.source.name,
@@ -167,10 +167,11 @@ def _copy(before: Version, staged: Version, plan: Plan | None) -> None:
             write_atomic(copy, kept.read_bytes())
 
 
-def _newest_frozen(version: Version) -> Version:
-    """Return the version to begin from, in the same view: the newest one, or the last given up if no other is left.
+def _newest_frozen(version: Version) -> tuple[Version, Lock | None]:
+    """Return the version to begin from, in the same view, and the lock of its record.
 
-    InputError if the next one is not due yet, and IntegrityError if it is not what was frozen or locked.
+    It is the newest one, or the last given up if no other is left. InputError if the next one is not due yet, and
+    IntegrityError if it is not what was frozen or locked.
     """
     known = versions_of(version)
     if not known:
@@ -180,7 +181,7 @@ def _newest_frozen(version: Version) -> Version:
         )
     before = ([each for each in known if not is_abandoned(each.folder)] or known)[-1]
     record = replace(before, rehearsal=False)
-    verify_version(record)
+    lock = verify_version(record)[0]
     if (record.folder / "decision.json").exists():
         if not (record.folder / LOCK_NAME).exists():
             raise InputError(f"{record.name} is decided and not locked yet. Run {DRIVER} run {record.flags} first.")
@@ -197,7 +198,7 @@ def _newest_frozen(version: Version) -> Version:
             raise IntegrityError(f"{error} The next one begins with what was frozen: restore that first.") from error
     elif not is_abandoned(record.folder):
         raise InputError(f"{record.name} is not frozen yet, so no next one is needed: edit it in {record.folder}.")
-    return before
+    return before, lock
 
 
 def _report(before: Version, target: Version, *, bumped: bool) -> list[str]:

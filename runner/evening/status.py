@@ -64,10 +64,12 @@ def status(version: Version, again: str = "") -> list[Step]:
 
     `again` is the command that goes on, by default `run`. Nothing is written. The caller has verified what is locked.
     """
-    done = list(_done(version))
+    plan = _plan(version)
+    made = current(version, plan)[0] if plan is not None else []
+    done = list(_done(version, plan, len(made)))
     if (version.record / "decision.json").exists() and (version.record / LOCK_NAME).exists():
         return [*done, Step("lock", "done", "decided and locked")]
-    step = _open(version, again or f"{DRIVER} run {version.viewed}")
+    step = _open(version, plan, len(made), again or f"{DRIVER} run {version.viewed}")
     return [*done, step, *(Step(name, "blocked", "") for name in STEPS[STEPS.index(step.name) + 1 :])]
 
 
@@ -132,18 +134,17 @@ def describe(version: Version, corpus_path: Path | None = None, asked: Asked | N
     return [*lines, f"undecided: {missing}"], False
 
 
-def _done(version: Version) -> Iterator[Step]:
+def _done(version: Version, plan: Plan | None, n_made: int) -> Iterator[Step]:
     if version.corpus_path.exists():
         header, _ = load_corpus(version.corpus_path)
         yield Step("documents", "done", f"{header.n_documents:,} documents sampled, in {display(version.folder)}")
     n_queries = len(load_queries(version.queries_path)) if version.queries_path.exists() else 0
     if n_queries:
         yield Step("queries", "done", f"{n_queries} queries")
-    plan = _plan(version)
     if plan is None:
         return
-    if made := current(version, plan)[0]:
-        yield Step("cells", "done", f"{len(made)} of {len(plan.cells)} cells embedded and searched")
+    if n_made:
+        yield Step("cells", "done", f"{n_made} of {len(plan.cells)} cells embedded and searched")
     if labels := version_labels(version):
         judged = judges_of(labels)
         twice = sum(len(judges) > 1 for judges in judged.values())
@@ -154,9 +155,8 @@ def _done(version: Version) -> Iterator[Step]:
         yield Step("labels", "done", f"{len(judged):,} pairs{of} judged{by}, {twice:,} of them by two judges")
 
 
-def _open(version: Version, run: str) -> Step:
+def _open(version: Version, plan: Plan | None, n_made: int, run: str) -> Step:
     """Return what comes next of a version that is not decided, and the ways to bring it."""
-    plan = _plan(version)
     # Sources that are never evaluated: collections, and those whose baseline is adopted by policy.
     if version.source.policy == "external":
         return Step("verdict", "open", "a collection is compared and never decided", (run,))
@@ -177,7 +177,7 @@ def _open(version: Version, run: str) -> Step:
     if plan is None:
         return Step("cells", "open", "cells to embed and search", (run,))
     # Cells need the text of the documents, which is not in git.
-    if absent := len(plan.cells) - len(current(version, plan)[0]):
+    if absent := len(plan.cells) - n_made:
         cells = f"{absent} of {len(plan.cells)} cells to embed and search"
         if version.embedded_corpus or archive_path(version).exists():
             return Step("cells", "open", cells, (run,))

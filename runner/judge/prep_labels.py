@@ -103,15 +103,18 @@ def _rows(
     return [make_row(name, prompt, (q, queries[q].in_full), documents[d], shown[q, d]) for q, d in pairs]
 
 
-def waiting_files(version: Version, missing: Sequence[Pair]) -> list[Path]:
-    """Return the files in which these pairs wait: in batches what nobody has read, in fuller ones doubts."""
+def waiting_files(version: Version, missing: Sequence[Pair]) -> dict[Path, BatchRow]:
+    """Return the files in which these pairs wait, each with the first row that does.
+
+    In batches waits what nobody has read, in fuller ones what is in doubt.
+    """
     wanted, read = set(missing), first_readings(version_labels(version))
-    return [
-        path
-        for kind in KINDS
-        for path in batch_files(version.judging, kind)
-        if any(row.pair in wanted and (row.pair in read) == row.is_fuller for row in read_batch(path))
-    ]
+    waiting: dict[Path, BatchRow] = {}
+    for path in (path for kind in KINDS for path in batch_files(version.judging, kind)):
+        for row in read_batch(path):
+            if row.pair in wanted and (row.pair in read) == row.is_fuller:
+                waiting.setdefault(path, row)
+    return waiting
 
 
 def with_repeats(fresh: Sequence[BatchRow], earlier: Sequence[BatchRow], n_before: int) -> list[BatchRow]:
@@ -167,11 +170,14 @@ def double_first(version: Version) -> str:
     )
 
 
-def judging_step(version: Version, pooled: int, missing: Sequence[Pair], batches: Sequence[Path], again: str) -> Step:
-    """Return what a person who has to judge is told: how much, where, by what prompt, and how to give it back."""
-    wanted, read = set(missing), first_readings(version_labels(version))
-    rows = [row for path in batches for row in read_batch(path) if row.pair in wanted]
-    row = next(row for row in rows if row.is_fuller == (row.pair in read))
+def judging_step(
+    version: Version, pooled: int, missing: Sequence[Pair], batches: Mapping[Path, BatchRow], again: str
+) -> Step:
+    """Return what a person who has to judge is told: how much, where, by what prompt, and how to give it back.
+
+    `batches` are the files in which the pairs wait, each with one of its rows that do.
+    """
+    row = next(iter(batches.values()))
     kinds = [kind for kind in KINDS if any(path.name.startswith(kind) for path in batches)]
     named = " ".join(str(version.judging / f"{kind}-*.jsonl") for kind in kinds)
     example = json_line(

@@ -39,16 +39,17 @@ def test_a_pair_in_doubt_waits_in_a_batch_of_its_own_that_shows_more(doubted):
     assert path.name == "fuller-0001.jsonl"
     assert scored(labels).keys() == {OTHER}
     assert unjudged([FIRST, OTHER], labels) == [FIRST]
-    assert waiting_files(version, [FIRST]) == [path] == exported(version)
     (row,) = read_batch(path)
+    assert waiting_files(version, [FIRST]) == {path: row}
+    assert exported(version) == [path]
     (before,) = [one for one in read_batch(batch_files(version.judging)[0]) if one.pair == FIRST]
     assert (row.pair, row.n_chars - row.left_out) == (FIRST, FULLER * (before.n_chars - before.left_out))
     assert row.shown_by != before.shown_by
 
 
 def test_the_stop_of_a_person_names_the_fuller_batch_and_how_many_pairs_are_in_doubt(doubted):
-    version, path = doubted
-    step = judging_step(version, 2, [FIRST], [path], "run")
+    version, _ = doubted
+    step = judging_step(version, 2, [FIRST], waiting_files(version, [FIRST]), "run")
     assert "1 of the judged pairs left in doubt" in step.say
     assert "to judge" not in step.say
     assert "2 of 3 pairs to judge; 1 of" in left_to_judge(version, 3, [FIRST, ("q01", "x"), ("q02", "x")])
@@ -63,7 +64,8 @@ def test_the_fuller_reading_counts_and_a_doubt_that_stays_counts_with_its_grade(
     label = scored(load_labels(version.labels_path))[FIRST]
     assert (label.grade, label.doubt, label.is_fuller, label.round) == (3, True, True, 1)
     assert unjudged([FIRST, OTHER], load_labels(version.labels_path)) == []
-    assert waiting_files(version, []) == exported(version) == []
+    assert waiting_files(version, []) == {}
+    assert exported(version) == []
     assert label.evidence_sha256 == read_batch(path)[0].evidence_sha256
 
 

@@ -2,8 +2,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from multiprocessing import parent_process
 from pathlib import Path
 
 import pytest
@@ -11,13 +9,12 @@ import pytest
 from runner.base import processes
 from runner.base.places import CHECKOUT
 from samplers.corpus import outcome
-from samplers.corpus.inputs import CorpusFile, corpus_files
+from samplers.corpus.inputs import corpus_files
 from samplers.corpus.outcome import Outcome
 from tests.samplers.test_inputs import in_database, in_zip
 from tests.support.reader_goldens import fixtures
+from tests.support.reading_processes import dies, dies_at_the_third, elsewhere, hangs
 from tests.support.small_bills import in_folder
-
-in_process = outcome._all
 
 
 @pytest.fixture
@@ -39,26 +36,6 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def found(folder: Path) -> list[Outcome]:
     with corpus_files(folder, "bills_documents") as files:
         return list(outcome.outcomes("bills", frozenset(), files))
-
-
-def elsewhere(source: str, options: frozenset[str], files: Sequence[CorpusFile]) -> list[Outcome]:
-    assert parent_process() is not None
-    return in_process(source, options, files)
-
-
-def dies(*_: object) -> None:
-    os._exit(9)
-
-
-def dies_at_the_third(source: str, options: frozenset[str], files: Sequence[CorpusFile], seen=[]) -> list[Outcome]:  # noqa: B006  # type: ignore[no-untyped-def]
-    seen.append(files)
-    return elsewhere(source, options, files) if len(seen) < 3 else os._exit(9)
-
-
-def hangs(source: str, options: frozenset[str], files: Sequence[CorpusFile]) -> list[Outcome]:
-    if not files[0].place.startswith("0-"):
-        time.sleep(60)
-    return elsewhere(source, options, files)
 
 
 def as_it_is(place: Path, _: object) -> Path:

@@ -55,8 +55,9 @@ def run(
 
 def judged(version: Version, only: slice = slice(None)) -> None:
     """Import the small set's grades of the batches that wait, or of some of them."""
+    importer = Importer(version)
     for path in answers(version)[only]:
-        Importer(version).take_file(path, judge="words", model="", judged_on="2026-01-31")
+        importer.take_file(path, judge="words", model="", judged_on="2026-01-31")
 
 
 def run_to_judges(folder: Path) -> None:

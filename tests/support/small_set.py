@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -149,10 +150,15 @@ class SmallEncoder(InProcessEncoder):
         return rows * np.float32(1 + 1e-7 * (len(texts) % 3))
 
     def _row(self, text: str):
-        words = _words(text)[: self.spec.max_tokens or None]
-        weighted = (direction(word, 48) * (0.1 if word in LOOSE else 1.0) for word in words)
-        row = sum(weighted, direction("", 48) * 0.1)
-        return row + 40 * direction(f"topic {TOPICS[text]}", 48) if text in TOPICS else row
+        return _row(text, self.spec.max_tokens)
+
+
+@cache
+def _row(text: str, limit: int):
+    words = _words(text)[: limit or None]
+    weighted = (direction(word, 48) * (0.1 if word in LOOSE else 1.0) for word in words)
+    row = sum(weighted, direction("", 48) * 0.1)
+    return row + 40 * direction(f"topic {TOPICS[text]}", 48) if text in TOPICS else row
 
 
 def _words(text: str) -> list[str]:
