@@ -224,7 +224,7 @@ class Needs:
             place = f"at the model hub, {pinned}; {size(name).weights_gb:.1f} GB to download"
         if not spec.api and spec.revision:  # its tokenizer counts here what is embedded elsewhere too
             try:
-                encodings(tokenizer(tokenizer_folder(spec)), [_TEXT])
+                list(encodings(tokenizer(tokenizer_folder(spec)), [_TEXT]))
             except EvalError:
                 raise
             except Exception as error:  # the library's own, of a file that it cannot read
