@@ -12,8 +12,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -401,12 +400,29 @@ class Client:
             if not self._holders:
                 self._http.close()
 
-    @contextmanager
-    def _held(self) -> Iterator["httpx.Client"]:
+    def _exchange(
+        self,
+        method: str,
+        url: str,
+        content: bytes,
+        longest: int,
+        seconds: float,
+        extensions: Mapping[str, Any] | None = None,
+    ) -> Response:
+        """Return one answer, as `exchange` does; the connections are there until it has come."""
         with self._lock:
             self._holders += 1
         try:
-            yield self._http
+            return exchange(
+                self._http,
+                method,
+                url,
+                longest=longest,
+                shown=self.secret.shown,
+                seconds=seconds,
+                content=content,
+                extensions=extensions,
+            )
         finally:
             self.close()
 
@@ -435,17 +451,7 @@ class Client:
         soon = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), CHECKED)}
         method = "POST" if body else "GET"
         try:
-            with self._held() as http:
-                response = exchange(
-                    http,
-                    method,
-                    url,
-                    longest=_LONGEST_CHECK,
-                    shown=self.secret.shown,
-                    seconds=CHECKED,
-                    content=body,
-                    extensions=soon,
-                )
+            response = self._exchange(method, url, body, _LONGEST_CHECK, CHECKED, soon)
         except Unusable as error:
             return str(error)
         if response.status == HTTPStatus.OK:
@@ -458,10 +464,7 @@ class Client:
 
     def once(self, method: str, url: str, body: bytes, longest: int) -> Response:
         """Return the answer with status 200 to one try; raise as `post` does, Busy for what may be tried again."""
-        with self._held() as http:
-            response = exchange(
-                http, method, url, longest=longest, seconds=self._timeout, shown=self.secret.shown, content=body
-            )
+        response = self._exchange(method, url, body, longest, self._timeout)
         if response.status != HTTPStatus.OK:
             raise self._failure(url, response)
         return response

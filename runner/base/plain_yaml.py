@@ -1,7 +1,7 @@
 """Plain YAML of files that a person writes: no key twice, no aliases, no tags."""
 
-import pickle
 from collections.abc import Hashable, Sequence
+from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,15 @@ def parse_yaml(text: str | bytes) -> object:
     """Return what a text holds, as `read_yaml` does of a file; ValueError with the parser's reason."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     try:
-        return pickle.loads(_loaded(data))  # noqa: S301  # our own of a moment ago
+        return deepcopy(_loaded(data))
     except (YAMLError, ValueError, RecursionError) as error:
         raise ValueError(" ".join(str(error).split()).replace(' in "<byte string>"', "")) from error
 
 
 @lru_cache(maxsize=32)
-def _loaded(data: bytes) -> bytes:
-    """Return what bytes hold, pickled; a command reads the same plan and queries again and again."""
-    return pickle.dumps(load(data, Loader=_PlainLoader))  # noqa: S506  # a subclass of the safe loader
+def _loaded(data: bytes) -> object:
+    """Return what bytes hold; a command reads the same plan and queries again and again."""
+    return load(data, Loader=_PlainLoader)  # noqa: S506  # a subclass of the safe loader
 
 
 def line_of(path: Path, steps: Sequence[str]) -> int:

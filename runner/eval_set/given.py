@@ -191,7 +191,7 @@ def given_documents(given: Table) -> tuple[Document, ...]:
         from samplers.registry import DOCUMENTS
 
         reading = read_corpus(Path(given), DOCUMENTS.name, whole=False)
-        for line in unread_lines(reading.quarantined, Path(given)):
+        for line in unread_lines(reading.quarantined):
             say(f"not read: {line}")
         if reading.ignored:
             kinds = ", ".join(f"{n:,} {kind}" for kind, n in reading.ignored.most_common(MOST_NAMED))

@@ -280,59 +280,43 @@ def source_in(eval_set: Path, name: str) -> SourceSpec:
     row = catalog.SOURCES.get(name)
     if row is not None and (is_record(eval_set) or row.policy == "external"):
         return row
-    try:
-        plan = _newest_plan(eval_set)
-    except InputError as error:
-        if row is not None:
-            return row  # whoever reads the plan says what is wrong with it
-        path = _begun_plan(eval_set)
-        assert path is not None  # it could not be read
-        raise _unnamed(path, name, str(error)) from error
+    path, plan, why = _newest_plan(eval_set)
     baseline = plan.get("baseline")
     baseline = baseline if isinstance(baseline, str) else ""
-    if row is not None:
+    if row is not None:  # whoever reads the plan says what is wrong with it
         return replace(row, baseline=baseline or row.baseline)
+    if path is None:
+        return catalog.source(name, own_names())  # which says that there is none
     if plan.get("source") != name:
-        path = _begun_plan(eval_set)
-        if path is None:
-            return catalog.source(name, own_names())  # which says that there is none
-        raise _unnamed(path, name)
+        raise _damaged(path, why or f"{display(path)} does not say `source: {name}`.")
     sample = plan.get("sample")
     fields = sample.get("documents") if isinstance(sample, dict) else None
     stated = fields.items() if isinstance(fields, dict) else ()
     return catalog.own_source(name, {str(key): str(field) for key, field in stated}, baseline)
 
 
-def _unnamed(path: Path, name: str, why: str = "") -> EvalError:
-    """Return the error of a plan that does not say it is of that source of one's own: IntegrityError if frozen."""
-    if not path.exists():
-        why = f"{display(path)} is gone."
-    elif not why:
-        is_empty = not path.read_bytes().strip()
-        why = f"{display(path)} is empty." if is_empty else f"{display(path)} does not say `source: {name}`."
+def _damaged(path: Path, why: str) -> EvalError:
+    """Return the error of a plan that does not say which source of one's own it is of: IntegrityError if frozen."""
     if any(path.with_name(each).exists() for each in (LOCK_NAME, "preregistration.json")):
         return IntegrityError(f"{why} It was frozen: restore it from git or a backup.")
     return InputError(f"{why} Mend it, or restore it from git or a backup.")
 
 
-def _begun_plan(eval_set: Path) -> Path | None:
-    """Return the path of the newest plan in a folder, of one that is gone too if it was frozen; None if none is."""
-    frozen = (path.with_name("plan.yaml") for path in eval_set.glob("v*/preregistration.json"))
-    return _newest_plan_path(eval_set) or next(frozen, None)
+def _newest_plan(eval_set: Path) -> tuple[Path | None, dict[Any, Any], str]:
+    """Return the newest plan in a folder of versions, its fields, and why they cannot be read, "" if they can.
 
-
-def _newest_plan_path(eval_set: Path) -> Path | None:
-    """Return the newest plan in a folder of a version that was not given up, None if there is none."""
+    Versions that were given up are passed over. Without a plan it is a frozen one that is gone, or None.
+    """
     folders = (eval_set / f"v{number}" for number in reversed(version_numbers(eval_set)))
-    paths = (folder / "plan.yaml" for folder in folders if not is_abandoned(folder))
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _newest_plan(eval_set: Path) -> dict[Any, Any]:
-    """Return the fields of the newest plan in a folder, none if there is none; InputError for one that is not YAML."""
-    path = _newest_plan_path(eval_set)
-    fields = read_yaml(path) if path is not None else None
-    return fields if isinstance(fields, dict) else {}
+    plans = (folder / "plan.yaml" for folder in folders if not is_abandoned(folder))
+    frozen = (path.with_name("plan.yaml") for path in eval_set.glob("v*/preregistration.json"))
+    gone = next((path for path in frozen if not path.exists()), None)
+    path = next((path for path in plans if path.is_file()), gone)
+    try:
+        fields = read_yaml(path) if path is not None else None
+    except InputError as error:
+        return path, {}, str(error)
+    return path, fields if isinstance(fields, dict) else {}, ""
 
 
 def newest_version(
@@ -394,10 +378,7 @@ def _refuse_odd_entries(eval_set: Path) -> None:
 
 def source_of(eval_set: Path) -> str | None:
     """Return the source whose versions a folder holds, by the newest plan; None if none says."""
-    try:
-        plan = _newest_plan(eval_set)
-    except InputError:
-        return None
+    _, plan, _ = _newest_plan(eval_set)
     name, sample = plan.get("source"), plan.get("sample")
     is_own = isinstance(sample, dict) and "documents" in sample
     return name if isinstance(name, str) and (name in catalog.SOURCES or is_own) else None

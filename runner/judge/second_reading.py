@@ -176,8 +176,7 @@ def waits_for_nobody(version: Version, plan: Plan, labels: Sequence[Label]) -> b
     is_once = bool(labels and batch_files(version.judging)) and all(
         len(judges) < 2 for judges in judges_of(labels).values()
     )
-    by_plan = plan.judges is not None and plan.judges.second is not None and any(label.model for label in labels)
-    return is_once and not by_plan
+    return is_once and not _planned_share(plan, labels)
 
 
 def missed_by_models(version: Version, labels: Iterable[Label], relevant_grade: int) -> set[Pair]:

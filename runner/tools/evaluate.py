@@ -186,9 +186,9 @@ def evaluate(
     (from a Document, if the parameter is called `document`), and from a list of texts to an array, or a pair of those
     for queries and documents. `retrievers` are functions from a query's text to document ids, best first, or such
     lists by query id, or TREC run files; each becomes a cell `trec:NAME`. Recall and MRR count grades from
-    `relevant_grade` on. With `folder` the record is kept there. With `sample_size` so many
-    documents are searched, those with a grade among them: it is faster, and scores are too high. Raises InputError for
-    whatever is wrong with what was given.
+    `relevant_grade` on. With `folder` the record is kept there. With `sample_size` so many documents
+    are searched, those with a grade among them: it is faster, and scores are too high. Raises InputError for whatever
+    is wrong with what was given.
     """
     from runner.evening.external import Given, GivenEvaluation
 

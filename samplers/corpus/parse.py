@@ -7,9 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from runner.base.canonical import slug, write_atomic
 from runner.base.errors import DocumentError, InputError
-from runner.base.places import WORKPLACE
 from runner.base.progress import watched
 from runner.base.records import Document
 from samplers.corpus.inputs import CorpusFile, corpus_files, printable
@@ -219,15 +217,15 @@ def _stop_if_many(quarantined: Sequence[tuple[str, str]], n_files: int, path: Pa
             f"{n_of_it} of {n_files} files in {path} are {source}. Did you mean the source {source}? "
             "Else give the folder that holds the source's own files."
         )
-    named = "".join(f"\n  - {line}" for line in unread_lines(quarantined, path))
+    named = "".join(f"\n  - {line}" for line in unread_lines(quarantined))
     raise InputError(
         f"{n_places} of {n_files} files in {path} cannot be read, more than {QUARANTINE_LIMIT:.0%}:"
         f"{named}\nRepair them, or take them out, and run the command again."
     )
 
 
-def unread_lines(quarantined: Sequence[tuple[str, str]], path: Path) -> list[str]:
-    """Return a line a reason with its files, N_UNREAD in all; of more, the file that has all of them, written now."""
+def unread_lines(quarantined: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a line a reason with its files, N_UNREAD of them in all, and how many more there are."""
     places: dict[str, list[str]] = {}
     for place, reason in quarantined:
         places.setdefault(reason, []).append(place)
@@ -238,10 +236,5 @@ def unread_lines(quarantined: Sequence[tuple[str, str]], path: Path) -> list[str
             left -= len(named)
             lines.append(f"{len(of_reason)} x {reason}: {', '.join(named)}{', ...' * (len(named) < len(of_reason))}")
     if len(quarantined) > N_UNREAD:
-        listed, more = WORKPLACE / ".work" / f"unread-{slug(path.resolve().name)}.txt", len(quarantined) - N_UNREAD
-        said = f"{more} more, which are named once these are mended"
-        with suppress(OSError):
-            write_atomic(listed, "".join(f"{place}: {reason}\n" for place, reason in quarantined).encode())
-            said = f"{more} more; all of them are named in {listed}"
-        lines.append(said)
+        lines.append(f"{len(quarantined) - N_UNREAD} more, which are named once these are mended")
     return lines
